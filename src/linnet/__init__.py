@@ -1,0 +1,1 @@
+"""Linnet: publish-subscribe without servers, with a receipt for every message."""

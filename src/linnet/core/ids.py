@@ -1,0 +1,45 @@
+"""The names of things, as the machines see them: plain bytes with a type each."""
+
+from __future__ import annotations
+
+from typing import Annotated, NewType
+
+from msgspec import Meta, Struct
+
+PeerId = NewType("PeerId", bytes)
+"""A device's Ed25519 public key: what a link is authenticated to, and what is dialled."""
+
+AuthorId = NewType("AuthorId", bytes)
+"""A person's Ed25519 public key, or the pseudonym that stands for it in a private topic."""
+
+DeviceId = NewType("DeviceId", bytes)
+"""The first eight bytes of the SHA-256 of a device key; names a device of an author."""
+
+TopicId = NewType("TopicId", bytes)
+"""32 bytes that name what is subscribed to, whatever the way to subscribe."""
+
+EventId = NewType("EventId", bytes)
+"""The SHA-256 of an event; see `linnet.event`."""
+
+# The same, with the lengths that a decoder of foreign bytes insists on.
+WirePeerId = Annotated[PeerId, Meta(min_length=32, max_length=32)]
+WireAuthorId = Annotated[AuthorId, Meta(min_length=32, max_length=32)]
+WireDeviceId = Annotated[DeviceId, Meta(min_length=8, max_length=8)]
+WireTopicId = Annotated[TopicId, Meta(min_length=32, max_length=32)]
+WireEventId = Annotated[EventId, Meta(min_length=32, max_length=32)]
+WireSignature = Annotated[bytes, Meta(min_length=64, max_length=64)]
+
+# SQLite keeps signed 64-bit integers, so nothing larger is let in.
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+Hint = Annotated[str, Meta(min_length=1, max_length=128)]
+"""Where a peer may be dialled: ``tls://host:port`` or ``wss://host:port``."""
+
+Hints = Annotated[tuple[Hint, ...], Meta(max_length=8)]
+
+
+class Contact(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A peer and where it may be dialled; no hints: it cannot be, it will open the link itself."""
+
+    peer: WirePeerId
+    hints: Hints = ()

@@ -1,0 +1,42 @@
+"""Every bound of the kernel, with its unit and its reason. Nothing foreign is unbounded."""
+
+from __future__ import annotations
+
+KIB = 1024
+MIB = 1024 * KIB
+
+BURST_EVENTS = 256
+"""Events that one signature may cover: past this, checking is no longer the ceiling."""
+
+BURST_BYTES = 256 * KIB
+"""Bytes of all tails of a burst; what a receiver must hold before it can check anything."""
+
+EVENT_BYTES = BURST_BYTES
+"""Bytes of one encoded event: it has to fit a burst of its own."""
+
+BODY_BYTES = EVENT_BYTES - 4 * KIB
+"""Bytes of an application's body; the rest is for the other fields."""
+
+FRAME_BYTES = 1 * MIB
+"""Bytes of one frame: a burst, its card and a page of history fit with room to spare."""
+
+DEPENDENCIES = 32
+"""Causal references of each sort in one event."""
+
+KIND_CHARS = 64
+KEY_CHARS = 256
+CLEAR_BYTES = 4 * KIB
+
+NEIGHBORS = 64
+"""Neighbours of one topic in one instruction or status: sixteen times the default degree."""
+
+STORAGE_NODES = 8
+"""Storage nodes that a tracker names for one stream."""
+
+CHAINS_PER_MESSAGE = 512
+"""Chain heads in one announcement; more are announced in more messages."""
+
+STREAM_NAME_CHARS = 200
+
+PUBLISHERS = 1024
+"""Publishers that an owner may list for one stream."""

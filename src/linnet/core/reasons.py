@@ -1,0 +1,68 @@
+"""Why something was rejected, dropped or hung up: one closed list for code, wire, trace and people."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Every named reason. A new limit brings its own; nothing ends without one."""
+
+    # An event or message was rejected.
+    MALFORMED = "malformed"
+    UNSUPPORTED = "unsupported"
+    TOO_LARGE = "too_large"
+    BAD_SIGNATURE = "bad_signature"
+    UNKNOWN_DEVICE = "unknown_device"
+    CARD_EXPIRED = "card_expired"
+    CARD_NOT_YET_VALID = "card_not_yet_valid"
+    CARD_REVOKED = "card_revoked"
+    NOT_A_PUBLISHER = "not_a_publisher"
+    FORKED_CHAIN = "forked_chain"
+    NOT_JOINED = "not_joined"
+    NOT_INSTRUCTED = "not_instructed"
+    NOT_RESPONSIBLE = "not_responsible"
+    STALE = "stale"
+    TOO_MANY = "too_many"
+
+    # Something accepted was given up.
+    GAP_UNFILLED = "gap_unfilled"
+    QUEUE_FULL = "queue_full"
+    SUBSCRIBER_SLOW = "subscriber_slow"
+    RETENTION = "retention"
+    QUOTA = "quota"
+    NO_STORAGE = "no_storage"
+    NOT_HELD = "not_held"
+    TIMEOUT = "timeout"
+    CONGESTED = "congested"
+    LOST = "lost"
+    PARTITIONED = "partitioned"
+
+    # A link was closed or never came up.
+    SLOW_PEER = "slow_peer"
+    PING_TIMEOUT = "ping_timeout"
+    PROTOCOL_ERROR = "protocol_error"
+    OVERSIZED_FRAME = "oversized_frame"
+    FLOODING = "flooding"
+    FORGING = "forging"
+    REPLAYING = "replaying"
+    DUPLICATE_LINK = "duplicate_link"
+    NOT_NEEDED = "not_needed"
+    SHUTDOWN = "shutdown"
+    BLOCKED = "blocked"
+    REMOTE_CLOSED = "remote_closed"
+    CRASHED = "crashed"
+    WRONG_KEY = "wrong_key"
+    AUTH_FAILED = "auth_failed"
+    TLS_FAILED = "tls_failed"
+    VERSION_MISMATCH = "version_mismatch"
+    DIAL_TIMEOUT = "dial_timeout"
+    CONNECTION_REFUSED = "connection_refused"
+    UNREACHABLE = "unreachable"
+    NO_ADDRESS = "no_address"
+    UNREACHABLE_INBOUND = "unreachable_inbound"
+    TOO_MANY_LINKS = "too_many_links"
+
+    # The node itself.
+    CLOCK_STEP = "clock_step"
+    BUG = "bug"

@@ -1,0 +1,1 @@
+"""Getting every event to everyone: flood, duplicates, gaps, subscriptions, receipts."""

@@ -1,0 +1,47 @@
+"""Parameters of delivery, with where they come from."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class DeliveryConfig(Struct, frozen=True):
+    """How events are passed on, waited for and asked for again."""
+
+    window_ranges: int = 10_000
+    """Ranges that a duplicate window holds per chain (Juslenius 2021, section 4.2.2)."""
+    suppress: bool = False
+    """Whether to skip neighbours that sent the same unit themselves while it waited (section 5.3.1)."""
+    gap_grace: float = 0.5
+    """Seconds that a missing event may still come over another path before it is asked for."""
+    gap_timeout: float = 3.0
+    """Seconds until a storage node that does not answer is passed over."""
+    gap_tries: int = 6
+    """Requests for a gap before it is given up, over all who may hold it."""
+    gap_backoff: float = 1.0
+    """Seconds between rounds of requests, doubled each time."""
+    gaps_open: int = 10_000
+    """Gaps of one topic that are waited for at once; more are given up at once, the oldest first."""
+    heads_period: float = 5.0
+    """Seconds between announcements of chain heads to a neighbour, where there is news."""
+    receipt_delay: float = 0.2
+    """Seconds that a receipt waits for more to be said in it."""
+    receipt_period: float = 10.0
+    """Seconds between looks for publications that storage nodes have not confirmed."""
+    history_timeout: float = 5.0
+    """Seconds until a storage node that does not send its history is passed over."""
+    page_units: int = 256
+    page_bytes: int = 512 * 1024
+    """Most that one page of history or resends holds."""
+    window_items: int = 16_384
+    """Items that a subscription may have in flight before the machine waits for the application."""
+    buffer_items: int = 65_536
+    """Items that may wait behind that window or behind a gap; past this a live subscription ends."""
+    max_chains: int = 65_536
+    """Chains of one topic that a node keeps apart; more devices are rejected."""
+    publish_queue: int = 1024
+    """Publishes that may wait while all links are congested."""
+    evict_period: float = 10.0
+    """Seconds between looks for what retention and quota want removed."""
+    replay_slack: int = 1024
+    """Units that one neighbour may send beyond those there are, before it counts as replaying."""

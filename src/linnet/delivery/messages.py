@@ -1,0 +1,143 @@
+"""What nodes tell each other to get every event to everyone (tags 30 to 49)."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from linnet.core.ids import (
+    Count,
+    WireAuthorId,
+    WireDeviceId,
+    WirePeerId,
+    WireSignature,
+    WireTopicId,
+)
+from linnet.core.limits import CHAINS_PER_MESSAGE
+from linnet.core.reasons import Reason
+from linnet.event.event import Unverified
+from linnet.identity.cards import Card, Revocation
+
+Units = Annotated[tuple[Unverified, ...], Meta(max_length=1024)]
+Cards = Annotated[tuple[Card, ...], Meta(max_length=1024)]
+
+
+class Data(Struct, frozen=True, array_like=True, tag=30, gc=False):
+    """A unit on its way through an overlay. What changes from hop to hop is here, never in it."""
+
+    unit: Unverified
+    hops: Annotated[int, Meta(ge=0, le=65_535)]
+    """Links that it has crossed, this one included."""
+    age_ms: Count
+    """Milliseconds since it was published, by the clocks of those that passed it on."""
+    card: Card | None
+    """The card of its device, the first time that the device is seen on this link."""
+
+
+class ChainPlace(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """How far the sender of this knows one chain."""
+
+    author: WireAuthorId
+    device: WireDeviceId
+    last: Count
+    held: bool
+    """Whether it can resend what it knows of the chain."""
+
+
+Places = Annotated[tuple[ChainPlace, ...], Meta(max_length=CHAINS_PER_MESSAGE)]
+
+
+class Heads(Struct, frozen=True, array_like=True, tag=31, gc=False):
+    """How far I know the chains of a topic.
+
+    Prev references cannot show the loss of a chain's last event; this does.
+    """
+
+    topic: WireTopicId
+    chains: Places
+
+
+class Resend(Struct, frozen=True, array_like=True, tag=32, gc=False):
+    """Please send this range of a chain again."""
+
+    topic: WireTopicId
+    author: WireAuthorId
+    device: WireDeviceId
+    first: Count
+    last: Count
+
+
+class Resent(Struct, frozen=True, array_like=True, tag=33, gc=False):
+    """What I hold of a range that was asked for; the last page says so."""
+
+    topic: WireTopicId
+    author: WireAuthorId
+    device: WireDeviceId
+    first: Count
+    last: Count
+    """The range as it was asked for."""
+    units: Units
+    cards: Cards
+    done: bool
+    reason: Reason | None
+    """Why some of the range is not among the pages: ``not_held``, ``retention``, ``quota``."""
+
+
+class History(Struct, frozen=True, array_like=True, tag=34, gc=False):
+    """Please send what you keep of a topic, past a position of your log."""
+
+    topic: WireTopicId
+    request: Count
+    after: Count | None
+    """None to begin at `since`."""
+    since_ms: Count
+    """Nothing that was stored before this; 0 for all."""
+
+
+class HistoryPage(Struct, frozen=True, array_like=True, tag=35, gc=False):
+    """A page of what is kept. The asker asks again past `after` until `done`."""
+
+    topic: WireTopicId
+    request: Count
+    units: Units
+    cards: Cards
+    after: Count
+    done: bool
+    begins_ms: Count | None
+    """When the oldest unit that is kept was stored; None if nothing is."""
+    evicted: bool
+    """Whether older ones were evicted, so that this is not the beginning."""
+    reason: Reason | None
+    """Why there is no history here."""
+
+
+class Watch(Struct, frozen=True, array_like=True, tag=36, gc=False):
+    """Please tell me of receipts in this topic."""
+
+    topic: WireTopicId
+    on: bool
+
+
+class Receipt(Struct, frozen=True, array_like=True, tag=37, gc=False):
+    """A signed statement: my device has these chains up to here, without a gap. The latest one counts."""
+
+    topic: WireTopicId
+    receiver: WirePeerId
+    storage: bool
+    """Whether it keeps them for others, durably."""
+    at_ms: Count
+    chains: Places
+    sig: WireSignature
+
+
+class Revoked(Struct, frozen=True, array_like=True, tag=38, gc=False):
+    """A device that spoke in this topic is revoked; passed on to neighbours that may not know."""
+
+    topic: WireTopicId
+    revocation: Revocation
+
+
+DeliveryMessage: TypeAlias = (
+    Data | Heads | Resend | Resent | History | HistoryPage | Watch | Receipt | Revoked
+)

@@ -1,0 +1,1 @@
+"""The event: one signed record for everything that is said, alone or in a burst."""

@@ -1,0 +1,125 @@
+"""The event: one signed, content-addressed record for everything that is published.
+
+An event is encoded as the msgpack array of its fields in a fixed order, and its id is the SHA-256
+of a tag and these bytes. On a link and in the log it travels in a *unit*: the fields that a chain
+shares (topic, author, device, first seq and prev) once, one *tail* per event, and one signature
+over the id of the last. A unit of one tail is a single event; more are a burst, which only streams
+use. Each event's id covers its predecessor's, so the one signature covers them all
+(docs/adr/0003-events-and-bursts.md).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from linnet.core.ids import (
+    AuthorId,
+    Count,
+    DeviceId,
+    EventId,
+    TopicId,
+    WireAuthorId,
+    WireDeviceId,
+    WireEventId,
+    WireSignature,
+    WireTopicId,
+)
+from linnet.core.limits import (
+    BODY_BYTES,
+    BURST_EVENTS,
+    CLEAR_BYTES,
+    DEPENDENCIES,
+    EVENT_BYTES,
+    KEY_CHARS,
+    KIND_CHARS,
+)
+
+References = Annotated[tuple[WireEventId, ...], Meta(min_length=1, max_length=DEPENDENCIES)]
+MESSAGE = "message"
+"""The kind of what an application publishes."""
+
+
+class Tail(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The fields of an event that its chain does not say. What is absent costs one byte."""
+
+    deps: References | None
+    """Direct causal dependencies."""
+    concurrent: References | None
+    """Known heads that are not dependencies."""
+    height: Count | None
+    """1 + the largest height among both: the sort key of reconciliation."""
+    control: References | None
+    """Rooms: the heads of the control DAG that the author knew."""
+    kind: Annotated[str, Meta(min_length=1, max_length=KIND_CHARS)]
+    key: Annotated[str, Meta(max_length=KEY_CHARS)] | None
+    """Present if the event sets state."""
+    time: Count
+    """The author's clock in milliseconds; advisory only."""
+    clear: Annotated[bytes, Meta(max_length=CLEAR_BYTES)] | None
+    """The few bytes that carriers must read."""
+    body: Annotated[bytes, Meta(max_length=BODY_BYTES)]
+
+
+class Unverified(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A unit as it came: nothing of it may be believed before `linnet.event.verify`."""
+
+    topic: WireTopicId
+    author: WireAuthorId
+    device: WireDeviceId
+    seq: Count | None
+    """Of its first event; absent where a topic has no chains."""
+    prev: WireEventId | None
+    """The event before its first; absent at the beginning of a chain."""
+    tails: Annotated[
+        tuple[Annotated[bytes, Meta(min_length=10, max_length=EVENT_BYTES)], ...],
+        Meta(min_length=1, max_length=BURST_EVENTS),
+    ]
+    sig: WireSignature
+    """The device's signature over the id of the last event."""
+
+    @property
+    def last(self) -> int | None:
+        """Sequence number of its last event."""
+        return None if self.seq is None else self.seq + len(self.tails) - 1
+
+
+class Event(Struct, frozen=True, gc=False):
+    """An event whose signature, id and limits were checked."""
+
+    id: EventId
+    topic: TopicId
+    author: AuthorId
+    device: DeviceId
+    seq: int | None
+    prev: EventId | None
+    tail: Tail
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return self.tail.kind
+
+    @property
+    def body(self) -> bytes:
+        """What the application said."""
+        return self.tail.body
+
+    @property
+    def time(self) -> int:
+        """The author's clock in milliseconds; advisory."""
+        return self.tail.time
+
+
+class Verified(Struct, frozen=True, gc=False):
+    """A unit that was checked whole, with its events in the order of their chain."""
+
+    unit: Unverified
+    """What to pass on: the bytes that came, never a re-encoding."""
+    events: tuple[Event, ...]
+
+    @property
+    def head(self) -> EventId:
+        """The id of its last event."""
+        return self.events[-1].id

@@ -1,0 +1,118 @@
+"""Making and checking units of events."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.limits import BODY_BYTES, BURST_BYTES
+from linnet.core.reasons import Reason
+from linnet.event.event import MESSAGE, Event, Tail, Unverified, Verified
+from linnet.identity.cards import Card
+from linnet.identity.keys import SigningKey, verify
+
+Verifier = Callable[[Unverified, Card], Verified]
+"""`verify_unit`, or in a simulation the same with its results remembered."""
+
+_EVENT_TAG = b"linnet/event/1"
+_FIELDS = 5 + len(Tail.__struct_fields__)
+_EVENT_HEAD = bytes([0x90 | _FIELDS])  # msgpack: an array of so many elements
+_TAIL_HEAD = 0x90 | len(Tail.__struct_fields__)
+_KEY_HEAD = b"\xc4\x20"  # msgpack: 32 bytes follow
+_NIL = b"\xc0"
+_encode = msgspec.msgpack.Encoder().encode
+_decode_tail = msgspec.msgpack.Decoder(Tail).decode
+_UNIT_DECODER = msgspec.msgpack.Decoder(Unverified)
+
+
+def message_tail(body: bytes, time: int) -> Tail:
+    """The tail of an application's message in a stream."""
+    if len(body) > BODY_BYTES:
+        raise ValueError(f"a body of {len(body)} bytes, at most {BODY_BYTES} are allowed")
+    return Tail(None, None, None, None, MESSAGE, None, time, None, body)
+
+
+def sign_unit(
+    key: SigningKey,
+    topic: TopicId,
+    author: AuthorId,
+    device: DeviceId,
+    seq: int | None,
+    prev: EventId | None,
+    tails: Sequence[Tail],
+) -> Verified:
+    """One unit of consecutive events, signed. What we made ourselves needs no check."""
+    encoded = tuple(map(_encode, tails))
+    ids = _ids(topic, author, device, seq, prev, encoded)
+    unit = Unverified(topic, author, device, seq, prev, encoded, key.sign(ids[-1]))
+    return Verified(unit, _events(unit, ids, tails))
+
+
+def verify_unit(unit: Unverified, card: Card) -> Verified:
+    """Check a unit against the card of its device; `InvalidEvent` if any of it is wrong.
+
+    The card itself (its signature, dates and revocation) is the caller's to judge.
+    """
+    if sum(map(len, unit.tails)) > BURST_BYTES:
+        raise InvalidEvent(Reason.TOO_LARGE, "more bytes than a burst may have")
+    if unit.seq is None and len(unit.tails) > 1:
+        raise InvalidEvent(Reason.MALFORMED, "a burst without sequence numbers")
+    ids = _ids(unit.topic, unit.author, unit.device, unit.seq, unit.prev, unit.tails)
+    try:
+        verify(card.device_key, ids[-1], unit.sig)
+    except RemoteError as error:
+        raise InvalidEvent(error.reason, error.detail) from error
+    try:
+        tails = list(map(_decode_tail, unit.tails))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidEvent(Reason.MALFORMED, str(error)) from error
+    return Verified(unit, _events(unit, ids, tails))
+
+
+def encode_unit(unit: Unverified) -> bytes:
+    """The bytes of a unit, as the log keeps them."""
+    return _encode(unit)
+
+
+def decode_unit(raw: bytes) -> Unverified:
+    """A unit from bytes of our own log; foreign ones come through `linnet.wire`."""
+    return _UNIT_DECODER.decode(raw)
+
+
+def _ids(
+    topic: TopicId,
+    author: AuthorId,
+    device: DeviceId,
+    seq: int | None,
+    prev: EventId | None,
+    tails: Sequence[bytes],
+) -> list[EventId]:
+    """The id of each event of a chain: the hash of its canonical encoding, which names its predecessor."""
+    shared = _EVENT_TAG + _EVENT_HEAD + _encode(topic) + _encode(author) + _encode(device)
+    ids: list[EventId] = []
+    before = _NIL if prev is None else _KEY_HEAD + prev
+    for number, tail in enumerate(tails, 0 if seq is None else seq):
+        if tail[0] != _TAIL_HEAD:
+            raise InvalidEvent(Reason.MALFORMED, "a tail that is no array of its fields")
+        own = _NIL if seq is None else _encode(number)
+        digest = hashlib.sha256(b"".join((shared, own, before, tail[1:]))).digest()
+        ids.append(EventId(digest))
+        before = _KEY_HEAD + digest
+    return ids
+
+
+def _events(unit: Unverified, ids: Sequence[EventId], tails: Sequence[Tail]) -> tuple[Event, ...]:
+    topic, author, device, seq, prev = unit.topic, unit.author, unit.device, unit.seq, unit.prev
+    if seq is None:
+        return (Event(ids[0], topic, author, device, None, prev, tails[0]),)
+    before: list[EventId | None] = [prev, *ids[:-1]]
+    return tuple(
+        Event(event_id, topic, author, device, number, previous, tail)
+        for event_id, number, previous, tail in zip(
+            ids, range(seq, seq + len(ids)), before, tails, strict=True
+        )
+    )

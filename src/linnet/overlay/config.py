@@ -1,0 +1,55 @@
+"""Parameters of the tracker overlay. Every node of a network had better use the same."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+DEFAULT_DEGREE = 4
+"""Links of a node in a stream: Streamr's choice in production and in the thesis (section 4)."""
+
+
+class Control(StrEnum):
+    """The protocol between tracker and node (Juslenius 2021, section 4.3)."""
+
+    COUNTER = "counter"
+    """Instructions carry a counter, a status answers exactly one of them."""
+    NAIVE = "naive"
+    """Statuses after each connection, debounced; the tracker believes them. Kept with its flaw."""
+
+
+class MemberConfig(Struct, frozen=True):
+    """How a node follows its trackers."""
+
+    control: Control = Control.COUNTER
+    status_delay: float = 0.2
+    """Naive: seconds that a status waits for a newer one, which starts the wait again (section 4.3)."""
+    connect_timeout: float = 15.0
+    """Seconds until an instructed link counts as failed: above the worst set-up seen, 12 s (section 4.2)."""
+    retry_period: float = 10.0
+    """Counter: seconds between attempts at the latest instruction, while it is not fulfilled."""
+    report_period: float = 30.0
+    """Seconds between statuses that only tell round-trip times."""
+    failover_after: float = 2.0
+    """Seconds without a link to the tracker until its standby is asked."""
+    return_period: float = 20.0
+    """Seconds between attempts to go back from a standby to the tracker that comes first."""
+
+
+class TrackerConfig(Struct, frozen=True):
+    """How a tracker builds graphs."""
+
+    control: Control = Control.COUNTER
+    grace: float = 5.0
+    """Seconds that a node's place is kept when its link to the tracker is lost."""
+    settle: float = 2.0
+    """Seconds after a topic's first join with neighbours before anything is built: a standby that
+    takes over learns what stands, and keeps it."""
+    failed_pair_memory: float = 60.0
+    """Seconds that a pair whose link failed is not chosen again."""
+    near_period: float = 5.0
+    """Topology-aware topics: seconds between rounds that exchange links for nearer ones."""
+    max_topics: int = 100_000
+    max_nodes: int = 100_000
+    """Nodes of one topic."""

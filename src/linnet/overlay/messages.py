@@ -1,0 +1,107 @@
+"""What nodes and trackers tell each other: joining, instructions, statuses (tags 10 to 29)."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from linnet.core.ids import Contact, Count, Hints, WirePeerId, WireTopicId
+from linnet.core.limits import NEIGHBORS, STORAGE_NODES
+from linnet.core.reasons import Reason
+
+Neighbors = Annotated[tuple[WirePeerId, ...], Meta(max_length=NEIGHBORS)]
+Degree = Annotated[int, Meta(ge=2, le=NEIGHBORS)]
+
+
+class NeighborStatus(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A neighbour that is connected, with the round-trip time of its link if it was measured."""
+
+    peer: WirePeerId
+    rtt_us: Count | None
+
+
+class TopicStatus(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The neighbours of a node in one topic."""
+
+    topic: WireTopicId
+    neighbors: Annotated[tuple[NeighborStatus, ...], Meta(max_length=NEIGHBORS)]
+
+
+class Join(Struct, frozen=True, array_like=True, tag=10, gc=False):
+    """Node to tracker: I want neighbours in this topic."""
+
+    topic: WireTopicId
+    neighbors: Neighbors
+    """Those it has already: a standby that takes over adopts them instead of building anew."""
+    listens: Hints
+    """Where the node may be dialled; empty if it knows that it cannot be."""
+    degree: Degree
+    """The degree that the stream's owner set, or the default."""
+    storage: bool
+    """Whether it keeps what is said in this topic and answers requests for it."""
+    near: bool
+    """Whether the topic's overlay is topology-aware: half of the links near, half random."""
+
+
+class Leave(Struct, frozen=True, array_like=True, tag=11, gc=False):
+    """Node to tracker: I have left this topic, or have gone to another tracker with it."""
+
+    topic: WireTopicId
+    moved: bool
+    """Gone to another tracker: its links stay, so nothing needs repair."""
+
+
+class Instruction(Struct, frozen=True, array_like=True, tag=12, gc=False):
+    """Tracker to node: these are your neighbours, all of them."""
+
+    topic: WireTopicId
+    counter: Count
+    """Grows with each instruction to this node in this topic; a status echoes it."""
+    neighbors: Annotated[tuple[Contact, ...], Meta(max_length=NEIGHBORS)]
+    storage: Annotated[tuple[Contact, ...], Meta(max_length=STORAGE_NODES)]
+    """Nodes that keep what is said in this topic."""
+
+
+class Status(Struct, frozen=True, array_like=True, tag=13, gc=False):
+    """Node to tracker, counter protocol: what came of the instruction of this counter."""
+
+    counter: Count
+    status: TopicStatus
+
+
+class StatusAll(Struct, frozen=True, array_like=True, tag=14, gc=False):
+    """Node to tracker, naive protocol: the state of every topic of this node."""
+
+    topics: Annotated[tuple[TopicStatus, ...], Meta(max_length=1024)]
+
+
+class Refusal(Struct, frozen=True, array_like=True, tag=15, gc=False):
+    """Tracker to node: not here, and why."""
+
+    topic: WireTopicId
+    reason: Reason
+
+
+class EdgeOpen(Struct, frozen=True, array_like=True, tag=16, gc=False):
+    """Node to node: I count you as a neighbour in this topic."""
+
+    topic: WireTopicId
+
+
+class EdgeClose(Struct, frozen=True, array_like=True, tag=17, gc=False):
+    """Node to node: I count you as a neighbour in this topic no longer."""
+
+    topic: WireTopicId
+
+
+class Reachability(Struct, frozen=True, array_like=True, tag=18, gc=False):
+    """Tracker to node: what came of dialling you back at the addresses that you gave."""
+
+    reason: Reason | None
+    """None if you could be reached."""
+
+
+OverlayMessage: TypeAlias = (
+    Join | Leave | Instruction | Status | StatusAll | Refusal | EdgeOpen | EdgeClose | Reachability
+)

@@ -1,0 +1,1 @@
+"""The pure node machine: every protocol, composed."""

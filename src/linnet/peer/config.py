@@ -1,0 +1,83 @@
+"""Who a node is and what it does: all that the node machine is told at its start."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.delivery.config import DeliveryConfig
+from linnet.identity.cards import Card
+from linnet.identity.keys import SigningKey
+from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, TrackerConfig
+
+
+class Identity(Struct, frozen=True):
+    """A device and the card that says whose it is."""
+
+    device: SigningKey
+    card: Card
+
+    @property
+    def peer(self) -> PeerId:
+        """The key that links are authenticated to."""
+        return PeerId(self.device.public)
+
+    @property
+    def author(self) -> AuthorId:
+        """The person who signs with this device."""
+        return self.card.person
+
+
+class StorageRule(Struct, frozen=True):
+    """A stream that this node keeps for others, and for how long."""
+
+    stream: str
+    retention: float | None = None
+    """Seconds that events are kept; None: for good."""
+    quota: int | None = None
+    """Bytes that the stream may take; None: no bound."""
+
+
+class StreamOptions(Struct, frozen=True):
+    """How this node joins a stream that has no policy of its owner."""
+
+    degree: int = DEFAULT_DEGREE
+    near: bool = False
+    trackers: tuple[Contact, ...] = ()
+    """In order of preference, instead of those that hashing gives."""
+
+
+class LinkConfig(Struct, frozen=True):
+    """How links are kept (`linnet.peer.links`)."""
+
+    ping_period: float = 15.0
+    """Seconds between pings on a link."""
+    ping_timeout: float = 10.0
+    """Seconds until an unanswered ping means that the peer is gone."""
+    idle_timeout: float = 30.0
+    """Seconds that a link which neither end needs is kept."""
+    backoff_first: float = 0.25
+    backoff_most: float = 30.0
+    """Seconds between dials of a peer that we need: doubling from the first to the most, with jitter."""
+    max_links: int = 4096
+    control_rate: float = 500.0
+    """Control messages a second that one peer may send for long; a burst of ten seconds' worth passes."""
+    offences: int = 16
+    """Forged or malformed things that one link survives within a minute."""
+
+
+class PeerConfig(Struct, frozen=True):
+    """What the node machine is told."""
+
+    listens: tuple[str, ...] = ()
+    """Where this node may be dialled, as it believes."""
+    trackers: tuple[Contact, ...] = ()
+    """The tracker registry: all trackers of this network, in any order."""
+    is_tracker: bool = False
+    storage: tuple[StorageRule, ...] = ()
+    streams: dict[str, StreamOptions] = field(default_factory=dict)
+    agent: str = "linnet"
+    member: MemberConfig = MemberConfig()
+    tracker: TrackerConfig = TrackerConfig()
+    delivery: DeliveryConfig = DeliveryConfig()
+    links: LinkConfig = LinkConfig()

@@ -1,0 +1,153 @@
+"""The closed unions of the node machine: all that can happen to it, all that it can ask.
+
+A driver handles every member of `Effect`; mypy tells it which one it forgot.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from linnet.core.effects import (
+    AfterCommit,
+    CancelTimer,
+    Deliver,
+    Dial,
+    HangUp,
+    Probe,
+    Reply,
+    Send,
+    SetTimer,
+)
+from linnet.core.hello import Hello
+from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import (
+    Asked,
+    Congested,
+    DialFailed,
+    Drained,
+    LinkDown,
+    LinkUp,
+    Probed,
+    Received,
+    TimerFired,
+)
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.peer.messages import Message
+from linnet.streams.commands import Declined, Done, Item, StreamCommand, StreamResult, StreamStatus
+from linnet.trace.records import Record
+
+
+class Start(Struct, frozen=True, gc=False):
+    """Begin: link to trackers, join what is to be stored. Answered by `Done`."""
+
+
+class Stop(Struct, frozen=True, gc=False):
+    """Leave every topic and close every link in good order. Answered by `Done`."""
+
+
+class Connect(Struct, frozen=True, gc=False):
+    """Keep a link to this peer until `Disconnect`. Answered by `Done`."""
+
+    contact: Contact
+
+
+class Disconnect(Struct, frozen=True, gc=False):
+    """Let go of a link that was asked for. Answered by `Done`."""
+
+    peer: PeerId
+
+
+class Block(Struct, frozen=True, gc=False):
+    """Have nothing to do with this device any more, or again. Answered by `Done`."""
+
+    peer: PeerId
+    blocked: bool
+
+
+class Examine(Struct, frozen=True, gc=False):
+    """Tell how things stand. Answered by `NodeStatus`."""
+
+
+class PeerStatus(Struct, frozen=True, gc=False):
+    """One link, open or wanted."""
+
+    peer: PeerId
+    up: bool
+    dialed: bool
+    needed: tuple[str, ...]
+    """Purposes for which we hold it."""
+    wanted: bool
+    """Whether the other end needs it."""
+    rtt: float | None
+    since: float | None
+    agent: str
+    roles: tuple[str, ...]
+    last_failure: Reason | None
+
+
+class TrackedTopic(Struct, frozen=True, gc=False):
+    """A topic that this node tracks, with its graph."""
+
+    topic: bytes
+    degree: int
+    edges: tuple[tuple[PeerId, tuple[PeerId, ...]], ...]
+
+
+class NodeStatus(Struct, frozen=True, gc=False):
+    """How things stand at this node."""
+
+    peer: PeerId
+    author: bytes
+    started_at: float
+    roles: tuple[str, ...]
+    listens: tuple[str, ...]
+    reachable: bool | None
+    """Whether a tracker could dial us back; None: not known yet."""
+    reachable_reason: Reason | None
+    blocked: tuple[PeerId, ...]
+    peers: tuple[PeerStatus, ...]
+    streams: tuple[StreamStatus, ...]
+    tracked: tuple[TrackedTopic, ...]
+
+
+Command: TypeAlias = StreamCommand | Start | Stop | Connect | Disconnect | Block | Examine
+Result: TypeAlias = StreamResult | NodeStatus | Done | Declined
+
+Input: TypeAlias = (
+    LinkUp
+    | LinkDown
+    | DialFailed
+    | Probed
+    | Received[Message]
+    | Congested
+    | Drained
+    | TimerFired[Tick]
+    | Asked[Command]
+)
+Promise: TypeAlias = Send[Message] | Deliver[Item] | Reply[Result] | Record
+Effect: TypeAlias = (
+    Send[Message]
+    | Dial
+    | Probe
+    | HangUp
+    | SetTimer[Tick]
+    | CancelTimer[Tick]
+    | Deliver[Item]
+    | Reply[Result]
+    | Record
+    | AfterCommit[Promise]
+)
+
+
+class NodeMachine(Protocol):
+    """What a driver drives: `linnet.peer.Peer`, or a small machine of a test."""
+
+    @property
+    def hello(self) -> Hello:
+        """What to say first on each link."""
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        """Apply one input; the caller performs the effects, in order."""

@@ -1,0 +1,62 @@
+"""Every message of every protocol, as one closed union, and the codec for it.
+
+Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 49 delivery; the next part takes 50.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from linnet.core.hello import Hello
+from linnet.core.ids import Count
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
+from linnet.overlay.messages import OverlayMessage
+from linnet.wire.codec import Codec
+
+
+class Ping(Struct, frozen=True, array_like=True, tag=1, gc=False):
+    """Are you there?"""
+
+    number: Count
+
+
+class Pong(Struct, frozen=True, array_like=True, tag=2, gc=False):
+    """The answer to the ping of this number."""
+
+    number: Count
+
+
+class Bye(Struct, frozen=True, array_like=True, tag=3, gc=False):
+    """I close this link, and why. The driver sends it before it closes."""
+
+    reason: Reason
+
+
+class Needed(Struct, frozen=True, array_like=True, tag=4, gc=False):
+    """Whether the sender needs this link. It closes when neither end does."""
+
+    needed: bool
+
+
+class Unsupported(Struct, frozen=True, array_like=True, tag=5, gc=False):
+    """I do not know messages of this tag; the link lives."""
+
+    message: Annotated[int, Meta(ge=0, le=2**31)]
+
+
+LinkMessage: TypeAlias = Ping | Pong | Bye | Needed | Unsupported
+Message: TypeAlias = LinkMessage | OverlayMessage | DeliveryMessage
+
+BULK = (Data, Resent, HistoryPage)
+"""What waits in the data lane of an outbox; all other messages go before."""
+
+PROTOCOLS = {"link": 1, "overlay": 1, "delivery": 1}
+"""Protocols of this node with their versions, for `Hello`."""
+
+FIRST_CODEC: Codec[Hello] = Codec(Hello)
+"""For the first frame on a link, before which nothing else is read."""
+
+CODEC: Codec[Message] = Codec(Message)

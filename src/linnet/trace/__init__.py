@@ -1,0 +1,1 @@
+"""What is recorded: the records, their schema, and writers for node and simulator."""

@@ -1,0 +1,1 @@
+"""Bytes and messages: frames with a limit, and the one codec that reads foreign bytes."""
