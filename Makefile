@@ -1,0 +1,71 @@
+# Linnet's commands. `make help` lists them. Only Python 3.11 or later and make are presumed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements/lock.txt
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format soak bench lock changelog clean
+
+help: ## List the commands.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv with the `linnet` command; a second call has nothing to do.
+
+run: $(STAMP) ## Watch a real network deliver every message (linnet demo).
+	@$(BIN)/linnet demo
+
+test: check ## Check everything, then run every test.
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## Lint, format, types and import contracts.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## Put imports and layout into the house form.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+soak: $(STAMP) ## Run the tests with their heavy counts; takes long.
+	LINNET_SOAK=1 $(BIN)/python -m pytest --timeout=3600
+
+bench: $(STAMP) ## Measure; a table on the screen and JSON beside it.
+	$(BIN)/python -m bench
+
+lock: ## Write the lock again after pyproject.toml changed (needs uv; UPGRADE=1 takes newer versions).
+	@command -v $(UV) >/dev/null || { echo "make lock needs uv: $(BIN)/python -m pip install uv" >&2; exit 1; }
+	$(UV) pip compile pyproject.toml --extra sim --group dev --universal --generate-hashes --quiet \
+		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
+		$(if $(UPGRADE),--upgrade) --output-file $(LOCK)
+
+changelog: $(STAMP) ## Join the fragments of changes/ into CHANGELOG.md (VERSION=x.y.z DATE=yyyy-mm-dd).
+	$(BIN)/python scripts/changelog.py $(VERSION) $(DATE)
+
+clean: ## Remove .venv and everything that was generated.
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+UV = $(or $(wildcard $(BIN)/uv),uv)
+
+# The stamp is touched last, so an installation that was cut short begins again.
+$(STAMP): $(LOCK) pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "there is no '$(PYTHON)' here; name a Python: make setup PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Linnet needs Python 3.11 or later, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name another one: make setup PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' lacks the modules venv and ensurepip." >&2; \
+		echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PIP) --version >/dev/null 2>&1 || { \
+		echo "making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv --clear $(VENV); }
+	@echo "installing what $(LOCK) names"
+	@$(PIP) install --require-hashes --requirement $(LOCK)
+	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+	@echo "ready: $(BIN)/linnet --help"

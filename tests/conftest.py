@@ -1,0 +1,31 @@
+"""How much is tried: little by default, the heavy counts under LINNET_SOAK=1 (`make soak`)."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SOAK = os.environ.get("LINNET_SOAK") == "1"
+
+# Without a deadline: a busy machine is no bug. Derandomised by default, so that a red test is
+# red for everyone; a soak draws new examples each time and prints how to repeat a failure.
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile(
+    "soak",
+    deadline=None,
+    max_examples=5_000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("soak" if SOAK else "default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if SOAK:
+        return
+    skip = pytest.mark.skip(reason="a heavy count; `make soak` runs it")
+    for item in items:
+        if item.get_closest_marker("soak"):
+            item.add_marker(skip)
