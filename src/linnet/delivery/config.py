@@ -10,8 +10,9 @@ class DeliveryConfig(Struct, frozen=True):
 
     window_ranges: int = 10_000
     """Ranges that a duplicate window holds per chain (Juslenius 2021, section 4.2.2)."""
-    suppress: bool = False
-    """Whether to skip neighbours that sent the same unit themselves while it waited (section 5.3.1)."""
+    suppress: float = 0.0
+    """Seconds that a unit waits before it is passed on, so that neighbours which send it meanwhile
+    can be skipped: fewer duplicates for more delay (section 5.3.1). 0 passes on at once."""
     gap_grace: float = 0.5
     """Seconds that a missing event may still come over another path before it is asked for."""
     gap_timeout: float = 3.0
@@ -31,8 +32,9 @@ class DeliveryConfig(Struct, frozen=True):
     history_timeout: float = 5.0
     """Seconds until a storage node that does not send its history is passed over."""
     page_units: int = 256
+    """Most units that one page of history or resends holds."""
     page_bytes: int = 512 * 1024
-    """Most that one page of history or resends holds."""
+    """Most bytes that one page of history or resends holds."""
     window_items: int = 16_384
     """Items that a subscription may have in flight before the machine waits for the application."""
     buffer_items: int = 65_536

@@ -23,6 +23,7 @@ class MemberConfig(Struct, frozen=True):
     """How a node follows its trackers."""
 
     control: Control = Control.COUNTER
+    """The protocol spoken with trackers; all nodes of a network must use the same."""
     status_delay: float = 0.2
     """Naive: seconds that a status waits for a newer one, which starts the wait again (section 4.3)."""
     connect_timeout: float = 15.0
@@ -41,6 +42,7 @@ class TrackerConfig(Struct, frozen=True):
     """How a tracker builds graphs."""
 
     control: Control = Control.COUNTER
+    """The protocol spoken with nodes; all nodes of a network must use the same."""
     grace: float = 5.0
     """Seconds that a node's place is kept when its link to the tracker is lost."""
     settle: float = 2.0
@@ -51,5 +53,6 @@ class TrackerConfig(Struct, frozen=True):
     near_period: float = 5.0
     """Topology-aware topics: seconds between rounds that exchange links for nearer ones."""
     max_topics: int = 100_000
+    """Topics that one tracker takes."""
     max_nodes: int = 100_000
-    """Nodes of one topic."""
+    """Nodes of one topic that a tracker takes."""

@@ -57,9 +57,11 @@ class LinkConfig(Struct, frozen=True):
     idle_timeout: float = 30.0
     """Seconds that a link which neither end needs is kept."""
     backoff_first: float = 0.25
+    """Seconds until a peer that we need is dialled a second time."""
     backoff_most: float = 30.0
-    """Seconds between dials of a peer that we need: doubling from the first to the most, with jitter."""
+    """Seconds between dials of a peer that we need, at most: doubling up to this, with jitter."""
     max_links: int = 4096
+    """Links that may be open at once."""
     control_rate: float = 500.0
     """Control messages a second that one peer may send for long; a burst of ten seconds' worth passes."""
     offences: int = 16
