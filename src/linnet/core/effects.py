@@ -45,6 +45,13 @@ class Release(Struct, frozen=True, gc=False):
     purpose: str
 
 
+class Blame(Struct, frozen=True, gc=False):
+    """This peer sent what it must not. `linnet.peer` counts these and hangs up on too many."""
+
+    peer: PeerId
+    reason: Reason
+
+
 class Dial(Struct, frozen=True, gc=False):
     """Open a link to this key; ends in `LinkUp` or `DialFailed`. Nothing if there is one already."""
 

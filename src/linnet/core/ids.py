@@ -6,6 +6,8 @@ from typing import Annotated, NewType
 
 from msgspec import Meta, Struct
 
+from linnet.core.limits import LARGEST_COUNT
+
 PeerId = NewType("PeerId", bytes)
 """A device's Ed25519 public key: what a link is authenticated to, and what is dialled."""
 
@@ -29,8 +31,7 @@ WireTopicId = Annotated[TopicId, Meta(min_length=32, max_length=32)]
 WireEventId = Annotated[EventId, Meta(min_length=32, max_length=32)]
 WireSignature = Annotated[bytes, Meta(min_length=64, max_length=64)]
 
-# SQLite keeps signed 64-bit integers, so nothing larger is let in.
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
 
 Hint = Annotated[str, Meta(min_length=1, max_length=128)]
 """Where a peer may be dialled: ``tls://host:port`` or ``wss://host:port``."""

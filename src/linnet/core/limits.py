@@ -5,6 +5,9 @@ from __future__ import annotations
 KIB = 1024
 MIB = 1024 * KIB
 
+LARGEST_COUNT = 2**63 - 1
+"""Largest integer of all: SQLite keeps signed 64-bit ones, so nothing larger is let in."""
+
 BURST_EVENTS = 256
 """Events that one signature may cover: past this, checking is no longer the ceiling."""
 

@@ -27,7 +27,7 @@ class DeliveryConfig(Struct, frozen=True):
     """Seconds between announcements of chain heads to a neighbour, where there is news."""
     receipt_delay: float = 0.2
     """Seconds that a receipt waits for more to be said in it."""
-    receipt_period: float = 10.0
+    receipt_period: float = 2.0
     """Seconds between looks for publications that storage nodes have not confirmed."""
     history_timeout: float = 5.0
     """Seconds until a storage node that does not send its history is passed over."""
@@ -45,5 +45,7 @@ class DeliveryConfig(Struct, frozen=True):
     """Publishes that may wait while all links are congested."""
     evict_period: float = 10.0
     """Seconds between looks for what retention and quota want removed."""
+    linger: float = 60.0
+    """Seconds that a node stays in a stream that it only published to."""
     replay_slack: int = 1024
     """Units that one neighbour may send beyond those there are, before it counts as replaying."""

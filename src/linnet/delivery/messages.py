@@ -29,20 +29,23 @@ class Data(Struct, frozen=True, array_like=True, tag=30, gc=False):
     unit: Unverified
     hops: Annotated[int, Meta(ge=0, le=65_535)]
     """Links that it has crossed, this one included."""
-    age_ms: Count
-    """Milliseconds since it was published, by the clocks of those that passed it on."""
+    age_us: Count
+    """Microseconds from its publication to when it was sent here, by the clocks on its way."""
+    sent_us: Count
+    """The sender's clock, in microseconds of Unix time."""
     card: Card | None
     """The card of its device, the first time that the device is seen on this link."""
 
 
 class ChainPlace(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """How far the sender of this knows one chain."""
+    """From where and how far the sender of this knows one chain."""
 
     author: WireAuthorId
     device: WireDeviceId
+    first: Count
     last: Count
     held: bool
-    """Whether it can resend what it knows of the chain."""
+    """Whether it can resend what is between them."""
 
 
 Places = Annotated[tuple[ChainPlace, ...], Meta(max_length=CHAINS_PER_MESSAGE)]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.errors import InvalidEvent, Refused, RemoteError
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
-from linnet.core.limits import BODY_BYTES, BURST_BYTES
+from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS, LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.event.event import MESSAGE, Event, Tail, Unverified, Verified
 from linnet.identity.cards import Card
@@ -30,9 +30,9 @@ _UNIT_DECODER = msgspec.msgpack.Decoder(Unverified)
 
 
 def message_tail(body: bytes, time: int) -> Tail:
-    """The tail of an application's message in a stream."""
+    """The tail of an application's message in a stream; `Refused` if its body is too large."""
     if len(body) > BODY_BYTES:
-        raise ValueError(f"a body of {len(body)} bytes, at most {BODY_BYTES} are allowed")
+        raise Refused(Reason.TOO_LARGE, f"a body of {len(body)} bytes, at most {BODY_BYTES} are allowed")
     return Tail(None, None, None, None, MESSAGE, None, time, None, body)
 
 
@@ -45,8 +45,16 @@ def sign_unit(
     prev: EventId | None,
     tails: Sequence[Tail],
 ) -> Verified:
-    """One unit of consecutive events, signed. What we made ourselves needs no check."""
+    """One unit of consecutive events, signed. What we made ourselves needs no check.
+
+    `Refused` if there are more events or bytes than a unit may have: nobody would take it.
+    """
     encoded = tuple(map(_encode, tails))
+    if not 1 <= len(encoded) <= BURST_EVENTS:
+        raise Refused(Reason.TOO_MANY, f"a unit has 1 to {BURST_EVENTS} events, not {len(encoded)}")
+    fault = _limit_broken(seq, encoded)
+    if fault is not None:
+        raise Refused(*fault)
     ids = _ids(topic, author, device, seq, prev, encoded)
     unit = Unverified(topic, author, device, seq, prev, encoded, key.sign(ids[-1]))
     return Verified(unit, _events(unit, ids, tails))
@@ -57,10 +65,11 @@ def verify_unit(unit: Unverified, card: Card) -> Verified:
 
     The card itself (its signature, dates and revocation) is the caller's to judge.
     """
-    if sum(map(len, unit.tails)) > BURST_BYTES:
-        raise InvalidEvent(Reason.TOO_LARGE, "more bytes than a burst may have")
-    if unit.seq is None and len(unit.tails) > 1:
-        raise InvalidEvent(Reason.MALFORMED, "a burst without sequence numbers")
+    if card.person != unit.author or card.device != unit.device:
+        raise InvalidEvent(Reason.UNKNOWN_DEVICE, "the card is of another person or device")
+    fault = _limit_broken(unit.seq, unit.tails)
+    if fault is not None:
+        raise InvalidEvent(*fault)
     ids = _ids(unit.topic, unit.author, unit.device, unit.seq, unit.prev, unit.tails)
     try:
         verify(card.device_key, ids[-1], unit.sig)
@@ -73,6 +82,12 @@ def verify_unit(unit: Unverified, card: Card) -> Verified:
     return Verified(unit, _events(unit, ids, tails))
 
 
+def recall_unit(unit: Unverified) -> Verified:
+    """A unit of our own log, which was checked before it was written."""
+    ids = _ids(unit.topic, unit.author, unit.device, unit.seq, unit.prev, unit.tails)
+    return Verified(unit, _events(unit, ids, list(map(_decode_tail, unit.tails))))
+
+
 def encode_unit(unit: Unverified) -> bytes:
     """The bytes of a unit, as the log keeps them."""
     return _encode(unit)
@@ -81,6 +96,17 @@ def encode_unit(unit: Unverified) -> bytes:
 def decode_unit(raw: bytes) -> Unverified:
     """A unit from bytes of our own log; foreign ones come through `linnet.wire`."""
     return _UNIT_DECODER.decode(raw)
+
+
+def _limit_broken(seq: int | None, tails: Sequence[bytes]) -> tuple[Reason, str] | None:
+    """The bound of a whole unit that is passed, if one is; those of its fields are the decoder's."""
+    if sum(map(len, tails)) > BURST_BYTES:
+        return Reason.TOO_LARGE, f"its events have more than {BURST_BYTES} bytes"
+    if seq is None:
+        return None if len(tails) == 1 else (Reason.MALFORMED, "a burst without sequence numbers")
+    if seq + len(tails) - 1 > LARGEST_COUNT:
+        return Reason.MALFORMED, "a sequence number past the largest"
+    return None
 
 
 def _ids(

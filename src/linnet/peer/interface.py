@@ -35,8 +35,9 @@ from linnet.core.inputs import (
 )
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.items import Item
 from linnet.peer.messages import Message
-from linnet.streams.commands import Declined, Done, Item, StreamCommand, StreamResult, StreamStatus
+from linnet.streams.commands import Declined, Done, StreamCommand, StreamResult, StreamStatus
 from linnet.trace.records import Record
 
 

@@ -1,6 +1,6 @@
 """Every message of every protocol, as one closed union, and the codec for it.
 
-Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 49 delivery; the next part takes 50.
+Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 39 delivery, 40 to 44 streams; the next part takes 50.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from linnet.core.ids import Count
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
 from linnet.overlay.messages import OverlayMessage
+from linnet.streams.messages import StreamMessage
 from linnet.wire.codec import Codec
 
 
@@ -48,12 +49,12 @@ class Unsupported(Struct, frozen=True, array_like=True, tag=5, gc=False):
 
 
 LinkMessage: TypeAlias = Ping | Pong | Bye | Needed | Unsupported
-Message: TypeAlias = LinkMessage | OverlayMessage | DeliveryMessage
+Message: TypeAlias = LinkMessage | OverlayMessage | DeliveryMessage | StreamMessage
 
 BULK = (Data, Resent, HistoryPage)
 """What waits in the data lane of an outbox; all other messages go before."""
 
-PROTOCOLS = {"link": 1, "overlay": 1, "delivery": 1}
+PROTOCOLS = {"link": 1, "overlay": 1, "delivery": 1, "streams": 1}
 """Protocols of this node with their versions, for `Hello`."""
 
 FIRST_CODEC: Codec[Hello] = Codec(Hello)

@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
 from linnet.core.limits import NEIGHBORS, PUBLISHERS
 from linnet.core.reasons import Reason
-from linnet.event.event import Event
 
 
 class Publish(Struct, frozen=True, gc=False):
@@ -112,35 +111,6 @@ class Declined(Struct, frozen=True, gc=False):
     detail: str
 
 
-class Missed(Struct, frozen=True, gc=False):
-    """A range of a chain that could not be had; the subscription goes on behind it."""
-
-    topic: TopicId
-    author: AuthorId
-    device: DeviceId
-    first: int
-    last: int
-    reason: Reason
-
-
-class CaughtUp(Struct, frozen=True, gc=False):
-    """History was handed over; what follows is live."""
-
-    begins_at: float | None
-    """When the oldest kept event was stored; None if there was none."""
-    evicted: bool
-    """Whether there had been older ones, which retention or quota removed."""
-    reason: Reason | None
-    """Why there was no history, if so: ``no_storage``, ``timeout``."""
-
-
-class Ended(Struct, frozen=True, gc=False):
-    """Nothing more comes on this subscription."""
-
-    reason: Reason | None
-    """None: it was asked to end."""
-
-
 class ChainStatus(Struct, frozen=True, gc=False):
     """How far one chain is known here."""
 
@@ -171,6 +141,5 @@ class StreamStatus(Struct, frozen=True, gc=False):
     chains: tuple[ChainStatus, ...]
 
 
-Item: TypeAlias = Event | Missed | CaughtUp | Ended
 StreamCommand: TypeAlias = Publish | Subscribe | Unsubscribe | Consumed | Declare
 StreamResult: TypeAlias = Published | Subscribed | Done | Declined

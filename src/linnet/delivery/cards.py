@@ -1,0 +1,90 @@
+"""The device cards that this node knows, and which of them were revoked."""
+
+from __future__ import annotations
+
+import msgspec
+
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import AuthorId, DeviceId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.identity.cards import Card, Revocation, check_card, check_dates, check_revocation
+
+_CARDS = "card"
+_REVOCATIONS = "revocation"
+_encode = msgspec.msgpack.Encoder().encode
+_decode_card = msgspec.msgpack.Decoder(Card).decode
+_decode_revocation = msgspec.msgpack.Decoder(Revocation).decode
+
+MAX_CARDS = 1_000_000
+"""Devices that a node remembers: what a large public stream may have, and a few hundred megabytes."""
+
+
+class CardBook:
+    """Cards by author and device. A card is checked once, when it is learned."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+        self._cards: dict[bytes, Card] = {}
+        self._revoked: dict[bytes, Revocation] = {}
+        for key, value in cells.scan(_CARDS):
+            self._cards[key] = _decode_card(value)
+        for key, value in cells.scan(_REVOCATIONS):
+            self._revoked[key] = _decode_revocation(value)
+
+    def learn(self, card: Card) -> None:
+        """Remember a card; `RemoteError` if it is false. A later card of a device replaces an earlier one."""
+        key = card.person + card.device
+        known = self._cards.get(key)
+        if known == card:
+            return
+        check_card(card)
+        if known is None and len(self._cards) >= MAX_CARDS:
+            raise RemoteError(Reason.TOO_MANY, f"{MAX_CARDS} devices are known already")
+        if known is None or known.not_after < card.not_after:
+            self._cards[key] = card
+
+    def keep(self, author: AuthorId, device: DeviceId) -> None:
+        """Write a card beside the log, for as long as its events are there."""
+        key = author + device
+        if self._cells.get(_CARDS, key) is None:
+            self._cells.put(_CARDS, key, _encode(self._cards[key]))
+
+    def find(self, author: AuthorId, device: DeviceId) -> Card | None:
+        """The card of a device, whatever its dates."""
+        return self._cards.get(author + device)
+
+    def card_for(self, author: AuthorId, device: DeviceId, now: float | None) -> Card:
+        """The card that an event needs; `InvalidEvent` says why there is none that is good.
+
+        With no `now` its dates are not judged: expiry never touches history.
+        """
+        key = author + device
+        card = self._cards.get(key)
+        if card is None:
+            raise InvalidEvent(Reason.UNKNOWN_DEVICE, "no card came with the device's first event")
+        if now is None:
+            return card
+        if key in self._revoked:
+            raise InvalidEvent(Reason.CARD_REVOKED, "the person revoked this device")
+        if card.not_before <= now <= card.not_after:
+            return card
+        try:
+            check_dates(card, now)
+        except RemoteError as error:
+            raise InvalidEvent(error.reason, error.detail) from error
+        return card
+
+    def revoke(self, revocation: Revocation) -> bool:
+        """Take a person's word that a device is theirs no longer; whether it is news."""
+        key = revocation.person + revocation.device
+        if key in self._revoked:
+            return False
+        check_revocation(revocation)
+        self._revoked[key] = revocation
+        self._cells.put(_REVOCATIONS, key, _encode(revocation))
+        return True
+
+    def revocation_of(self, author: AuthorId, device: DeviceId) -> Revocation | None:
+        """The revocation of a device, if it was revoked."""
+        return self._revoked.get(author + device)

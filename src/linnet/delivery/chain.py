@@ -1,0 +1,116 @@
+"""One chain: the events of one author and device in one topic, as this node has seen them.
+
+It tells duplicates and forks, knows what is missing, and holds back what came too early, so that
+the log and those who asked for order get every chain in its own order.
+"""
+
+from __future__ import annotations
+
+from linnet.core.errors import InvalidEvent
+from linnet.core.ids import AuthorId, DeviceId, EventId
+from linnet.core.reasons import Reason
+from linnet.delivery.ranges import Range, SeenRanges
+from linnet.event.event import Verified
+
+ChainKey = bytes
+"""Author and device, one after the other."""
+
+
+def chain_key(author: AuthorId, device: DeviceId) -> ChainKey:
+    """The key of a chain within its topic."""
+    return author + device
+
+
+class Chain:
+    """What is known of one chain, and what waits for its turn."""
+
+    __slots__ = ("_early", "_edges", "announced", "author", "base", "device", "next", "seen")
+
+    def __init__(self, author: AuthorId, device: DeviceId, base: int, capacity: int) -> None:
+        self.author = author
+        self.device = device
+        self.base = base
+        """The first number that is due to us; what lies below was before our time."""
+        self.next = base
+        """The number that comes next in order."""
+        self.announced = -1
+        """The highest number that somebody says there is."""
+        self.seen = SeenRanges(capacity)
+        self._early: dict[int, Verified] = {}
+        # The id behind each range that was seen, to see whether the next one fits it. As there is
+        # an entry per range, it is as bounded as they are.
+        self._edges: dict[int, EventId] = {}
+
+    @property
+    def key(self) -> ChainKey:
+        """Author and device."""
+        return self.author + self.device
+
+    @property
+    def early(self) -> int:
+        """Units that came too early and wait."""
+        return len(self._early)
+
+    def restore(self, first: int, last: int, head: EventId) -> None:
+        """Begin with what the log holds."""
+        self.base = first
+        self.next = last + 1
+        self.seen.add(first, last)
+        self._edges[last] = head
+
+    def rebase(self, first: int) -> list[Verified]:
+        """Nothing below this can be had any more, or is due to us; returns whose turn has come thereby."""
+        self.base = max(self.base, first)
+        if self.next >= first:
+            return []
+        self.next = first
+        return self._due()
+
+    def accept(self, verified: Verified, first: int, last: int) -> Range | None:
+        """Count a new unit as seen; `InvalidEvent` if it contradicts what was seen before.
+
+        Returns the range that the window had to give up for it, if any.
+        """
+        if self.seen.touches(first, last):
+            raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} to {last} overlaps what was seen")
+        before = self._edges.get(first - 1)
+        if before is not None and before != verified.unit.prev:
+            raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} does not follow the {first - 1} that was seen")
+        self._edges.pop(first - 1, None)
+        self._edges[last] = verified.head
+        lost = self.seen.add(first, last)
+        if lost is not None:
+            self._edges.pop(lost[1], None)
+        return lost
+
+    def in_order(self, verified: Verified, first: int, last: int) -> list[Verified]:
+        """The units whose turn has come with this one, in order; none if it has to wait.
+
+        What lies before our time never gets a turn.
+        """
+        if first != self.next:
+            if first > self.next:
+                self._early[first] = verified
+            return []
+        self.next = last + 1
+        if not self._early:
+            return [verified]
+        return [verified, *self._due()]
+
+    def missing(self) -> list[Range]:
+        """What is due, is known to exist, and was not seen."""
+        return self.seen.missing(self.base, max(self.seen.last, self.announced))
+
+    def forgo(self, first: int, last: int) -> list[Verified]:
+        """Stop waiting for a range; returns the units whose turn has come thereby."""
+        self.seen.add(first, last)
+        if first <= self.next <= last:
+            self.next = last + 1
+        return self._due()
+
+    def _due(self) -> list[Verified]:
+        due: list[Verified] = []
+        while (unit := self._early.pop(self.next, None)) is not None:
+            due.append(unit)
+            self.next += len(unit.events)
+        return due

@@ -1,0 +1,94 @@
+"""Flooding: what is new goes to every neighbour except the one it came from.
+
+No subset, no asking first: delivery is certain and a hop costs one link's delay (Juslenius 2021,
+section 4.2.2). In a static graph a unit is sent n*d - (n-1) times.
+"""
+
+from __future__ import annotations
+
+from linnet.core.effects import Send
+from linnet.core.ids import PeerId, TopicId
+from linnet.delivery.messages import Data
+from linnet.event.event import Unverified, Verified
+from linnet.identity.cards import Card
+from linnet.trace.records import Kind, Record
+
+FloodEffect = Send[Data] | Record
+
+
+class Neighbor:
+    """What we keep of one neighbour in one topic."""
+
+    __slots__ = ("congested", "devices", "units")
+
+    def __init__(self, distinct: int) -> None:
+        self.congested = False
+        self.devices: dict[bytes, None] = {}
+        """Devices whose card it has had from us."""
+        self.units = -distinct
+        """Units that it sent, less the distinct ones that there were when it came."""
+
+
+class Flood:
+    """The neighbours of one topic, and how a unit is passed on to them."""
+
+    def __init__(self, topic: TopicId) -> None:
+        self._topic = topic
+        self.neighbors: dict[PeerId, Neighbor] = {}
+        self.distinct = 0
+        """Units that were new to us, since the beginning."""
+
+    def up(self, peer: PeerId) -> None:
+        """A neighbour is there."""
+        self.neighbors.setdefault(peer, Neighbor(self.distinct))
+
+    def down(self, peer: PeerId) -> None:
+        """A neighbour is gone."""
+        self.neighbors.pop(peer, None)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether there are neighbours and all of them are congested."""
+        neighbors = self.neighbors.values()
+        return bool(neighbors) and all(neighbor.congested for neighbor in neighbors)
+
+    def heard(self, peer: PeerId) -> int:
+        """Count a unit that a neighbour sent; returns how many it sent beyond those that there are.
+
+        A neighbour sends each unit once at most, so what goes beyond is replayed.
+        """
+        neighbor = self.neighbors.get(peer)
+        if neighbor is None:
+            return 0
+        neighbor.units += 1
+        return neighbor.units - self.distinct
+
+    def spread(
+        self, verified: Verified, card: Card, sources: tuple[PeerId, ...], hops: int, age_us: int, now: float
+    ) -> list[FloodEffect]:
+        """Pass a unit on to everyone but those it came from."""
+        unit = verified.unit
+        device = unit.author + unit.device
+        sent_us = int(now * 1_000_000)
+        onward = Data(unit, hops, age_us, sent_us, None)
+        introduced: Data | None = None
+        head, short, seq, events = verified.head, unit.device, unit.seq, len(unit.tails)
+        size = unit_bytes(unit)
+        effects: list[FloodEffect] = []
+        for peer, neighbor in self.neighbors.items():
+            if peer in sources:
+                continue
+            if device in neighbor.devices:
+                message = onward
+            else:
+                neighbor.devices[device] = None
+                message = introduced = introduced or Data(unit, hops, age_us, sent_us, card)
+            effects.append(Send(peer, message))
+            effects.append(Record(Kind.SENT, self._topic, head, short, seq, events, peer, hops, size))
+        return effects
+
+
+def unit_bytes(unit: Unverified) -> int:
+    """About the bytes that a unit takes on a link: its tails and the rest of it."""
+    tails = unit.tails
+    return (len(tails[0]) if len(tails) == 1 else sum(map(len, tails))) + 2 * len(tails) + 180

@@ -1,0 +1,43 @@
+"""What a subscription is handed: events, and what there is to say between them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import Event
+
+
+class Missed(Struct, frozen=True, gc=False):
+    """A range of a chain that could not be had; the subscription goes on behind it."""
+
+    topic: TopicId
+    author: AuthorId
+    device: DeviceId
+    first: int
+    last: int
+    reason: Reason
+
+
+class CaughtUp(Struct, frozen=True, gc=False):
+    """History was handed over; what follows is live."""
+
+    begins_at: float | None
+    """When the oldest kept event was stored; None if there was none."""
+    evicted: bool
+    """Whether there had been older ones, which retention or quota removed."""
+    reason: Reason | None
+    """Why there was no history, if so: ``no_storage``, ``timeout``."""
+
+
+class Ended(Struct, frozen=True, gc=False):
+    """Nothing more comes on this subscription."""
+
+    reason: Reason | None
+    """None: it was asked to end."""
+
+
+Item: TypeAlias = Event | Missed | CaughtUp | Ended

@@ -1,0 +1,123 @@
+"""A subscription of the local application: what it was handed, what it has handled, what waits.
+
+A live subscription is handed what comes. A durable one is a cursor over the log: it is handed
+what the log holds past its cursor, so that a crash repeats what was not acknowledged and loses
+nothing. Both stop at a window of items that the application has not handled yet; then a durable
+one waits in the log, and a live one in a bounded buffer, past which it ends with a reason.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from linnet.core.effects import Deliver
+from linnet.core.ids import TopicId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.items import Ended, Item
+from linnet.event.event import Event
+
+_CURSORS = "cursor"
+
+
+class Window:
+    """Items in flight to the application, and those that wait behind them."""
+
+    def __init__(self, subscription: int, config: DeliveryConfig) -> None:
+        self.subscription = subscription
+        self._config = config
+        self._in_flight = 0
+        self._waiting: deque[Item] = deque()
+        self.ended = False
+
+    @property
+    def room(self) -> int:
+        """Items that may be handed over now."""
+        return max(0, self._config.window_items - self._in_flight)
+
+    def hand(self, items: Iterable[Item]) -> list[Deliver[Item]]:
+        """Hand items over, or let them wait their turn; too many end the subscription."""
+        if self.ended:
+            return []
+        batch = tuple(items)
+        if not batch:
+            return []
+        if not self._waiting and len(batch) <= self.room:
+            self._in_flight += len(batch)
+            return [Deliver(self.subscription, batch)]
+        self._waiting.extend(batch)
+        if len(self._waiting) > self._config.buffer_items:
+            self._waiting.clear()
+            return self.end(Reason.SUBSCRIBER_SLOW)
+        return self._move()
+
+    def handled(self, items: int) -> list[Deliver[Item]]:
+        """The application is done with so many."""
+        self._in_flight = max(0, self._in_flight - items)
+        return self._move()
+
+    def end(self, reason: Reason | None) -> list[Deliver[Item]]:
+        """Say that nothing more comes."""
+        if self.ended:
+            return []
+        self.ended = True
+        last: tuple[Item, ...] = (*self._waiting, Ended(reason))
+        self._waiting.clear()
+        return [Deliver(self.subscription, last)]
+
+    def _move(self) -> list[Deliver[Item]]:
+        count = min(self.room, len(self._waiting))
+        if count == 0:
+            return []
+        self._in_flight += count
+        return [Deliver(self.subscription, tuple(self._waiting.popleft() for _ in range(count)))]
+
+
+class Cursor:
+    """The place of a durable subscription in the log."""
+
+    def __init__(self, topic: TopicId, name: str, cells: Cells) -> None:
+        self._cells = cells
+        self._key = topic + name.encode()
+        kept = cells.get(_CURSORS, self._key)
+        self.resumed = kept is not None
+        self.position = 0 if kept is None else int.from_bytes(kept, "big")
+        """Everything up to here was handled."""
+        self.read = self.position
+        """Everything up to here was handed over."""
+        self._in_flight: deque[list[int]] = deque()
+
+    def begin(self, position: int) -> None:
+        """A new durable subscription starts behind this position."""
+        self.position = self.read = position
+        self._write()
+
+    def handed(self, position: int, items: int) -> None:
+        """The unit at this position was handed over, as so many items."""
+        self.read = position
+        self._in_flight.append([position, items])
+
+    def handled(self, items: int) -> bool:
+        """The application is done with so many items; whether the cursor moved."""
+        before = self.position
+        while items and self._in_flight:
+            unit = self._in_flight[0]
+            taken = min(items, unit[1])
+            unit[1] -= taken
+            items -= taken
+            if unit[1] == 0:
+                self.position = self._in_flight.popleft()[0]
+        if self.position == before:
+            return False
+        self._write()
+        return True
+
+    def _write(self) -> None:
+        self._cells.put(_CURSORS, self._key, self.position.to_bytes(8, "big"))
+
+
+def events_of(items: Iterable[Item]) -> int:
+    """How many of these are events."""
+    return sum(isinstance(item, Event) for item in items)

@@ -1,0 +1,37 @@
+"""Names of streams: plain ones are open to all, those behind a person's id belong to that person."""
+
+from __future__ import annotations
+
+import hashlib
+
+from linnet.core.errors import BadText
+from linnet.core.ids import AuthorId, TopicId
+from linnet.core.limits import STREAM_NAME_CHARS
+from linnet.identity.text import Sort, from_text
+
+_TAG = b"linnet/stream/1"
+
+
+def topic_of(name: str) -> TopicId:
+    """The topic of a stream. `BadText` if the name cannot be one."""
+    check_name(name)
+    return TopicId(hashlib.sha256(_TAG + name.encode()).digest())
+
+
+def owner_of(name: str) -> AuthorId | None:
+    """The person whose stream it is: their id stands before the first slash."""
+    owner, slash, _ = name.partition("/")
+    if slash and owner.startswith(Sort.PERSON) and len(owner) > len(Sort.PERSON) + 40:
+        return AuthorId(from_text(Sort.PERSON, owner))
+    return None
+
+
+def check_name(name: str) -> None:
+    """Raise `BadText` unless this can be the name of a stream."""
+    if not name:
+        raise BadText("a stream needs a name")
+    if len(name) > STREAM_NAME_CHARS:
+        raise BadText(f"a stream's name has at most {STREAM_NAME_CHARS} characters, this one has {len(name)}")
+    if not name.isprintable() or name != name.strip():
+        raise BadText(f"{name!r} cannot name a stream: no line breaks, control characters or outer blanks")
+    owner_of(name)
