@@ -1,7 +1,7 @@
 """Device cards: a person's signed word that a device key is theirs, for a time.
 
 The person key signs cards and revocations only and may stay offline; device keys sign events and
-open links (DESIGN, "Who signs").
+open links (docs/design/identity.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, msgpack
 
-from linnet.core.errors import RemoteError
+from linnet.core.errors import BadText, RemoteError
 from linnet.core.ids import (
     AuthorId,
     Count,
@@ -27,6 +27,8 @@ from linnet.identity.keys import SigningKey, device_id, verify
 CARD_DAYS = 365
 """How long a card is good for by default: long enough to forget, short enough to matter."""
 
+LABEL_CHARS = 64
+
 _CARD_TAG = b"linnet/card/1"
 _REVOCATION_TAG = b"linnet/revocation/1"
 _encoder = msgpack.Encoder()
@@ -39,7 +41,7 @@ class Card(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=
     device_key: WirePeerId
     not_before: Count
     not_after: Count
-    label: Annotated[str, Meta(max_length=64)]
+    label: Annotated[str, Meta(max_length=LABEL_CHARS)]
     sig: WireSignature
 
     @property
@@ -60,7 +62,9 @@ class Revocation(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
 def issue_card(
     person: SigningKey, device_key: bytes, not_before: int, not_after: int, label: str = ""
 ) -> Card:
-    """A card for a device, signed by the person."""
+    """A card for a device, signed by the person; `BadText` if its label is longer than others read."""
+    if len(label) > LABEL_CHARS:
+        raise BadText(f"the label of a device has at most {LABEL_CHARS} characters, not {len(label)}")
     fields = (person.public, device_key, not_before, not_after, label)
     sig = person.sign(_CARD_TAG + _encoder.encode(fields))
     return Card(AuthorId(person.public), PeerId(device_key), not_before, not_after, label, sig)

@@ -23,6 +23,8 @@ class SigningKey:
     __slots__ = ("_secret", "public", "seed")
 
     def __init__(self, seed: bytes) -> None:
+        if len(seed) != SEED_BYTES:
+            raise ValueError(f"the seed of a key has {SEED_BYTES} bytes, not {len(seed)}")
         self.public, self._secret = crypto_sign_seed_keypair(seed)
         self.seed = seed
 

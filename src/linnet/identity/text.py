@@ -16,6 +16,7 @@ from linnet.core.errors import BadText
 _CHECKSUM_BYTES = 3
 _PAYLOAD_BYTES = 32
 _LETTERS = 56
+_SHOWN = 80  # characters of a wrong id that a message repeats
 
 
 class Sort(StrEnum):
@@ -42,10 +43,11 @@ def from_text(sort: Sort, text: str) -> bytes:
     text = text.strip()
     what = f"{_NAMES[sort]} id"
     found = next((other for other in Sort if text.lower().startswith(other)), None)
+    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
     if found is None:
-        raise BadText(f"{text!r} is no {what}: it should begin with {sort!s}")
+        raise BadText(f"{shown} is no {what}: it should begin with {sort!s}")
     if found is not sort:
-        raise BadText(f"{text!r} is a {_NAMES[found]} id where a {what} ({sort!s}…) is wanted")
+        raise BadText(f"{shown} is a {_NAMES[found]} id where a {what} ({sort!s}…) is wanted")
     letters = text[len(sort) :]
     if len(letters) != _LETTERS:
         raise BadText(
@@ -53,7 +55,8 @@ def from_text(sort: Sort, text: str) -> bytes:
             f"{'some are missing' if len(letters) < _LETTERS else 'there are too many'}; copy it again, whole"
         )
     try:
-        decoded = base64.b32decode(letters.upper())
+        # By way of ASCII: `upper` would take a long s for an s.
+        decoded = base64.b32decode(letters.encode("ascii"), casefold=True)
     except (binascii.Error, ValueError) as error:
         raise BadText(f"this {what} has a character that no id has (only a-z and 2-7)") from error
     payload = decoded[:_PAYLOAD_BYTES]

@@ -16,6 +16,10 @@ from linnet.core.reasons import Reason
 
 M = TypeVar("M")
 
+# msgpack: where the first element of a longer array is, and how wide a larger tag is.
+_LONG_ARRAYS = {b"\xdc": 3, b"\xdd": 5}
+_LONG_NUMBERS = {b"\xcc": 1, b"\xcd": 2}
+
 
 class UnknownMessage(MalformedMessage):
     """A message of a type that we do not know: a newer node's, not a wrong one."""
@@ -53,21 +57,19 @@ class Codec(Generic[M]):
 
 
 def _tag_of(data: bytes) -> int | None:
-    """The tag of a message, if it has one at all: an array that begins with a small integer."""
-    if not data:
-        return None
-    head = data[0]
-    if head & 0xF0 == 0x90:
-        start, empty = 1, head == 0x90
-    elif head == 0xDC:
-        start, empty = 3, False
+    """The tag of a message, if it has one at all: an array that begins with a whole number."""
+    head = data[:1]
+    if b"\x91" <= head <= b"\x9f":
+        start = 1
+    elif head in _LONG_ARRAYS:
+        start = _LONG_ARRAYS[head]
     else:
         return None
-    if empty or len(data) <= start:
+    first = data[start : start + 1]
+    if not first:
         return None
-    first = data[start]
-    if first < 0x80:
-        return first
-    if first == 0xCC and len(data) > start + 1:
-        return data[start + 1]
-    return None
+    if first < b"\x80":
+        return first[0]
+    width = _LONG_NUMBERS.get(first, 0)
+    number = data[start + 1 : start + 1 + width]
+    return int.from_bytes(number, "big") if width and len(number) == width else None

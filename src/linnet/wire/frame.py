@@ -24,11 +24,16 @@ def frame(payload: bytes, limit: int = FRAME_BYTES) -> bytes:
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames."""
+    """Cuts a stream of bytes into frames.
+
+    After a `MalformedMessage` there is no telling where the next frame begins: the link has to
+    close, and the reader raises the same again.
+    """
 
     def __init__(self, limit: int = FRAME_BYTES) -> None:
         self._limit = limit
-        self._rest = b""
+        self._rest = bytearray()
+        self._wanted = HEADER_BYTES
 
     @property
     def pending(self) -> int:
@@ -38,20 +43,27 @@ class FrameReader:
     def feed(self, data: bytes) -> list[bytes]:
         """The frames that these bytes complete; `MalformedMessage` if one is announced too long."""
         if self._rest:
-            data = self._rest + data
+            # Appended, not joined: a frame that drips in byte by byte must not be copied each time.
+            self._rest += data
+            if len(self._rest) < self._wanted:
+                return []
+            data = bytes(self._rest)
+            self._rest.clear()
         frames: list[bytes] = []
         start, size = 0, len(data)
         unpack, limit = _LENGTH.unpack_from, self._limit
+        self._wanted = HEADER_BYTES
         while size - start >= HEADER_BYTES:
             (length,) = unpack(data, start)
             if length > limit:
-                self._rest = b""
+                self._rest += data[start : start + HEADER_BYTES]
                 detail = f"a frame of {length} bytes, at most {limit} are read"
                 raise MalformedMessage(detail, Reason.OVERSIZED_FRAME)
             end = start + HEADER_BYTES + length
             if end > size:
+                self._wanted = HEADER_BYTES + length
                 break
             frames.append(data[start + HEADER_BYTES : end])
             start = end
-        self._rest = data[start:] if start else data
+        self._rest += data[start:]
         return frames
