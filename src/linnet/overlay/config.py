@@ -48,6 +48,10 @@ class TrackerConfig(Struct, frozen=True):
     settle: float = 2.0
     """Seconds after a topic's first join with neighbours before anything is built: a standby that
     takes over learns what stands, and keeps it."""
+    expected: float = 60.0
+    """Seconds that a node keeps its place which others name as a neighbour while a tracker takes
+    over, but which has not come itself, or which has gone to another tracker: three times the
+    period in which nodes go back."""
     failed_pair_memory: float = 60.0
     """Seconds that a pair whose link failed is not chosen again."""
     near_period: float = 5.0
