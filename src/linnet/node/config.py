@@ -1,0 +1,220 @@
+"""All that can be configured about a node, as one tree of frozen values.
+
+`linnet.node.config_file` reads it from ``linnet.toml``, `linnet.node.config_reference` writes its
+documentation: a setting is described once, below its field. Sections that only pass parameters to
+one layer are that layer's own type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from linnet.core.errors import BadText, ConfigError
+from linnet.core.ids import Contact
+from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
+from linnet.delivery.config import DeliveryConfig
+from linnet.net.config import NetConfig
+from linnet.node.addresses import is_loopback, parse_contact, parse_hint, split_hint
+from linnet.node.config_types import Problem
+from linnet.node.toml_lines import Path
+from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, TrackerConfig
+from linnet.peer.config import LinkConfig, PeerConfig, StorageRule, StreamOptions
+from linnet.trace.records import Level
+
+StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
+Address = Annotated[str, Meta(min_length=1, max_length=1024)]
+Addresses = Annotated[tuple[Address, ...], Meta(max_length=8)]
+
+
+class NodeSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who this node is and where it stands."""
+
+    label: Annotated[str, Meta(max_length=64)] = ""
+    """A name for this device, which its card carries and others may see."""
+    listen: Addresses = ("tls://127.0.0.1:0",)
+    """Addresses to accept links at: `tls://HOST:PORT` or `wss://HOST:PORT`; port 0 takes a free one.
+    An empty list: this node only dials."""
+    listen_wide: bool = False
+    """Whether addresses that other machines can reach are allowed in `listen`. A node is private to
+    this machine until this is true."""
+    advertise: Addresses = ()
+    """Addresses to tell others, where they differ from `listen`: behind a router or a name. Needed
+    with a wildcard such as 0.0.0.0."""
+    trackers: Annotated[tuple[Address, ...], Meta(max_length=64)] = ()
+    """All trackers of this network, `KEY@HOST:PORT` each. Every node needs the same list, in any
+    order: which of them builds a stream's graph, and which stands by, is computed from it."""
+
+
+class TrackerSection(TrackerConfig, frozen=True, forbid_unknown_fields=True):
+    """Whether this node builds the graphs of streams, and how."""
+
+    enabled: bool = False
+    """Whether this node is a tracker. It must then stand in `node.trackers` of every node."""
+
+
+class StorageSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """A stream that this node keeps for others. Write one `[[storage]]` for each."""
+
+    stream: StreamName
+    """Name of the stream."""
+    retention: Annotated[float, Meta(gt=0)] | None = None
+    """Seconds that events are kept. Unset: for good."""
+    quota: Annotated[int, Meta(ge=1)] | None = None
+    """Bytes that the stream may take; the oldest events go first. Unset: no bound."""
+
+
+class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """How this node joins one stream, `[streams."NAME"]`, if its owner has declared nothing."""
+
+    degree: Annotated[int, Meta(ge=2, le=NEIGHBORS)] = DEFAULT_DEGREE
+    """Neighbours of a node in this stream."""
+    near: bool = False
+    """Whether half of the neighbours are chosen for a short way instead of by chance."""
+    trackers: Addresses = ()
+    """Trackers of this stream in order of preference, instead of those that hashing gives."""
+
+
+class TraceSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is written to `<home>/trace/`."""
+
+    level: Level = Level.LOSS
+    """`loss`: what went wrong, links, and counters. `full`: everything, which tells who read what."""
+    max_bytes: Annotated[int, Meta(ge=65_536)] = 16 * 1024 * 1024
+    """Bytes of one trace file; then the next is begun."""
+    keep: Annotated[int, Meta(ge=1, le=10_000)] = 8
+    """Trace files that are kept; the oldest are removed."""
+
+
+class ControlSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """How programs of this machine talk to the node (docs/adr/0007-control-api.md)."""
+
+    enabled: bool = True
+    """Whether there is a control API. Without it the command line cannot reach the node."""
+    socket: Annotated[str, Meta(max_length=1024)] = ""
+    """Path of the Unix socket. Empty: `control.sock` in the home directory."""
+    port: Annotated[int, Meta(ge=1, le=65_535)] | None = None
+    """Loopback TCP port to answer at as well, for callers that present the token in
+    `<home>/control.token`. Unset: none."""
+    max_request_bytes: Annotated[int, Meta(ge=1024, le=256 * 1024 * 1024)] = 8 * 1024 * 1024
+    """Bytes of one request; more are refused with `too_large`."""
+    max_subscriptions: Annotated[int, Meta(ge=1, le=65_536)] = 256
+    """Subscriptions that may be open over the control API at once."""
+
+
+class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything. Each part has defaults that suit a private network on one machine."""
+
+    node: NodeSection = NodeSection()
+    tracker: TrackerSection = TrackerSection()
+    storage: Annotated[tuple[StorageSection, ...], Meta(max_length=10_000)] = ()
+    streams: Annotated[dict[StreamName, StreamSection], Meta(max_length=10_000)] = field(default_factory=dict)
+    trace: TraceSection = TraceSection()
+    control: ControlSection = ControlSection()
+    overlay: MemberConfig = MemberConfig()
+    delivery: DeliveryConfig = DeliveryConfig()
+    links: LinkConfig = LinkConfig()
+    net: NetConfig = NetConfig()
+
+    @property
+    def listens(self) -> tuple[str, ...]:
+        """The addresses to listen at, in their one spelling."""
+        return tuple(parse_hint(address, any_port=True) for address in self.node.listen)
+
+    @property
+    def trackers(self) -> tuple[Contact, ...]:
+        """The trackers of the network."""
+        return tuple(map(parse_contact, self.node.trackers))
+
+    @property
+    def advertised(self) -> tuple[str, ...]:
+        """What to tell others, if that is not where we listen."""
+        return tuple(map(parse_hint, self.node.advertise))
+
+
+def problems_of(config: NodeConfig) -> list[Problem]:
+    """What types alone do not see: addresses, repeated streams, listening wider than was said."""
+    found: list[Problem] = []
+    for number, address in enumerate(config.node.listen):
+        found += _listen_problem(config.node, number, address)
+    for number, address in enumerate(config.node.advertise):
+        found += _address_problem(("node", "advertise", number), parse_hint, address)
+    for number, address in enumerate(config.node.trackers):
+        found += _address_problem(("node", "trackers", number), parse_contact, address)
+    for name, stream in config.streams.items():
+        for number, address in enumerate(stream.trackers):
+            found += _address_problem(("streams", name, "trackers", number), parse_contact, address)
+    if config.tracker.enabled and config.tracker.control is not config.overlay.control:
+        found.append(
+            Problem(("tracker", "control"), "differs from overlay.control; a network speaks one of them")
+        )
+    seen: dict[str, None] = {}
+    for number, rule in enumerate(config.storage):
+        if rule.stream in seen:
+            found.append(Problem(("storage", number, "stream"), f"{rule.stream!r} is stored twice; keep one"))
+        seen[rule.stream] = None
+    return found
+
+
+def check(config: NodeConfig) -> None:
+    """Raise `ConfigError` with all that is wrong; a configuration from a file was checked already."""
+    found = problems_of(config)
+    if found:
+        raise ConfigError("\n".join(f"{path_text(problem.path)}: {problem.what}" for problem in found))
+
+
+def path_text(path: Path) -> str:
+    """A path as people write it: ``streams."a b".degree``, ``storage[2].quota``."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            shown = part if part.isidentifier() and part.isascii() else f'"{part}"'
+            text += f".{shown}" if text else shown
+    return text
+
+
+def peer_config(config: NodeConfig, listens: tuple[str, ...], agent: str) -> PeerConfig:
+    """What the node machine is told, with the addresses that were bound."""
+    return PeerConfig(
+        listens=config.advertised or listens,
+        trackers=config.trackers,
+        is_tracker=config.tracker.enabled,
+        storage=tuple(StorageRule(rule.stream, rule.retention, rule.quota) for rule in config.storage),
+        streams={
+            name: StreamOptions(stream.degree, stream.near, tuple(map(parse_contact, stream.trackers)))
+            for name, stream in config.streams.items()
+        },
+        agent=agent,
+        member=config.overlay,
+        tracker=config.tracker,
+        delivery=config.delivery,
+        links=config.links,
+    )
+
+
+def _listen_problem(node: NodeSection, number: int, address: str) -> list[Problem]:
+    path: Path = ("node", "listen", number)
+    found = _address_problem(path, lambda text: parse_hint(text, any_port=True), address)
+    if found:
+        return found
+    host = split_hint(address)[0]
+    if not is_loopback(host) and not node.listen_wide:
+        wider = f"{address!r} can be reached from other machines; set listen_wide = true if that is meant, "
+        return [Problem(path, wider + "or listen at 127.0.0.1")]
+    if host in ("0.0.0.0", "::") and not node.advertise:  # noqa: S104 - compared, not bound
+        return [
+            Problem(path, f"{address!r} is every address of this machine: name in advertise the one to dial")
+        ]
+    return []
+
+
+def _address_problem(path: Path, parse: Callable[[str], object], text: str) -> list[Problem]:
+    try:
+        parse(text)
+    except BadText as error:
+        return [Problem(path, str(error))]
+    return []

@@ -1,0 +1,184 @@
+"""The configuration in words: its reference page, and the commented file of a new home.
+
+Both are made from the types and the docstrings below their fields.
+``python -m linnet.node.config_reference > docs/reference/configuration.md`` writes the page.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect as python_inspect
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from enum import Enum
+from typing import cast
+
+from msgspec import NODEFAULT, Struct, inspect
+
+from linnet.node.config import NodeConfig
+from linnet.node.config_types import allowed
+
+_WIDTH = 100
+_HEADERS = {"storage": "[[storage]]", "streams": '[streams."NAME"]'}
+
+_INTRODUCTION = """\
+# Configuration
+
+A node reads `linnet.toml` in its home directory (`LINNET_HOME`, else `~/.linnet`) when it starts.
+`linnet init` writes one with every setting in it, commented out, at its default. A wrong or unknown
+setting stops the start with a message that names the file, the line, the field and what is allowed:
+
+    linnet.toml:3: node.labl: there is no such setting; did you mean label?
+
+Nothing listens beyond this machine unless `node.listen_wide` says so. Durations are in seconds, sizes
+in bytes.
+
+This page is written by `python -m linnet.node.config_reference` from the types themselves.
+"""
+
+
+class Setting(Struct, frozen=True):
+    """One field of the configuration."""
+
+    name: str
+    kind: inspect.Type
+    default: object
+    """`NODEFAULT` if it must be given."""
+    meaning: str
+
+    @property
+    def default_text(self) -> str:
+        """The default as TOML, or a word where there is none."""
+        if self.default is NODEFAULT:
+            return "required"
+        return "unset" if self.default is None else toml_value(self.default)
+
+
+class Section(Struct, frozen=True):
+    """One table of the configuration."""
+
+    name: str
+    header: str
+    meaning: str
+    settings: tuple[Setting, ...]
+
+
+def sections() -> tuple[Section, ...]:
+    """Every table of the configuration, in its order."""
+    return tuple(
+        _section(field.name, _table(field.type)) for field in _table(inspect.type_info(NodeConfig)).fields
+    )
+
+
+def meanings(cls: type) -> dict[str, str]:
+    """The docstring below each field of a class and of those it extends; empty where there is none."""
+    found: dict[str, str] = {}
+    for each in reversed(cls.__mro__):
+        if each.__module__.startswith("linnet."):
+            tree = ast.parse(textwrap.dedent(python_inspect.getsource(each)))
+            found.update(_fields(cast(ast.ClassDef, tree.body[0])))
+    return found
+
+
+def reference() -> str:
+    """The page `docs/reference/configuration.md`."""
+    parts = [_INTRODUCTION]
+    for section in sections():
+        parts.append(f"## `{section.header}`\n\n{section.meaning}\n")
+        parts.append("| Setting | Default | Allowed | Meaning |\n|---|---|---|---|")
+        parts += [
+            f"| `{setting.name}` | `{setting.default_text}` | {allowed(setting.kind)} | {setting.meaning} |"
+            for setting in section.settings
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def commented_file(config: NodeConfig) -> str:
+    """The text of a new ``linnet.toml``: every setting, in force where it differs from its default."""
+    parts = ["# The configuration of this Linnet node. What is commented out shows the default.\n"]
+    for section in sections():
+        tables = _tables(config, section)
+        headers = [header for header, _ in tables] or [f"# {section.header}"]
+        parts.append(f"\n# {section.meaning}\n{headers[0]}\n")
+        for setting in section.settings:
+            parts.append(textwrap.indent(textwrap.fill(setting.meaning, _WIDTH), "# ") + "\n")
+            value = getattr(tables[0][1], setting.name) if tables else setting.default
+            if value == setting.default or value is None:
+                parts.append(f"# {setting.name} = {_example(setting)}\n")
+            else:
+                parts.append(f"{setting.name} = {toml_value(value)}\n")
+        for header, table in tables[1:]:
+            parts.append(f"{header}\n" + "".join(_in_force(section, table)))
+    return "".join(parts)
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum):
+        return toml_value(value.value)
+    if isinstance(value, str):
+        # JSON's escapes are TOML's as well, but for DEL, which TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    return str(value)
+
+
+def _tables(config: NodeConfig, section: Section) -> list[tuple[str, Struct]]:
+    """The tables of a section that a configuration has, each with its header."""
+    if section.name == "storage":
+        return [("[[storage]]", rule) for rule in config.storage]
+    if section.name == "streams":
+        return [(f"[streams.{toml_value(name)}]", stream) for name, stream in config.streams.items()]
+    return [(section.header, getattr(config, section.name))]
+
+
+def _in_force(section: Section, table: Struct) -> Iterator[str]:
+    for setting in section.settings:
+        value = getattr(table, setting.name)
+        if value != setting.default and value is not None:
+            yield f"{setting.name} = {toml_value(value)}\n"
+
+
+def _example(setting: Setting) -> str:
+    if setting.default is NODEFAULT or setting.default is None:
+        return f"({setting.default_text}; {allowed(setting.kind)})"
+    return setting.default_text
+
+
+def _table(kind: inspect.Type) -> inspect.StructType:
+    if isinstance(kind, inspect.VarTupleType):
+        kind = kind.item_type
+    if isinstance(kind, inspect.DictType):
+        kind = kind.value_type
+    return cast(inspect.StructType, kind)
+
+
+def _section(name: str, table: inspect.StructType) -> Section:
+    words = meanings(table.cls)
+    settings = tuple(
+        Setting(field.name, field.type, field.default, words.get(field.name, "")) for field in table.fields
+    )
+    # A subclass lists what it adds last; the switch of a section reads best first.
+    settings = tuple(sorted(settings, key=lambda setting: setting.name != "enabled"))
+    meaning = " ".join((table.cls.__doc__ or "").split())
+    return Section(name, _HEADERS.get(name, f"[{name}]"), meaning, settings)
+
+
+def _fields(tree: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            match following:
+                case ast.Expr(ast.Constant(str(text))):
+                    yield node.target.id, " ".join(text.split())
+                case _:
+                    yield node.target.id, ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

@@ -1,0 +1,277 @@
+"""The home of a node: one directory, private to its owner, with all that the node is.
+
+::
+
+    person.key      the person's secret key; may be kept elsewhere, then cards cannot be renewed
+    device.key      this device's secret key
+    device.card     the person's word that the device is theirs
+    linnet.toml     the configuration
+    events.db       what survives a restart
+    trace/          what was recorded
+    control.sock    where the command line asks, while a node runs
+    control.token   what callers over TCP present
+    lock            held while a node runs
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from linnet.core.errors import LocalError, RemoteError
+from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, issue_card
+from linnet.identity.keys import SigningKey
+from linnet.node import config_file
+from linnet.node.config import ControlSection, NodeConfig
+from linnet.node.config_reference import commented_file
+from linnet.node.keyfiles import (
+    PRIVATE_DIRECTORY,
+    KeyFileError,
+    check_private,
+    load_card,
+    load_key,
+    read_private,
+    save_card,
+    save_key,
+    sync_directory,
+    write_private,
+)
+from linnet.peer.config import Identity
+
+DAY = 86_400
+RENEWAL_DAYS = 60
+"""A card with fewer days left is renewed at the start of the node, if the person key is there."""
+
+CLOCK_LEEWAY = 3600
+"""Seconds that a card begins before it is made: other clocks may be behind ours."""
+
+MAX_SOCKET_PATH = 100
+"""Bytes of a Unix socket's path: the systems' own limits are 104 and 108."""
+
+_TOKEN_BYTES = 32
+
+
+class HomeError(LocalError):
+    """The home directory cannot be used; the message says why and what to do."""
+
+
+class HomeBusy(HomeError):
+    """Another process runs a node in this home."""
+
+
+class Home(Struct, frozen=True):
+    """Where the files of a node are."""
+
+    path: Path
+
+    @property
+    def person_key(self) -> Path:
+        """The person's secret key."""
+        return self.path / "person.key"
+
+    @property
+    def device_key(self) -> Path:
+        """The device's secret key."""
+        return self.path / "device.key"
+
+    @property
+    def card(self) -> Path:
+        """The device's card."""
+        return self.path / "device.card"
+
+    @property
+    def config(self) -> Path:
+        """The configuration."""
+        return self.path / "linnet.toml"
+
+    @property
+    def store(self) -> Path:
+        """The event log and the machines' values."""
+        return self.path / "events.db"
+
+    @property
+    def trace(self) -> Path:
+        """The directory of the trace."""
+        return self.path / "trace"
+
+    @property
+    def token(self) -> Path:
+        """The secret of callers over TCP."""
+        return self.path / "control.token"
+
+    @property
+    def lock(self) -> Path:
+        """Held while a node runs."""
+        return self.path / "lock"
+
+    def socket(self, control: ControlSection) -> Path:
+        """The control socket: as configured, else in the home, else where a short path is possible."""
+        if control.socket:
+            path = Path(control.socket).expanduser()
+            path = path if path.is_absolute() else self.path / path
+            if len(os.fsencode(path)) > MAX_SOCKET_PATH:
+                raise HomeError(
+                    f"control.socket: {path} has more than {MAX_SOCKET_PATH} bytes, "
+                    "which is too long for a Unix socket; choose a shorter path"
+                )
+            return path
+        path = self.path / "control.sock"
+        if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
+            return path
+        name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
+        return runtime_directory() / f"{name}.sock"
+
+
+class Opened(Struct, frozen=True):
+    """A home that was read and found in order."""
+
+    home: Home
+    identity: Identity
+    config: NodeConfig
+    has_person_key: bool
+
+
+def home_path(given: Path | None = None) -> Path:
+    """The home to use: the one given, else ``LINNET_HOME``, else ``~/.linnet``; always absolute."""
+    path = given or Path(os.environ.get("LINNET_HOME") or "~/.linnet")
+    return Path(os.path.abspath(path.expanduser()))
+
+
+def init(
+    path: Path, now: float, config: NodeConfig | None = None, person: SigningKey | None = None
+) -> Opened:
+    """Make a home with new keys, or a new device of this person. Complete, or not there at all.
+
+    Raises `HomeError` if there is anything in that directory.
+    """
+    config = NodeConfig() if config is None else config
+    person = SigningKey.generate(secrets.token_bytes) if person is None else person
+    with new_home(path) as home:
+        write_identity(home, person, now, config.node.label)
+        write_private(home.config, commented_file(config).encode())
+    return open_home(path, now)
+
+
+def write_identity(home: Home, person: SigningKey, now: float, label: str) -> None:
+    """Put a person's key and a new device of theirs into a home that is being made."""
+    device = SigningKey.generate(secrets.token_bytes)
+    save_key(home.person_key, "person", person)
+    save_key(home.device_key, "device", device)
+    save_card(home.card, new_card(person, device.public, now, label))
+
+
+def new_card(person: SigningKey, device_key: bytes, now: float, label: str) -> Card:
+    """A card from now on, for as long as cards are good."""
+    begin = int(now) - CLOCK_LEEWAY
+    return issue_card(person, device_key, begin, int(now) + CARD_DAYS * DAY, label)
+
+
+@contextlib.contextmanager
+def new_home(path: Path) -> Iterator[Home]:
+    """A home under construction, which takes its place only when the block ends well."""
+    path = home_path(path)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise HomeError(f"{path}: is there already; choose another with --home or LINNET_HOME, or remove it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise HomeError(f"{path}: cannot be made: {error.strerror or error}") from error
+    try:
+        part.chmod(PRIVATE_DIRECTORY)
+        yield Home(part)
+        part.rename(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise HomeError(f"{path}: cannot be made: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def open_home(path: Path | None, now: float) -> Opened:
+    """Read a home and check it. A card near its end is renewed, if the person's key is there.
+
+    Raises `HomeError`, `KeyFileError` or `ConfigError`.
+    """
+    home = Home(home_path(path))
+    if not home.path.is_dir():
+        raise HomeError(f"{home.path}: there is no home; make one with: linnet init")
+    check_private(home.path, home.path.stat())
+    config = config_file.load(home.config)
+    device = load_key(home.device_key, "device")
+    person = load_key(home.person_key, "person") if home.person_key.exists() else None
+    card = load_card(home.card)
+    _check_pair(home, card, device, person)
+    card = _good_card(home, card, person, now, config.node.label)
+    return Opened(home, Identity(device, card), config, person is not None)
+
+
+def control_token(home: Home) -> str:
+    """The secret that callers over TCP present; made when it is first asked for."""
+    if not home.token.exists():
+        with contextlib.suppress(FileExistsError):
+            write_private(home.token, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
+    return read_private(home.token).decode("ascii", errors="replace").strip()
+
+
+@contextlib.contextmanager
+def held(home: Home) -> Iterator[None]:
+    """Hold the home for this process; `HomeBusy` if another has it. A crash lets go of it."""
+    descriptor = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            owner = os.pread(descriptor, 32, 0).decode("ascii", errors="replace").strip() or "unknown"
+            raise HomeBusy(f"{home.path}: a node runs here already (process {owner})") from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def runtime_directory() -> Path:
+    """A short private directory for sockets whose home has too long a path."""
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    path = Path(given) / "linnet" if given else Path(tempfile.gettempdir()) / f"linnet-{os.getuid()}"
+    path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+    status = path.lstat()
+    if status.st_uid != os.getuid():
+        raise HomeError(f"{path}: belongs to somebody else; set control.socket to a short path of your own")
+    check_private(path, status)
+    return path
+
+
+def _check_pair(home: Home, card: Card, device: SigningKey, person: SigningKey | None) -> None:
+    if card.device_key != device.public:
+        raise KeyFileError(f"{home.card}: is for another device than {home.device_key}")
+    if person is not None and card.person != person.public:
+        raise KeyFileError(f"{home.card}: was signed by another person than {home.person_key}")
+    try:
+        check_card(card)
+    except RemoteError as error:
+        raise KeyFileError(f"{home.card}: damaged: {error.detail}") from error
+
+
+def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, label: str) -> Card:
+    if person is not None and (now > card.not_after - RENEWAL_DAYS * DAY or now < card.not_before):
+        card = new_card(person, card.device_key, now, label)
+        save_card(home.card, card)
+    try:
+        check_dates(card, now)
+    except RemoteError as error:
+        raise KeyFileError(
+            f"{home.card}: {error.reason}: {error.detail}; check this machine's clock, "
+            f"or put the person's key at {home.person_key} to have the card renewed"
+        ) from error
+    return card

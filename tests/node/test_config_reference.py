@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.node.config import NodeConfig, NodeSection, StorageSection, StreamSection, TraceSection
+from linnet.node.config_file import parse
+from linnet.node.config_reference import Section, commented_file, reference, sections, toml_value
+from linnet.trace.records import Level
+
+PAGE = Path(__file__).parents[2] / "docs/reference/configuration.md"
+
+
+@pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
+def test_every_setting_has_a_meaning_and_stands_on_the_page(section: Section) -> None:
+    page = PAGE.read_text()
+    assert f"## `{section.header}`" in page
+    for setting in section.settings:
+        assert setting.meaning.endswith("."), f"{section.name}.{setting.name} has no docstring"
+        assert f"| `{setting.name}` | `{setting.default_text}` |" in page
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == reference(), "run: python -m linnet.node.config_reference > docs/reference/…"
+
+
+def test_the_file_of_a_new_home_says_everything_and_changes_nothing() -> None:
+    text = commented_file(NodeConfig())
+    assert parse(text) == NodeConfig()
+    for section in sections():
+        assert section.header in text
+        for setting in section.settings:
+            assert f"\n# {setting.name} = " in text
+
+
+def test_what_was_chosen_is_in_force() -> None:
+    config = NodeConfig(
+        node=NodeSection(label='a "b"\x7f\n', listen=("wss://127.0.0.1:1",)),
+        storage=(StorageSection("one", 1.5), StorageSection("two", None, 7)),
+        streams={"my stream": StreamSection(6), 'q"': StreamSection(near=True)},
+        trace=TraceSection(level=Level.FULL),
+    )
+    assert parse(commented_file(config)) == config
+
+
+def test_uncommented_defaults_are_the_defaults() -> None:
+    for section in sections():
+        for setting in section.settings:
+            if setting.default_text not in ("required", "unset"):
+                (value,) = tomllib.loads(f"x = {setting.default_text}").values()
+                assert msgspec.to_builtins(setting.default) in (
+                    value,
+                    tuple(value) if value == [] else value,
+                ) or (list(msgspec.to_builtins(setting.default)) == value)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_any_text_is_written_so_that_it_reads_back(text: str) -> None:
+    assert tomllib.loads(f"x = {toml_value(text)}")["x"] == text
