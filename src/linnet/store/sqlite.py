@@ -1,0 +1,157 @@
+"""A store in one SQLite file, which any death of the process leaves whole."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from linnet.core.errors import StoreError
+from linnet.store.changes import Changes
+from linnet.store.lock import FileLock
+from linnet.store.reader import Reader
+from linnet.store.schema import migrate, migrations
+from linnet.store.sqlite_cells import SqliteCells
+from linnet.store.sqlite_log import SqliteLog
+from linnet.store.writer import Writer
+
+_WRITER_SETTINGS = """
+    PRAGMA synchronous = FULL;
+    PRAGMA fullfsync = 1;
+    PRAGMA cache_size = -16384;
+    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA journal_size_limit = 67108864;
+"""
+# FULL syncs the log at each commit, and fullfsync means it on macOS too. 16 MiB of cache; a
+# checkpoint each 16 MiB of log, so that a page which changes often is copied once.
+
+
+class SqliteStore:
+    """A `CommittingStore` in a file of this path, for the use of one process and one thread in it.
+
+    Opening raises `StoreError` if the file cannot be used, and says why and what to do.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path = path.resolve()
+        self._lock = FileLock(path)
+        try:
+            writer, reader = _open(path, migrations())
+        except StoreError:
+            self._lock.release()
+            raise
+        self._reader = Reader(reader)
+        self._writer = Writer(writer, f"store {path.name}")
+        self._log = SqliteLog(self._reader)
+        self._cells = SqliteCells(self._reader)
+        self._under_way: deque[tuple[int, int, Changes]] = deque()
+        self._backlog = 0
+        self._closed = False
+
+    @property
+    def log(self) -> SqliteLog:
+        """The event log."""
+        return self._log
+
+    @property
+    def cells(self) -> SqliteCells:
+        """The named values."""
+        return self._cells
+
+    @property
+    def failed(self) -> StoreError | None:
+        """Why nothing can be written any more; None while all is well."""
+        return self._writer.failed
+
+    @property
+    def backlog(self) -> int:
+        """Bytes of units that were handed over and are not durable yet."""
+        self._let_go()
+        return self._backlog
+
+    def on_failure(self, report: Callable[[StoreError], None]) -> None:
+        """Call this once when writing fails, in the writer's thread; at once if it has failed."""
+        self._writer.on_failure(report)
+
+    def commit(self, done: Callable[[], None]) -> None:
+        """Make all writes so far durable, then call `done` in the writer's thread.
+
+        If nothing is under way, `done` is called at once.
+        """
+        self._raise_failure()
+        if self._closed:
+            raise StoreError("the store is closed")
+        self._let_go()
+        if not self._is_dirty:
+            if self._writer.idle:
+                done()
+            else:
+                self._writer.hand_over(Changes(), done)
+            return
+        changes = self._log.seal()
+        self._cells.seal(changes)
+        size = sum(len(unit.raw) for _, _, _, unit in changes.units)
+        self._backlog += size
+        self._under_way.append((self._writer.hand_over(changes, done), size, changes))
+
+    def rollback(self) -> None:
+        """Forget the writes since the last `commit`; waits for those before it."""
+        if not self._is_dirty:
+            return
+        self._writer.drain()
+        self._raise_failure()
+        self._let_go()
+        self._log.forget()
+        self._cells.forget()
+
+    def close(self) -> None:
+        """Commit what was handed over, forget the rest, and close; again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._writer.close()
+        self._reader.close()
+        self._lock.release()
+        self._raise_failure()
+
+    @property
+    def _is_dirty(self) -> bool:
+        return bool(self._log.pending) or self._cells.is_dirty
+
+    def _let_go(self) -> None:
+        """Keep in memory only what the database may not have yet."""
+        durable = self._writer.durable
+        while self._under_way and self._under_way[0][0] <= durable:
+            _, size, changes = self._under_way.popleft()
+            self._backlog -= size
+            self._log.let_go(changes.units)
+            self._cells.let_go(changes.cells)
+
+    def _raise_failure(self) -> None:
+        if self._writer.failed is not None:
+            raise self._writer.failed
+
+
+def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+    """A connection for the writer's thread and one for the machine's, on a file of the newest schema."""
+    try:
+        # Made before SQLite would make it, since nobody else may read it; its log files follow suit.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"{path} cannot be opened: {error}") from error
+    try:
+        migrate(writer, path, steps)
+        path.chmod(0o600)
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.executescript(_WRITER_SETTINGS)
+        reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        reader.execute("PRAGMA query_only = 1")
+    except (StoreError, OSError, sqlite3.Error) as error:
+        writer.close()
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"{path} cannot be opened: {error}") from error
+    return writer, reader

@@ -1,0 +1,289 @@
+"""The event log of a SQLite store: the database, and over it what is not durable yet.
+
+Reads ask the database first and then add what it did not have. This is whole whatever the writer
+does meanwhile: groups become durable in the order of positions, and what is fresh is let go only in
+the machine's own thread. Units that were evicted are a prefix of their topic, so one position tells
+which rows of the database no longer count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.stores import ChainHead, Entry, Kept
+from linnet.store.changes import Changes
+from linnet.store.reader import Reader
+from linnet.store.summaries import ChainSummary, TopicSummary
+
+_EVICT_PAGE = 64
+"""Units that an eviction looks at in one read."""
+
+_COLUMNS = "position, chain, first, count, head, stored_at, raw"
+_READ = f"SELECT {_COLUMNS} FROM unit WHERE topic = ? AND position > ? ORDER BY position LIMIT ?"  # noqa: S608
+_CHAIN = f"""SELECT {_COLUMNS} FROM unit
+    WHERE chain = ? AND first > ? AND first <= ? AND first + count > ? AND position > ?
+    ORDER BY first, position LIMIT ?"""  # noqa: S608 - the columns are our own
+_IN_CHAIN = """SELECT 1 FROM unit
+    WHERE chain = ? AND first > ? AND first <= ? AND head = ? AND position > ? LIMIT 1"""
+# 14 bits: the stretches of the index `unit_by_head`.
+_BY_HEAD = """WITH RECURSIVE stretch (n) AS (
+        SELECT min(position) >> 14 FROM unit
+        UNION ALL SELECT n + 1 FROM stretch WHERE n < (SELECT max(position) >> 14 FROM unit)
+    )
+    SELECT position, topic.topic, author, device, unit.first, count, unit.head, stored_at, raw
+    FROM stretch CROSS JOIN unit ON position >> 14 = n AND substr(unit.head, 1, 8) = ?
+    JOIN chain ON chain.id = unit.chain JOIN topic ON topic.id = unit.topic
+    WHERE unit.head = ?"""
+_LOWEST = "SELECT first FROM unit WHERE chain = ? AND first >= 0 AND position > ? ORDER BY first LIMIT 1"
+_NEWEST_FIRST = _LOWEST.replace("ORDER BY first", "ORDER BY first DESC")
+_HIGHEST = """SELECT first + count - 1, position, head FROM unit
+    WHERE chain = ? AND first > ? AND position > ? ORDER BY first + count DESC, position LIMIT 1"""
+_OLDEST = "SELECT stored_at FROM unit WHERE topic = ? AND position > ? ORDER BY position LIMIT 1"
+_NEWEST = "SELECT stored_at FROM unit WHERE topic = ? AND position > ? ORDER BY position DESC LIMIT 1"
+_SINCE = """SELECT position FROM unit WHERE topic = ? AND stored_at < ? AND position > ?
+    ORDER BY stored_at DESC, position DESC LIMIT 1"""
+_SINCE_STEPPED = "SELECT max(position) FROM unit WHERE topic = ? AND stored_at < ? AND position > ?"
+
+
+class SqliteLog:
+    """The event log of a `SqliteStore`; see `linnet.core.stores.EventLog`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.pending = Changes()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin from what is durable; all that is not is lost."""
+        ask = self._reader.number
+        newest, given = ask("SELECT max(position) FROM unit"), ask("SELECT position FROM log_end")
+        self._end = max(newest, given)
+        self._last_topic = ask("SELECT max(id) FROM topic")
+        self._last_chain = ask("SELECT max(id) FROM chain")
+        self._topics: dict[TopicId, TopicSummary] = {}
+        self._recent: dict[EventId, tuple[int, Entry]] = {}
+        self._touched_topics: dict[int, TopicSummary] = {}
+        self._touched_chains: dict[int, tuple[int, ChainSummary]] = {}
+
+    def append(self, entry: Entry) -> int | None:
+        """Store a unit and return its position; None if a unit of this head is there already."""
+        if entry.head in self._recent:
+            return None
+        topic = self._topics.get(entry.topic) or self._load(entry.topic)
+        chain = topic.chains.get((entry.author, entry.device))
+        if chain is None:
+            self._last_chain += 1
+            chain = topic.open_chain(self._last_chain, entry.author, entry.device)
+        elif self._is_stored(topic, chain, entry):
+            return None
+        self._end += 1
+        position = self._end
+        topic.add(position, entry)
+        chain.add(entry)
+        self._recent[entry.head] = (position, entry)
+        self.pending.units.append((position, topic.id, chain.id, entry))
+        self._touched_topics[topic.id] = topic
+        self._touched_chains[chain.id] = (topic.id, chain)
+        return position
+
+    def get(self, head: EventId) -> Entry | None:
+        """The unit whose last event has this id."""
+        recent = self._recent.get(head)
+        if recent is not None:
+            return recent[1]
+        for position, *fields in self._reader.all(_BY_HEAD, head[:8], head):
+            entry = Entry(*fields)
+            topic = self._topics.get(entry.topic)
+            if topic is None or position > topic.cut:
+                return entry
+        return None
+
+    def read(self, topic: TopicId, after: int, limit: int) -> list[tuple[int, Entry]]:
+        """Units of a topic past a position, oldest first."""
+        held = self._topics.get(topic) or self._load(topic)
+        after = max(after, held.cut)
+        units = _units(held, self._reader.all(_READ, held.id, after, limit))
+        newest = units[-1][0] if units else after
+        for position, entry in held.fresh:
+            if len(units) >= limit:
+                break
+            if position > newest:
+                units.append((position, entry))
+        return units
+
+    def chain(
+        self, topic: TopicId, author: AuthorId, device: DeviceId, first: int, last: int, limit: int
+    ) -> list[Entry]:
+        """Units of one chain that overlap a range of sequence numbers, in its order."""
+        held = self._topics.get(topic) or self._load(topic)
+        chain = held.chains.get((author, device))
+        if chain is None:
+            return []
+        rows = self._reader.all(_CHAIN, chain.id, first - chain.longest, last, first, held.cut, limit)
+        found = {(begin, at): unit for begin, at, unit in _numbered(_units(held, rows), chain)}
+        for begin, position, unit in _numbered(held.fresh, chain):
+            if begin <= last and begin + unit.count > first:
+                found[begin, position] = unit
+        return [found[place] for place in sorted(found)[:limit]]
+
+    def heads(self, topic: TopicId) -> list[ChainHead]:
+        """Every chain of a topic, in the order in which their first units came."""
+        held = self._topics.get(topic) or self._load(topic)
+        heads = (chain.chain_head() for chain in held.chains.values())
+        return [head for head in heads if head is not None]
+
+    def kept(self, topic: TopicId) -> Kept:
+        """How much of a topic is held."""
+        held = self._topics.get(topic) or self._load(topic)
+        return Kept(held.units, held.events, held.bytes, held.oldest)
+
+    def since(self, topic: TopicId, stored_at: float) -> int:
+        """The position after which all units of a topic were stored at this time or later."""
+        held = self._topics.get(topic) or self._load(topic)
+        older = (position for position, unit in reversed(held.fresh) if unit.stored_at < stored_at)
+        fresh = next(older, None)
+        if fresh is not None:
+            return fresh
+        return self._reader.number(_SINCE_STEPPED if held.stepped else _SINCE, held.id, stored_at, held.cut)
+
+    def end(self) -> int:
+        """The position that was given last; 0 if none ever was."""
+        return self._end
+
+    def evict(self, topic: TopicId, before: float | None, max_bytes: int | None, limit: int) -> list[Entry]:
+        """Remove the oldest units of a topic until none is older and its bytes fit; return them."""
+        held = self._topics.get(topic) or self._load(topic)
+        through = 0 if before is None else self.since(topic, before)
+        evicted: list[Entry] = []
+        while len(evicted) < limit and (
+            through > held.cut or (max_bytes is not None and held.bytes > max_bytes)
+        ):
+            page = self.read(topic, held.cut, min(_EVICT_PAGE, limit - len(evicted)))
+            for position, unit in page:
+                if position > through and (max_bytes is None or held.bytes <= max_bytes):
+                    break
+                self._remove(held, position, unit)
+                evicted.append(unit)
+        if evicted:
+            self._after_eviction(held, evicted)
+        return evicted
+
+    def seal(self) -> Changes:
+        """Take what is to be written; the next writes are for the next commit."""
+        changes, self.pending = self.pending, Changes()
+        for topic in self._touched_topics.values():
+            changes.topics[topic.id] = topic.row()
+        for key, (topic_id, chain) in self._touched_chains.items():
+            changes.chains[key] = chain.row(topic_id) if chain.units else None
+        changes.end = self._end
+        self._touched_topics = {}
+        self._touched_chains = {}
+        return changes
+
+    def let_go(self, units: Iterable[tuple[int, int, int, Entry]]) -> None:
+        """These are durable: from now on the database is asked for them."""
+        for position, _, _, unit in units:
+            recent = self._recent.get(unit.head)
+            if recent is not None and recent[0] == position:
+                del self._recent[unit.head]
+            fresh = self._topics[unit.topic].fresh
+            while fresh and fresh[0][0] <= position:
+                fresh.popleft()
+
+    def _load(self, topic: TopicId) -> TopicSummary:
+        """The summary of a topic that this process has not touched yet, so all of it is durable."""
+        row = self._reader.first("SELECT id, units, events, bytes, stepped FROM topic WHERE topic = ?", topic)
+        if row is None:
+            self._last_topic += 1
+            held = self._topics[topic] = TopicSummary(self._last_topic, topic)
+            return held
+        held = self._topics[topic] = TopicSummary(row[0], topic)
+        held.units, held.events, held.bytes, held.stepped = row[1], row[2], row[3], bool(row[4])
+        self._load_ends(held)
+        for key, author, device, *fields in self._reader.all(
+            "SELECT id, author, device, units, longest, first, last, head FROM chain"
+            " WHERE topic = ? ORDER BY id",
+            held.id,
+        ):
+            chain = held.open_chain(key, author, device)
+            chain.units, chain.longest, chain.first, chain.last, chain.head = fields
+        return held
+
+    def _load_ends(self, held: TopicSummary) -> None:
+        oldest = self._reader.first(_OLDEST, held.id, held.cut)
+        newest = self._reader.first(_NEWEST, held.id, held.cut)
+        held.oldest = None if oldest is None else oldest[0]
+        held.newest = None if newest is None else newest[0]
+
+    def _is_stored(self, topic: TopicSummary, chain: ChainSummary, entry: Entry) -> bool:
+        """Whether a unit of this head is in the database.
+
+        A head is the hash of an event, which names its chain and number: a unit of the same head is
+        in the same chain and ends at the same number. So what goes on a chain needs no search.
+        """
+        if entry.first is None:
+            return self.get(entry.head) is not None
+        last = entry.first + entry.count - 1
+        if chain.last is None or last > chain.last:
+            return False
+        found = self._reader.first(_IN_CHAIN, chain.id, last - chain.longest, last, entry.head, topic.cut)
+        return found is not None
+
+    def _remove(self, topic: TopicSummary, position: int, unit: Entry) -> None:
+        topic.remove(unit)
+        topic.cut = position
+        recent = self._recent.get(unit.head)
+        if recent is not None and recent[0] == position:
+            del self._recent[unit.head]
+        while topic.fresh and topic.fresh[0][0] <= position:
+            topic.fresh.popleft()
+
+    def _after_eviction(self, topic: TopicSummary, evicted: list[Entry]) -> None:
+        """Bring the summaries of a topic and of the chains that lost units up to date."""
+        self.pending.cuts[topic.id] = topic.cut
+        self._touched_topics[topic.id] = topic
+        owners = {(unit.author, unit.device): None for unit in evicted}
+        for chain in [topic.chains[owner] for owner in owners]:
+            self._touched_chains[chain.id] = (topic.id, chain)
+            if chain.units:
+                self._measure(topic, chain)
+            else:
+                topic.close_chain(chain)
+        if topic.units == 0:
+            topic.stepped, topic.oldest, topic.newest = False, None, None
+            return
+        oldest = self._reader.first(_OLDEST, topic.id, topic.cut)
+        topic.oldest = topic.fresh[0][1].stored_at if oldest is None else oldest[0]
+
+    def _measure(self, topic: TopicSummary, chain: ChainSummary) -> None:
+        """Find again where a chain begins and ends."""
+        fresh = list(_numbered(topic.fresh, chain))
+        firsts = [first for first, _, _ in fresh]
+        ends = [(first + unit.count - 1, -position, unit.head) for first, position, unit in fresh]
+        lowest = self._reader.first(_LOWEST, chain.id, topic.cut)
+        if lowest is not None:
+            newest = self._reader.number(_NEWEST_FIRST, chain.id, topic.cut)
+            highest = self._reader.first(_HIGHEST, chain.id, newest - chain.longest, topic.cut)
+            firsts.append(lowest[0])
+            if highest is not None:
+                ends.append((highest[0], -highest[1], highest[2]))
+        chain.first = min(firsts, default=None)
+        chain.last, _, chain.head = max(ends, default=(None, 0, None))
+
+
+def _units(topic: TopicSummary, rows: list[tuple[Any, ...]]) -> list[tuple[int, Entry]]:
+    units = []
+    for position, owner, first, count, head, stored_at, raw in rows:
+        chain = topic.owners[owner]
+        unit = Entry(topic.topic, chain.author, chain.device, first, count, head, stored_at, raw)
+        units.append((position, unit))
+    return units
+
+
+def _numbered(units: Iterable[tuple[int, Entry]], chain: ChainSummary) -> Iterator[tuple[int, int, Entry]]:
+    """(first, position, unit) of those units of a chain that have a sequence number."""
+    for position, unit in units:
+        if unit.first is not None and unit.author == chain.author and unit.device == chain.device:
+            yield unit.first, position, unit

@@ -1,0 +1,100 @@
+"""The writer thread of a SQLite store: group commit without linger (docs/adr/0005-group-commit.md).
+
+What is handed over while a group is being written forms the next one. The slower the disk, the
+larger the groups; on an idle store a commit starts at once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+
+from linnet.core.errors import StoreError
+from linnet.store.changes import Changes, write
+
+
+class Writer:
+    """Makes changes durable, one group after the other, on a connection of its own."""
+
+    def __init__(self, db: sqlite3.Connection, name: str) -> None:
+        self._db = db
+        self._turn = threading.Condition()
+        self._next = Changes()
+        self._dones: list[Callable[[], None]] = []
+        self._reports: list[Callable[[StoreError], None]] = []
+        self._closing = False
+        self._handed = 0
+        self._settled = 0
+        self.durable = 0
+        """The newest ticket whose changes are durable."""
+        self.failed: StoreError | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that was handed over is durable and told."""
+        return self._settled == self._handed
+
+    def hand_over(self, changes: Changes, done: Callable[[], None]) -> int:
+        """Have these written and then `done` called in the writer's thread; a ticket for them."""
+        with self._turn:
+            self._next.absorb(changes)
+            self._dones.append(done)
+            self._handed += 1
+            self._turn.notify_all()
+            return self._handed
+
+    def on_failure(self, report: Callable[[StoreError], None]) -> None:
+        """Call this once when writing fails, at once if it has."""
+        with self._turn:
+            if self.failed is None:
+                self._reports.append(report)
+                return
+        report(self.failed)
+
+    def drain(self) -> None:
+        """Wait until all that was handed over is durable and told, or writing has failed."""
+        with self._turn:
+            self._turn.wait_for(lambda: self.idle or self.failed is not None)
+
+    def close(self) -> None:
+        """Write what was handed over and end the thread; the connection is closed."""
+        with self._turn:
+            self._closing = True
+            self._turn.notify_all()
+        self._thread.join()
+        self._db.close()
+
+    def _run(self) -> None:
+        try:
+            while self._write_next():
+                pass
+        except Exception as error:  # the end of the thread, whatever it is, must be seen
+            failure = StoreError(f"the store cannot be written: {error}")
+            failure.__cause__ = error
+            with self._turn:
+                self.failed = failure
+                reports, self._reports = self._reports, []
+                self._turn.notify_all()
+            for report in reports:
+                report(failure)
+
+    def _write_next(self) -> bool:
+        with self._turn:
+            self._turn.wait_for(lambda: self._dones or self._closing)
+            if not self._dones:
+                return False
+            changes, self._next = self._next, Changes()
+            dones, self._dones = self._dones, []
+            ticket = self._handed
+        if changes:
+            write(self._db, changes)
+        self.durable = ticket
+        for done in dones:
+            done()
+        with self._turn:
+            self._settled = ticket
+            self._turn.notify_all()
+        return True
