@@ -15,7 +15,7 @@ settings.register_profile("default", deadline=None, derandomize=True, max_exampl
 settings.register_profile(
     "soak",
     deadline=None,
-    max_examples=5_000,
+    max_examples=1_000,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -21,7 +21,7 @@ Verifier = Callable[[Unverified, Card], Verified]
 _EVENT_TAG = b"linnet/event/1"
 _FIELDS = 5 + len(Tail.__struct_fields__)
 _EVENT_HEAD = bytes([0x90 | _FIELDS])  # msgpack: an array of so many elements
-_TAIL_HEAD = 0x90 | len(Tail.__struct_fields__)
+_TAIL_HEAD = bytes([0x90 | len(Tail.__struct_fields__)])
 _KEY_HEAD = b"\xc4\x20"  # msgpack: 32 bytes follow
 _NIL = b"\xc0"
 _encode = msgspec.msgpack.Encoder().encode
@@ -122,7 +122,7 @@ def _ids(
     ids: list[EventId] = []
     before = _NIL if prev is None else _KEY_HEAD + prev
     for number, tail in enumerate(tails, 0 if seq is None else seq):
-        if tail[0] != _TAIL_HEAD:
+        if not tail.startswith(_TAIL_HEAD):
             raise InvalidEvent(Reason.MALFORMED, "a tail that is no array of its fields")
         own = _NIL if seq is None else _encode(number)
         digest = hashlib.sha256(b"".join((shared, own, before, tail[1:]))).digest()
