@@ -1,0 +1,53 @@
+"""How fast the simulator is by itself: a flood of tiny machines, with or without a trace.
+
+python bench/sim_speed.py [NODES [MESSAGES]]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from linnet.peer.interface import NodeMachine
+from linnet.sim.links import LinkModel, aws_latency
+from linnet.sim.network import Network, TraceSink
+from linnet.streams.commands import Publish
+from linnet.testing.machines import Flooder
+from linnet.testing.networks import build, random_edges
+from linnet.trace.records import Record
+
+
+class Counting:
+    """Counts records and keeps none: what is left is the network's own share."""
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def write(self, node: bytes, record: Record, now: float) -> None:
+        self.records += 1
+
+
+def flood(nodes: int, messages: int, trace: TraceSink | None) -> float:
+    """Messages handled per second of wall-clock time."""
+    network = Network(1, LinkModel(aws_latency()), trace)
+    machines: list[NodeMachine] = [Flooder() for _ in range(nodes)]
+    left = iter(machines)
+    peers = build(network, [f"n{i}" for i in range(nodes)], lambda: next(left), random_edges(1, nodes, 4))
+    before = network.handled
+    for number in range(messages):
+        network.ask(peers[number % nodes], Publish("", (b"%d" % number,)), at=60.0 + number)
+    began = time.perf_counter()
+    network.run_until_quiet()
+    return (network.handled - before) / (time.perf_counter() - began)
+
+
+def main() -> None:
+    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 2048
+    messages = int(sys.argv[2]) if len(sys.argv) > 2 else 50
+    print(f"{nodes} nodes, {messages} messages, messages handled per second")
+    print(f"  no trace        {flood(nodes, messages, None):10,.0f}")
+    print(f"  records counted {flood(nodes, messages, Counting()):10,.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Links in simulation: how they come up, carry, congest, are cut and go down.
+
+Nothing here calls a machine: what happens to one is appended to the inbox, and `Network` hands it
+over after the effect or event that caused it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from linnet.core.ids import PeerId
+from linnet.core.inputs import Congested, DialFailed, Drained, LinkDown, LinkUp, Probed
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import Data
+from linnet.peer.interface import Input
+from linnet.peer.messages import BULK, CODEC, Message
+from linnet.sim.clock import Clock
+from linnet.sim.hosts import Host, Lane, Outbox
+from linnet.sim.links import LinkModel
+from linnet.trace.records import Kind, Record
+
+WriteRecord = Callable[[PeerId, Record, float], None]
+
+
+class Wires:
+    """All links of a network. Two nodes have at most one."""
+
+    def __init__(self, clock: Clock, model: LinkModel, hosts: dict[PeerId, Host], write: WriteRecord) -> None:
+        self._clock = clock
+        self._model = model
+        self._hosts = hosts
+        self._write = write
+        self._shaped = bool(model.jitter or model.loss or model.bandwidth is not None)
+        self.inbox: deque[tuple[Host, Input]] = deque()
+
+    # Coming up.
+
+    def dial(self, host: Host, peer: PeerId, hints: tuple[str, ...]) -> None:
+        """Begin a dial; does nothing if there is a link or another dial."""
+        if peer in host.lanes or peer in host.dialing:
+            return
+        clock = self._clock
+        host.dialing[peer] = clock.now
+        target = self._hosts.get(peer)
+        if not hints:
+            self._fail_dial(host, peer, Reason.NO_ADDRESS, clock.now)
+        elif target is None:
+            self._fail_dial(host, peer, Reason.DIAL_TIMEOUT, clock.now + self._model.dial_timeout)
+        else:
+            there, back = self._latencies(host, target)
+            clock.push(clock.now + self._model.dial_time(there, back), self._accept, (host, peer))
+
+    def probe(self, host: Host, peer: PeerId, hints: tuple[str, ...]) -> None:
+        """Find out whether a dial would succeed."""
+        clock = self._clock
+        target = self._hosts.get(peer)
+        if not hints or target is None:
+            reason = Reason.NO_ADDRESS if not hints else Reason.DIAL_TIMEOUT
+            wait = 0.0 if not hints else self._model.dial_timeout
+            clock.push(clock.now + wait, self._tell, (host, Probed(peer, reason)))
+        else:
+            there, back = self._latencies(host, target)
+            clock.push(clock.now + self._model.dial_time(there, back) + back, self._probed, (host, peer))
+
+    def _probed(self, host: Host, peer: PeerId) -> None:
+        reason = self._refusal(host, self._hosts[peer])
+        wait = self._model.dial_timeout if reason is Reason.DIAL_TIMEOUT else 0.0
+        self._clock.push(self._clock.now + wait, self._tell, (host, Probed(peer, reason)))
+
+    def _accept(self, host: Host, peer: PeerId) -> None:
+        """Our greeting reaches the node that we dialled; its link is up, ours when its greeting is here."""
+        if not host.alive:
+            return
+        if peer in host.lanes:
+            # It dialled us at the same time and was first: that one link serves both.
+            del host.dialing[peer]
+            return
+        clock = self._clock
+        target = self._hosts[peer]
+        there, back = self._latencies(host, target)
+        reason = self._refusal(host, target)
+        if reason is not None:
+            given_up = host.dialing[peer] + self._model.dial_timeout
+            late = reason is Reason.DIAL_TIMEOUT
+            self._fail_dial(host, peer, reason, max(clock.now + back, given_up) if late else clock.now + back)
+            return
+        stale = target.lanes.get(host.peer)
+        if stale is not None:
+            # That end has not noticed yet that its link is dead.
+            self._detach(target, stale, Reason.DUPLICATE_LINK)
+        fore, lane = self._pair(host, target, there, back)
+        fore.open = True
+        lane.last = clock.now + back
+        target.lanes[host.peer] = lane
+        self._up(target, host, dialed=False)
+        clock.push(clock.now + back, self._established, (fore,))
+
+    def _established(self, fore: Lane) -> None:
+        host, target = fore.origin, fore.host
+        if not host.alive:
+            self._clock.push(self._clock.now + fore.latency, self._far_down, (fore, Reason.CRASHED))
+        elif fore.cut:
+            self._fail_dial(host, target.peer, Reason.DIAL_TIMEOUT, self._clock.now)
+        elif target.peer not in host.lanes:
+            host.dialing.pop(target.peer, None)
+            host.lanes[target.peer] = fore
+            fore.back.open = True
+            self._up(host, target, dialed=True)
+
+    def _pair(self, host: Host, target: Host, there: float, back: float) -> tuple[Lane, Lane]:
+        paced = self._model.bandwidth is not None
+        fore = Lane(host, target, there, self._shaped, Outbox() if paced else None)
+        lane = Lane(target, host, back, self._shaped, Outbox() if paced else None)
+        fore.back, lane.back = lane, fore
+        return fore, lane
+
+    def _up(self, host: Host, other: Host, dialed: bool) -> None:
+        self._write(host.peer, Record(Kind.LINK_UP, peer=other.peer), self._clock.now)
+        self.inbox.append((host, LinkUp(other.peer, other.machine.hello, dialed)))
+
+    def _refusal(self, host: Host, target: Host) -> Reason | None:
+        if host.side != target.side or not target.dialable:
+            return Reason.DIAL_TIMEOUT
+        if not target.alive:
+            return Reason.CONNECTION_REFUSED
+        return None if host.machine.hello.speaks(target.machine.hello) else Reason.VERSION_MISMATCH
+
+    def _fail_dial(self, host: Host, peer: PeerId, reason: Reason, time: float) -> None:
+        self._clock.push(time, self._dial_failed, (host, peer, reason))
+
+    def _dial_failed(self, host: Host, peer: PeerId, reason: Reason) -> None:
+        if host.dialing.pop(peer, None) is not None and peer not in host.lanes:
+            self.inbox.append((host, DialFailed(peer, reason)))
+
+    def _tell(self, host: Host, event: Input) -> None:
+        self.inbox.append((host, event))
+
+    def _latencies(self, host: Host, target: Host) -> tuple[float, float]:
+        between = self._model.latency.between
+        return between(host.region, target.region), between(target.region, host.region)
+
+    # Carrying. The plain case, a latency and nothing else, is done by `Network` itself.
+
+    def send(self, host: Host, peer: PeerId, message: Message) -> None:
+        """Put a message on the lane to a peer, with all that may happen to it there."""
+        lane = host.lanes.get(peer)
+        if lane is None:
+            self._drop(host, peer, message, Reason.UNREACHABLE)
+        elif lane.cut:
+            self._drop(host, peer, message, Reason.PARTITIONED)
+        elif lane.outbox is None:
+            self._launch(lane, message)
+        elif lane.outbox.closing is not None:
+            self._drop(host, peer, message, Reason.UNREACHABLE)
+        else:
+            self._enqueue(lane, lane.outbox, message)
+
+    def _launch(self, lane: Lane, message: Message) -> None:
+        model, luck, clock = self._model, lane.origin.luck, self._clock
+        if model.loss and luck.random() < model.loss:
+            self._drop(lane.origin, lane.host.peer, message, Reason.LOST)
+            return
+        arrival = clock.now + lane.latency
+        if model.jitter:
+            arrival += luck.random() * model.jitter
+        lane.last = max(arrival, lane.last)
+        clock.push(lane.last, lane, message)
+
+    def _enqueue(self, lane: Lane, outbox: Outbox, message: Message) -> None:
+        size = len(CODEC.encode(message))
+        outbox.bytes += size
+        queue = outbox.bulk if isinstance(message, BULK) else outbox.control
+        queue.append((size, self._clock.now, message))
+        if outbox.bytes > self._model.outbox_bytes:
+            self._give_up(lane)
+            return
+        if outbox.bytes > self._model.outbox_high and not outbox.congested:
+            outbox.congested = True
+            self.inbox.append((lane.origin, Congested(lane.host.peer)))
+        if not outbox.sending:
+            self._send_next(lane, outbox)
+
+    def _send_next(self, lane: Lane, outbox: Outbox) -> None:
+        head = outbox.take()
+        outbox.sending = head is not None
+        if head is not None and self._model.bandwidth is not None:
+            size, since, message = head
+            if self._clock.now - since > self._model.outbox_age:
+                self._give_up(lane)
+            else:
+                leaves = self._clock.now + size / self._model.bandwidth
+                self._clock.push(leaves, self._departed, (lane, outbox, size, message))
+        elif outbox.closing is not None:
+            self._close(lane, outbox.closing)
+
+    def _departed(self, lane: Lane, outbox: Outbox, size: int, message: Message) -> None:
+        if lane.gone:
+            return
+        outbox.bytes -= size
+        if lane.cut:
+            self._drop(lane.origin, lane.host.peer, message, Reason.PARTITIONED)
+        else:
+            self._launch(lane, message)
+        if outbox.congested and outbox.bytes <= self._model.outbox_low:
+            outbox.congested = False
+            self.inbox.append((lane.origin, Drained(lane.host.peer)))
+        self._send_next(lane, outbox)
+
+    def _give_up(self, lane: Lane) -> None:
+        """The other end does not keep up: close without waiting for what is queued."""
+        self._detach(lane.origin, lane, Reason.SLOW_PEER)
+        self._reset(lane, Reason.SLOW_PEER, self._clock.now + lane.latency)
+
+    def _drop(self, host: Host, peer: PeerId, message: Message, reason: Reason) -> None:
+        match message:
+            case Data(unit=unit):
+                record = Record(
+                    Kind.DROPPED,
+                    topic=unit.topic,
+                    device=unit.device,
+                    seq=unit.seq,
+                    events=len(unit.tails),
+                    peer=peer,
+                    reason=reason,
+                )
+            case _:
+                record = Record(Kind.DROPPED, peer=peer, reason=reason, note=type(message).__name__)
+        self._write(host.peer, record, self._clock.now)
+
+    # Going down.
+
+    def hang_up(self, host: Host, peer: PeerId, reason: Reason) -> None:
+        """Close a link after what was sent before."""
+        lane = host.lanes.get(peer)
+        if lane is None:
+            return
+        if lane.outbox is not None and lane.outbox.sending:
+            lane.outbox.closing = lane.outbox.closing or reason
+        else:
+            self._close(lane, reason)
+
+    def _close(self, lane: Lane, reason: Reason) -> None:
+        self._detach(lane.origin, lane, reason)
+        self._reset(lane, reason, max(self._clock.now + lane.latency, lane.last))
+
+    def crash(self, host: Host, silent: bool) -> None:
+        """Take a node away; unless silent, the others see their links go down after the latency."""
+        host.alive = False
+        for lane in host.lanes.values():
+            lane.gone = True
+            lane.back.open = False
+            if not silent:
+                self._reset(lane, Reason.CRASHED, max(self._clock.now + lane.latency, lane.last))
+        host.lanes.clear()
+        host.dialing.clear()
+        host.ticks.clear()
+
+    def cut(self, silent: bool) -> None:
+        """Cut every link between different sides; unless silent, both ends see it after the latency."""
+        for host in self._hosts.values():
+            for lane in host.lanes.values():
+                if lane.host.side == host.side:
+                    continue
+                for direction in (lane, lane.back):
+                    direction.cut = True
+                    direction.plain = direction.open = False
+                if not silent:
+                    self._clock.push(self._clock.now + lane.latency, self._near_down, (lane,))
+
+    def _reset(self, lane: Lane, reason: Reason, time: float) -> None:
+        if not lane.cut:
+            self._clock.push(time, self._far_down, (lane, reason))
+
+    def _far_down(self, lane: Lane, reason: Reason) -> None:
+        if lane.host.lanes.get(lane.source) is lane.back:
+            self._detach(lane.host, lane.back, reason)
+
+    def _near_down(self, lane: Lane) -> None:
+        if lane.origin.lanes.get(lane.host.peer) is lane:
+            self._detach(lane.origin, lane, Reason.PARTITIONED)
+
+    def _detach(self, host: Host, lane: Lane, reason: Reason) -> None:
+        """One end lets go: nothing is taken in on the link any more, and nothing can be sent."""
+        peer = lane.host.peer
+        del host.lanes[peer]
+        lane.gone = True
+        lane.back.open = False
+        self._write(host.peer, Record(Kind.LINK_DOWN, peer=peer, reason=reason), self._clock.now)
+        self.inbox.append((host, LinkDown(peer, reason)))

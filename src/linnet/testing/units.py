@@ -1,0 +1,32 @@
+"""Hypothesis strategies for signed units of events."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from linnet.core.ids import EventId, TopicId
+from linnet.event.event import Tail, Verified
+from linnet.event.signing import sign_unit
+from linnet.peer.config import Identity
+from linnet.testing.identities import known_identity
+from linnet.testing.strategies import values
+
+topics = st.binary(min_size=32, max_size=32).map(TopicId)
+event_ids = st.binary(min_size=32, max_size=32).map(EventId)
+
+
+def identities() -> st.SearchStrategy[Identity]:
+    """One of a few identities, so that equal authors come up often."""
+    return st.integers(min_value=0, max_value=3).map(lambda number: known_identity(f"identity {number}"))
+
+
+@st.composite
+def units(draw: st.DrawFn, max_events: int = 4) -> tuple[Identity, Verified]:
+    """A signed unit of one or more events, with the identity that signed it."""
+    identity = draw(identities())
+    tails = draw(st.lists(values(Tail), min_size=1, max_size=max_events))
+    first = draw(st.integers(min_value=0, max_value=2**40))
+    prev = draw(event_ids) if first else None
+    topic = draw(topics)
+    unit = sign_unit(identity.device, topic, identity.author, identity.card.device, first, prev, tails)
+    return identity, unit
