@@ -1,0 +1,46 @@
+"""The bounds of the driver: what one link, one peer and one loop turn may take."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from linnet.core.limits import KIB, MIB
+
+
+class NetConfig(Struct, frozen=True):
+    """How links are opened, filled and cut."""
+
+    dial_timeout: float = 10.0
+    """Seconds for a whole dial: all addresses, encryption, authentication, `Hello`."""
+    dial_stagger: float = 0.25
+    """Seconds after which the next address is tried beside one that has not answered (RFC 8305)."""
+    max_dials: int = 128
+    """Dials and probes under way at once; more wait for their turn."""
+    handshake_timeout: float = 10.0
+    """Seconds that a stranger has to encrypt, to prove its key and to say `Hello`."""
+    max_handshakes: int = 1024
+    """Strangers that are served at once; more are turned away with ``too_many_links``."""
+    hold_timeout: float = 3.0
+    """Seconds that the smaller key of two which dial each other keeps the other's dial waiting."""
+    backlog: int = 1024
+    """Connections that the system may keep for us unaccepted: a mass join dials all at once."""
+    outbox_bytes: int = 16 * MIB
+    """Bytes that may wait for one peer; past this it is cut with ``slow_peer``."""
+    outbox_age: float = 30.0
+    """Seconds that the oldest message may wait for one peer; past this it is cut with ``slow_peer``."""
+    high_mark: int = 1 * MIB
+    """Waiting bytes from which on a link is congested."""
+    low_mark: int = 256 * KIB
+    """Waiting bytes below which a congested link has drained."""
+    write_bytes: int = 256 * KIB
+    """Bytes of one write, and bytes that the transport may buffer: what control cannot overtake."""
+    frames_per_turn: int = 256
+    """Frames of one link that are handled in one loop turn, so that a flood delays nobody else."""
+    inbox_bytes: int = 1 * MIB
+    """Received and unhandled bytes of one link past which it is not read."""
+    uncommitted_inputs: int = 8192
+    """Inputs that may be handled ahead of the store; past this no link is read until it has caught up."""
+    linger: float = 5.0
+    """Seconds that a link which hangs up has to send what is waiting, and its reason."""
+    sweep_period: float = 1.0
+    """Seconds between looks at the age of outboxes and at the wall clock."""

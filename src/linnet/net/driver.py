@@ -1,0 +1,349 @@
+"""The driver of a node: performs the effects of its machine over real links, in real time.
+
+Inputs are handled one after the other; the effects of one are performed before the next is
+handled. At the end of a loop turn everything handled in it is committed with one call, and what
+it wants to write on a link goes out in one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self, assert_never
+
+from linnet.core.effects import (
+    AfterCommit,
+    CancelTimer,
+    Deliver,
+    Dial,
+    HangUp,
+    Probe,
+    Reply,
+    Send,
+    SetTimer,
+)
+from linnet.core.errors import StoreError
+from linnet.core.hello import Hello
+from linnet.core.ids import PeerId
+from linnet.core.inputs import Asked, Congested, Drained, Received, TimerFired
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.items import Item
+from linnet.identity.keys import SigningKey
+from linnet.net.clock import Clock
+from linnet.net.commits import Commits
+from linnet.net.config import NetConfig
+from linnet.net.failure import DriverStopped, MachineFailed
+from linnet.net.link import Link
+from linnet.net.listener import Listener
+from linnet.net.switchboard import Switchboard
+from linnet.net.timers import Timers
+from linnet.peer.interface import Command, Effect, Input, NodeMachine, Result
+from linnet.peer.messages import BULK, CODEC, Message
+from linnet.store.base import CommittingStore
+from linnet.trace.records import Kind, Record
+from linnet.wire.frame import HEADER_BYTES, frame
+
+
+class TraceSink(Protocol):
+    """Where records go, with node and time."""
+
+    def write(self, node: PeerId, record: Record, now: float) -> None:
+        """Keep a record."""
+
+
+class Driver:
+    """One node: its machine, its links, its timers, its store, on one event loop.
+
+    Used as an asynchronous context: inside it the node runs. If the machine fails, the body is
+    cancelled and the context ends with `MachineFailed`; if the store fails, with `StoreError`.
+    """
+
+    def __init__(
+        self,
+        machine: NodeMachine,
+        key: SigningKey,
+        store: CommittingStore,
+        trace: TraceSink,
+        listeners: Sequence[Listener],
+        config: NetConfig,
+        on_deliver: Callable[[Deliver[Item]], None],
+        clock: Clock,
+    ) -> None:
+        self._machine = machine
+        self._key = key
+        self._own = PeerId(key.public)
+        self._store = store
+        self._trace = trace
+        self._listeners = listeners
+        self._config = config
+        self._on_deliver = on_deliver
+        self._clock = clock
+        self._inputs: deque[Input] = deque()
+        self._is_handling = False
+        self._is_running = False
+        self._requests = 0
+        self._answers: dict[int, asyncio.Future[Result]] = {}
+        self._dirty: dict[Link, None] = {}
+        self._frames: dict[int, tuple[Message, bytes]] = {}
+        self._turn_scheduled = False
+        self._stalled_links = False
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self.turn = 0
+        """See `LinkOwner`."""
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._failure: asyncio.Future[BaseException] = self._loop.create_future()
+        self._commits = Commits(
+            self._store, self._perform, self._commit_landed, self._config.uncommitted_inputs
+        )
+        self._timers = Timers(self._timer_fired)
+        self._switchboard = Switchboard(self._key, self, self._config)
+        self._group = asyncio.TaskGroup()
+        await self._group.__aenter__()
+        self._is_running = True
+        self._store.on_failure(self._store_failed)
+        self.spawn(self._watch(), "watch for failure")
+        self.spawn(self._sweep(), "sweep")
+        for listener in self._listeners:
+            self._switchboard.serve(listener)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._wind_down()
+        finally:
+            for task in list(self._tasks):
+                task.cancel()
+            failed = self._failure.result() if self._failure.done() else None
+            try:
+                # The group is told of a cancellation only; other errors of the body are not its own.
+                if isinstance(error, asyncio.CancelledError):
+                    await self._group.__aexit__(kind, error, trace)
+                else:
+                    await self._group.__aexit__(None, None, None)
+            except BaseExceptionGroup:
+                if failed is None:
+                    raise
+            if failed is not None:
+                raise failed
+
+    async def ask(self, command: Command) -> Result:
+        """Give the node a command and return its answer; `DriverStopped` if it stops before."""
+        if not self._is_running:
+            raise DriverStopped("the node is not running")
+        self._requests += 1
+        request = self._requests
+        answer: asyncio.Future[Result] = self._loop.create_future()
+        self._answers[request] = answer
+        try:
+            self.put(Asked(request, command))
+            return await answer
+        finally:
+            self._answers.pop(request, None)
+
+    @property
+    def hello(self) -> Hello:
+        """See `SwitchboardOwner`."""
+        return self._machine.hello
+
+    @property
+    def is_stalled(self) -> bool:
+        """See `LinkOwner`."""
+        return not self._is_running or self._commits.is_behind
+
+    def now(self) -> float:
+        """See `LinkOwner`."""
+        return self._clock.now()
+
+    def record(self, record: Record) -> None:
+        """See `LinkOwner`."""
+        self._trace.write(self._own, record, self._clock.now())
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """See `SwitchboardOwner`."""
+        task = self._group.create_task(work, name=name)
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+        return task
+
+    def put(self, event: Input) -> None:
+        """Handle an input, after those that wait."""
+        self._inputs.append(event)
+        if not self._is_handling and self._is_running:
+            self._handle_waiting()
+
+    def message_received(self, link: Link, message: Message) -> None:
+        """See `LinkOwner`."""
+        self.put(Received(link.peer, message))
+
+    def link_dirty(self, link: Link) -> None:
+        """See `LinkOwner`."""
+        self._dirty[link] = None
+        self._end_turn_soon()
+
+    def link_congested(self, link: Link, congested: bool) -> None:
+        """See `LinkOwner`."""
+        self.put(Congested(link.peer) if congested else Drained(link.peer))
+
+    def link_ended(self, link: Link, reason: Reason) -> None:
+        """See `LinkOwner`."""
+        self._switchboard.ended(link, reason)
+
+    def _handle_waiting(self) -> None:
+        self._is_handling = True
+        try:
+            while self._inputs and self._is_running:
+                event = self._inputs.popleft()
+                try:
+                    effects = self._machine.handle(event, self._clock.now())
+                except Exception as error:  # Whatever it is: the machine's bug, reported whole.
+                    self._machine_failed(event, error)
+                    return
+                self._commits.handled()
+                for effect in effects:
+                    self._perform(effect)
+        finally:
+            self._is_handling = False
+        self._end_turn_soon()
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Send(peer, message):
+                self._send(peer, message)
+            case Record():
+                self.record(effect)
+            case AfterCommit(promises):
+                self._commits.hold(promises)
+            case Deliver():
+                self._on_deliver(effect)
+            case Reply(request, result):
+                answer = self._answers.pop(request, None)
+                if answer is not None and not answer.done():
+                    answer.set_result(result)
+            case SetTimer(delay, timer):
+                self._timers.set(delay, timer)
+            case CancelTimer(timer):
+                self._timers.cancel(timer)
+            case Dial() | Probe() | HangUp():
+                self._perform_on_links(effect)
+            case _:
+                assert_never(effect)
+
+    def _perform_on_links(self, effect: Dial | Probe | HangUp) -> None:
+        match effect:
+            case Dial(peer, hints):
+                self._switchboard.dial(peer, hints)
+            case Probe(peer, hints):
+                self._switchboard.probe(peer, hints)
+            case HangUp(peer, reason):
+                link = self._switchboard.get(peer)
+                if link is not None:
+                    link.hang_up(reason)
+            case _:
+                assert_never(effect)
+
+    def _send(self, peer: PeerId, message: Message) -> None:
+        link = self._switchboard.get(peer)
+        if link is None:
+            note = type(message).__name__
+            self.record(Record(Kind.DROPPED, peer=peer, reason=Reason.UNREACHABLE, note=note))
+            return
+        known = self._frames.get(id(message))
+        if known is None:
+            # The message is kept beside its frame: as long as it lives nothing else has its id.
+            known = self._frames[id(message)] = message, frame(CODEC.encode(message))
+        data = known[1]
+        if len(data) - HEADER_BYTES > link.hello.max_frame:
+            size = len(data)
+            self.record(Record(Kind.DROPPED, peer=peer, bytes=size, reason=Reason.TOO_LARGE))
+            return
+        link.send(data, isinstance(message, BULK))
+
+    def _end_turn_soon(self) -> None:
+        if not self._turn_scheduled and self._is_running:
+            self._turn_scheduled = True
+            self._loop.call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._turn_scheduled = False
+        self.turn += 1
+        self._frames.clear()
+        if not self._is_running:
+            return
+        try:
+            self._commits.commit()
+        except StoreError as error:
+            self._fail(error)
+            return
+        dirty, self._dirty = self._dirty, {}
+        for link in dirty:
+            link.flush()
+        self._wake_links()
+
+    def _commit_landed(self) -> None:
+        if self._stalled_links:
+            self._end_turn_soon()
+
+    def _wake_links(self) -> None:
+        """Let links go on that had to wait for the store."""
+        if self.is_stalled:
+            self._stalled_links = True
+        elif self._stalled_links:
+            self._stalled_links = False
+            for link in self._switchboard.links:
+                link.work()
+
+    def _timer_fired(self, tick: Tick) -> None:
+        self.put(TimerFired(tick))
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.sweep_period)
+            now = self._clock.now()
+            for link in self._switchboard.links:
+                link.check_age(now)
+            step = self._clock.step()
+            if step is not None:
+                note = f"the wall clock was set by {step:+.3f} s"
+                self.record(Record(Kind.CONTROL, reason=Reason.CLOCK_STEP, note=note))
+
+    async def _watch(self) -> None:
+        raise await asyncio.shield(self._failure)
+
+    def _machine_failed(self, event: Input, error: Exception) -> None:
+        failure = MachineFailed(event, error)
+        failure.__cause__ = error
+        self._commits.abandon()
+        self.record(Record(Kind.DROPPED, reason=Reason.BUG, note=str(failure)[:200]))
+        self._fail(failure)
+
+    def _store_failed(self, error: StoreError) -> None:
+        # Perhaps from a thread of the store.
+        self._loop.call_soon_threadsafe(self._fail, error)
+
+    def _fail(self, error: BaseException) -> None:
+        if isinstance(error, StoreError):
+            self._commits.give_up()
+        self._is_running = False
+        if not self._failure.done():
+            self._failure.set_result(error)
+
+    async def _wind_down(self) -> None:
+        failed = self._failure.done()
+        if not failed:
+            self._commits.commit()
+            await self._commits.settled()
+        self._is_running = False
+        self._timers.clear()
+        for listener in self._listeners:
+            listener.close()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(DriverStopped("the node stopped before it answered"))
+        await self._switchboard.hang_up_all(Reason.BUG if failed else Reason.SHUTDOWN)

@@ -1,0 +1,105 @@
+"""Where a node can be dialled. Ports are taken first, so that a node knows its addresses at birth."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Sequence
+
+from linnet.core.errors import Refused
+from linnet.core.reasons import Reason
+from linnet.identity.keys import SigningKey
+from linnet.net.address import Address, Scheme, parse_address
+from linnet.net.channel import Channel
+from linnet.net.config import NetConfig
+from linnet.net.failure import LinkFailure
+from linnet.net.tls import server_context
+from linnet.net.websocket import WebSocket
+
+LOOPBACK = ("tls://127.0.0.1:0",)
+"""Where a node listens if nobody says otherwise: only for this machine, at a free port."""
+
+
+class Listener:
+    """One bound port. A driver accepts links from it."""
+
+    def __init__(self, address: Address, bound: socket.socket, context: ssl.SSLContext) -> None:
+        self.address = address
+        """With the port that the system gave."""
+        self._socket = bound
+        self._context = context
+
+    @property
+    def hint(self) -> str:
+        """What others dial, as far as this machine knows."""
+        return str(self.address)
+
+    def start(self, backlog: int) -> None:
+        """Let the system queue connections for us."""
+        self._socket.listen(backlog)
+
+    async def accept(self) -> tuple[socket.socket, str]:
+        """The next connection, and from where it came."""
+        accepted, origin = await asyncio.get_running_loop().sock_accept(self._socket)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return accepted, f"{origin[0]}:{origin[1]}"
+
+    async def encrypt(self, accepted: socket.socket, config: NetConfig) -> Channel:
+        """TLS on an accepted connection; `LinkFailure` if the stranger cannot."""
+        loop = asyncio.get_running_loop()
+        is_websocket = self.address.scheme is Scheme.WSS
+        try:
+            _, channel = await loop.connect_accepted_socket(
+                lambda: Channel(WebSocket() if is_websocket else None, config.write_bytes),
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=config.handshake_timeout,
+            )
+        except BaseException as error:
+            accepted.close()
+            if isinstance(error, OSError):
+                raise LinkFailure(Reason.TLS_FAILED, f"no TLS 1.3: {error!r}") from error
+            raise
+        return channel
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._socket.close()
+
+
+def listen(addresses: Sequence[str], key: SigningKey) -> list[Listener]:
+    """Take these ports for this device; port 0 takes a free one.
+
+    `Refused` names the address that cannot be had.
+    """
+    context = server_context(key)
+    listeners: list[Listener] = []
+    try:
+        for text in addresses:
+            listeners.append(_bind(text, context))  # noqa: PERF401 - those before a failure are closed
+    except LinkFailure as failure:
+        for listener in listeners:
+            listener.close()
+        raise Refused(failure.reason, failure.detail) from failure
+    return listeners
+
+
+def _bind(text: str, context: ssl.SSLContext) -> Listener:
+    address = parse_address(text)
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind)
+    except OSError as error:
+        raise LinkFailure(Reason.NO_ADDRESS, f"cannot listen at {text}: {error}") from error
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setblocking(False)
+        bound.bind(place)
+    except OSError as error:
+        bound.close()
+        raise LinkFailure(Reason.NO_ADDRESS, f"cannot listen at {text}: {error}") from error
+    port = int(bound.getsockname()[1])
+    return Listener(Address(address.scheme, address.host, port), bound, context)

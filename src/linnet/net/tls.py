@@ -1,0 +1,104 @@
+"""Certificates that say nothing but a device key, and contexts that accept nothing but TLS 1.3.
+
+A server shows its device key in a self-signed Ed25519 certificate; TLS itself proves that it
+holds the secret half. Names, dates and issuers mean nothing here. See
+docs/adr/0004-link-authentication.md.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.identity.keys import SigningKey
+from linnet.net.failure import LinkFailure
+
+_BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+_END = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
+
+
+def server_context(key: SigningKey) -> ssl.SSLContext:
+    """For accepting links as this device."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    # A resumed session shows no certificate, and saves no round trip; so there are none.
+    context.num_tickets = 0
+    with _as_path(_certificate_and_key(key)) as path:
+        context.load_cert_chain(path)
+    return context
+
+
+def client_context(oldest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
+    """For dialling. The caller must compare `server_key` with the key that it dialled."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = oldest
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def server_key(certificate: bytes | None) -> PeerId:
+    """The device key in a certificate (DER) whose secret half TLS has just proved."""
+    if certificate is None:
+        raise LinkFailure(Reason.TLS_FAILED, "the server showed no certificate")
+    try:
+        key = x509.load_der_x509_certificate(certificate).public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
+        raise LinkFailure(Reason.TLS_FAILED, "the server's certificate cannot be read") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise LinkFailure(
+            Reason.WRONG_KEY, f"the server's key is no device key but of type {type(key).__name__}"
+        )
+    return PeerId(key.public_bytes_raw())
+
+
+def _certificate_and_key(key: SigningKey) -> bytes:
+    secret = Ed25519PrivateKey.from_private_bytes(key.seed)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "linnet")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(secret.public_key())
+        .serial_number(1)
+        .not_valid_before(_BEGIN)
+        .not_valid_after(_END)
+        .sign(secret, None)
+    )
+    pem = secret.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return pem + certificate.public_bytes(Encoding.PEM)
+
+
+@contextmanager
+def _as_path(content: bytes) -> Iterator[str]:
+    """A path under which `ssl` finds this content, and nobody else; gone afterwards.
+
+    `load_cert_chain` takes paths only. Linux can name memory; elsewhere it is a file that only
+    we may read, for as long as it takes.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("linnet", os.MFD_CLOEXEC)
+        path, temporary = f"/proc/self/fd/{descriptor}", False
+    else:
+        descriptor, path = tempfile.mkstemp(prefix="linnet-")
+        temporary = True
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        yield path
+    finally:
+        os.close(descriptor)
+        if temporary:
+            os.unlink(path)
