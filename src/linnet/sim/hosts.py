@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from random import Random
+from typing import Protocol
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import PeerId
@@ -16,6 +17,16 @@ from linnet.peer.messages import Message
 
 DeliverTo = Callable[[PeerId, Deliver[Item], float], None]
 """What a simulated application does with deliveries: node, what came, when."""
+
+
+class Durable(Protocol):
+    """The driver's side of a store: what a crash takes back, and what it does not."""
+
+    def commit(self, done: Callable[[], None]) -> None:
+        """Make what was written so far durable, then call `done`."""
+
+    def rollback(self) -> None:
+        """Take back what was written since the last commit."""
 
 
 class Host:
@@ -34,6 +45,7 @@ class Host:
         "peer",
         "region",
         "side",
+        "store",
         "ticks",
     )
 
@@ -44,6 +56,7 @@ class Host:
         region: str,
         dialable: bool,
         deliver: DeliverTo | None,
+        store: Durable | None,
         luck: Random,
     ) -> None:
         self.peer = peer
@@ -52,6 +65,7 @@ class Host:
         self.region = region
         self.dialable = dialable
         self.deliver = deliver
+        self.store = store
         self.luck = luck
         """For jitter, loss and commits of this node alone."""
         self.alive = True
@@ -80,6 +94,13 @@ class Outbox:
         self.congested = False
         self.closing: Reason | None = None
         """Set by a hang-up: the link closes when all has gone."""
+
+    def clear(self) -> int:
+        """Forget all that waits; returns how many messages that were."""
+        unsent = len(self.control) + len(self.bulk) + self.sending
+        self.control.clear()
+        self.bulk.clear()
+        return unsent
 
     def take(self) -> tuple[int, float, Message] | None:
         """The next to go: its size, since when it waited, and itself."""

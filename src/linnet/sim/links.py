@@ -103,7 +103,7 @@ class LinkModel(Struct, frozen=True):
     """Seconds that something may wait in an outbox before the link closes with ``slow_peer``."""
     dial_round_trips: float = 2.0
     """Round trips until both ends have keys: one for TCP, one for TLS 1.3. The greetings come on top."""
-    dial_timeout: float = 5.0
+    dial_timeout: float = 10.0
     """Seconds until a dial that nobody answers is given up."""
 
     def dial_time(self, there: float, back: float) -> float:

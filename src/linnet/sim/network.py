@@ -27,7 +27,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.peer.interface import Command, Effect, NodeMachine, Promise, Result
 from linnet.sim.clock import START, Clock
-from linnet.sim.hosts import DeliverTo, Host, Lane
+from linnet.sim.hosts import DeliverTo, Durable, Host, Lane
 from linnet.sim.links import LinkModel
 from linnet.sim.luck import named_luck
 from linnet.sim.wires import Wires
@@ -94,15 +94,19 @@ class Network:
         region: str | None = None,
         dialable: bool = True,
         deliver: DeliverTo | None = None,
+        store: Durable | None = None,
     ) -> None:
-        """A new node. Its region is one of the latency table, the first if none is given."""
+        """A new node. Its region is one of the latency table, the first if none is given.
+
+        If the machine's store is given, `AfterCommit` commits it, and a crash takes back the rest.
+        """
         if peer in self._hosts:
             raise ValueError("a node of this key is here already")
         regions = self.regions
         if region is not None and region not in regions:
             raise ValueError(f"{region} is no region of the latency table")
         luck = named_luck(self.seed, f"links/{peer.hex()}")
-        self._hosts[peer] = Host(peer, machine, region or regions[0], dialable, deliver, luck)
+        self._hosts[peer] = Host(peer, machine, region or regions[0], dialable, deliver, store, luck)
 
     def machine(self, peer: PeerId) -> NodeMachine:
         """The machine of a node, or its last one if it is down."""
@@ -122,7 +126,7 @@ class Network:
         return self._links.latency.between(self._hosts[origin].region, self._hosts[target].region)
 
     def crash(self, peer: PeerId, *, silent: bool = False) -> None:
-        """Stop a node without a word; what its store holds stays with whoever holds the store.
+        """Stop a node without a word; what it committed stays with whoever holds its store.
 
         Its links go down at the others after the latency, or with `silent`, as when power fails,
         not until they notice by themselves.
@@ -130,6 +134,8 @@ class Network:
         host = self._hosts[peer]
         if host.alive:
             self._wires.crash(host, silent)
+            if host.store is not None:
+                host.store.rollback()
             self._write(peer, Record(Kind.OFFLINE, reason=Reason.CRASHED), self.now)
 
     def restart(self, peer: PeerId, machine: NodeMachine) -> None:
@@ -137,7 +143,7 @@ class Network:
         old = self._hosts[peer]
         if old.alive:
             raise ValueError("the node is still up")
-        host = Host(peer, machine, old.region, old.dialable, old.deliver, old.luck)
+        host = Host(peer, machine, old.region, old.dialable, old.deliver, old.store, old.luck)
         host.side = old.side
         self._hosts[peer] = host
 
@@ -284,14 +290,21 @@ class Network:
     def _commit(self, host: Host, effects: tuple[Promise, ...], now: float) -> None:
         """A commit takes up to the commit delay; commits of a node finish in their order."""
         if not self._commit_delay:
-            self._perform(host, effects, now)
+            self._committed(host, effects)
             return
         host.committed_at = max(host.committed_at, now + host.luck.random() * self._commit_delay)
         self._clock.push(host.committed_at, self._committed, (host, effects))
 
     def _committed(self, host: Host, effects: tuple[Promise, ...]) -> None:
-        if host.alive:
-            self._perform(host, effects, self._clock.now)
+        if not host.alive:
+            return
+        if host.store is not None:
+            host.store.commit(_nothing)
+        self._perform(host, effects, self._clock.now)
+
+
+def _nothing() -> None:
+    """Nobody waits."""
 
 
 def _forget(node: PeerId, record: Record, now: float) -> None:

@@ -186,10 +186,10 @@ class Wires:
         outbox.sending = head is not None
         if head is not None and self._model.bandwidth is not None:
             size, since, message = head
-            if self._clock.now - since > self._model.outbox_age:
+            leaves = self._clock.now + size / self._model.bandwidth
+            if leaves - since > self._model.outbox_age:
                 self._give_up(lane)
             else:
-                leaves = self._clock.now + size / self._model.bandwidth
                 self._clock.push(leaves, self._departed, (lane, outbox, size, message))
         elif outbox.closing is not None:
             self._close(lane, outbox.closing)
@@ -286,5 +286,9 @@ class Wires:
         del host.lanes[peer]
         lane.gone = True
         lane.back.open = False
+        if lane.outbox is not None and lane.outbox.bytes:
+            unsent, size = lane.outbox.clear(), lane.outbox.bytes
+            lost = Record(Kind.DROPPED, events=unsent, peer=peer, bytes=size, reason=reason, note="unsent")
+            self._write(host.peer, lost, self._clock.now)
         self._write(host.peer, Record(Kind.LINK_DOWN, peer=peer, reason=reason), self._clock.now)
         self.inbox.append((host, LinkDown(peer, reason)))
