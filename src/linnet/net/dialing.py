@@ -59,8 +59,9 @@ async def encrypt(
     """TLS, and whatever the scheme wants beside, on a TCP connection that we opened."""
     loop = asyncio.get_running_loop()
     try:
-        _, channel = await loop.create_connection(
-            lambda: Channel(WebSocket(address) if address.scheme is Scheme.WSS else None, config.write_bytes),
+        channel = Channel(WebSocket(address) if address.scheme is Scheme.WSS else None, config.write_bytes)
+        await loop.create_connection(
+            lambda: channel,
             sock=opened,
             ssl=context,
             # No name: it would tell every listener on the way whom we look for.

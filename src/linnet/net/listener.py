@@ -48,10 +48,11 @@ class Listener:
     async def encrypt(self, accepted: socket.socket, config: NetConfig) -> Channel:
         """TLS on an accepted connection; `LinkFailure` if the stranger cannot."""
         loop = asyncio.get_running_loop()
-        is_websocket = self.address.scheme is Scheme.WSS
+        channel = Channel(WebSocket() if self.address.scheme is Scheme.WSS else None, config.write_bytes)
         try:
-            _, channel = await loop.connect_accepted_socket(
-                lambda: Channel(WebSocket() if is_websocket else None, config.write_bytes),
+            # What uvloop returns here is not the protocol that it was given.
+            await loop.connect_accepted_socket(
+                lambda: channel,
                 accepted,
                 ssl=self._context,
                 ssl_handshake_timeout=config.handshake_timeout,

@@ -29,6 +29,10 @@ _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 _END = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
 
 
+class NoDeviceKey(LinkFailure):
+    """A certificate of another kind: whoever shows it is no node of ours."""
+
+
 def server_context(key: SigningKey) -> ssl.SSLContext:
     """For accepting links as this device."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -58,9 +62,7 @@ def server_key(certificate: bytes | None) -> PeerId:
     except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
         raise LinkFailure(Reason.TLS_FAILED, "the server's certificate cannot be read") from error
     if not isinstance(key, Ed25519PublicKey):
-        raise LinkFailure(
-            Reason.WRONG_KEY, f"the server's key is no device key but of type {type(key).__name__}"
-        )
+        raise NoDeviceKey(Reason.WRONG_KEY, "the server's certificate holds no device key")
     return PeerId(key.public_bytes_raw())
 
 

@@ -1,0 +1,116 @@
+"""Those who are no nodes of ours, or bad ones: foreign servers, raw connections."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from linnet.core.hello import Hello
+from linnet.core.ids import PeerId
+from linnet.identity.keys import SigningKey
+from linnet.net.address import parse_address
+from linnet.net.channel import Channel
+from linnet.net.config import NetConfig
+from linnet.net.dialing import encrypt, open_socket
+from linnet.net.greeting import authenticate, await_hello
+from linnet.net.tls import client_context
+from linnet.testing.machines import HELLO
+
+
+def foreign_context(key: EllipticCurvePrivateKey) -> ssl.SSLContext:
+    """For a TLS server with an ordinary certificate."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "example.org")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(7)
+        .not_valid_before(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC))
+        .not_valid_after(datetime.datetime(2099, 1, 1, tzinfo=datetime.UTC))
+        .sign(key, SHA256())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pair.pem"
+        path.write_bytes(
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            + certificate.public_bytes(Encoding.PEM)
+        )
+        context.load_cert_chain(path)
+    return context
+
+
+class Speaker(asyncio.Protocol):
+    """A connection that says one thing and keeps what it hears."""
+
+    def __init__(self, says: bytes = b"", reads: bool = True) -> None:
+        self.heard = bytearray()
+        self.closed = asyncio.Event()
+        self.arrived = asyncio.Event()
+        self._says = says
+        self._reads = reads
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        self.transport = cast(asyncio.Transport, transport)
+        if not self._reads:
+            self.transport.pause_reading()
+        if self._says:
+            self.transport.write(self._says)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        self.heard += data
+        self.arrived.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self.closed.set()
+        self.arrived.set()
+
+
+@asynccontextmanager
+async def foreign_server(context: ssl.SSLContext | None, says: bytes = b"") -> AsyncIterator[str]:
+    """A server that says one thing to everyone; gives its address as a hint."""
+    speakers: list[Speaker] = []
+
+    def accept() -> Speaker:
+        speakers.append(Speaker(says))
+        return speakers[-1]
+
+    server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0, ssl=context)
+    try:
+        yield f"tls://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for speaker in speakers:
+            if hasattr(speaker, "transport"):
+                speaker.transport.abort()
+                await speaker.closed.wait()
+
+
+async def raw_channel(hint: str) -> Channel:
+    """An encrypted connection to a node, and nothing said on it yet."""
+    address = parse_address(hint)
+    return await encrypt(await open_socket(address), address, client_context(), NetConfig())
+
+
+async def raw_link(hint: str, peer: PeerId, key: SigningKey, hello: Hello = HELLO) -> Channel:
+    """A connection on which both have said `Hello`; what follows is up to the test."""
+    channel = await raw_channel(hint)
+    await authenticate(channel, key, peer, hello)
+    await await_hello(channel, hello)
+    return channel
