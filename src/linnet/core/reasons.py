@@ -24,6 +24,8 @@ class Reason(StrEnum):
     NOT_RESPONSIBLE = "not_responsible"
     STALE = "stale"
     TOO_MANY = "too_many"
+    IN_USE = "in_use"
+    UNKNOWN = "unknown"
 
     # Something accepted was given up.
     GAP_UNFILLED = "gap_unfilled"

@@ -8,7 +8,7 @@ section 4.2.3, which leaves times and tries open).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
@@ -46,14 +46,14 @@ class _Repair:
 class Gaps:
     """The repairs of one topic."""
 
-    def __init__(self, topic: TopicId, config: DeliveryConfig) -> None:
+    def __init__(self, topic: TopicId, config: DeliveryConfig, links: Container[PeerId]) -> None:
         self._topic = topic
         self._config = config
+        self._links = links
         self._repairs: dict[ChainKey, _Repair] = {}
         self._storage: dict[PeerId, tuple[str, ...]] = {}
         self._holders: dict[PeerId, None] = {}
         self._held: dict[PeerId, None] = {}
-        self._up: dict[PeerId, None] = {}
         self.filled = 0
         """Repairs that ended well."""
         self.lost = 0
@@ -75,12 +75,10 @@ class Gaps:
 
     def up(self, peer: PeerId) -> list[GapEffect]:
         """A link to this peer is open: whoever waited for one can ask now."""
-        self._up[peer] = None
         return self._hasten() if peer in self._storage else []
 
     def down(self, peer: PeerId) -> None:
         """The link to this peer is gone."""
-        self._up.pop(peer, None)
         self._holders.pop(peer, None)
 
     def changed(self, chain: Chain) -> list[GapEffect]:
@@ -144,10 +142,16 @@ class Gaps:
         self.lost += _count(chain.missing())
         return [CancelTimer(self._tick(chain.key)), *self._release()]
 
+    def stop(self) -> list[GapEffect]:
+        """Nobody waits any more."""
+        timers = [CancelTimer(self._tick(key)) for key in self._repairs]
+        self._repairs = {}
+        return [*timers, *self._release()]
+
     def _candidates(self) -> list[PeerId]:
         """Who may hold what is missing and can be asked now, storage nodes first."""
-        near = [peer for peer in self._storage if peer in self._up]
-        return near + [peer for peer in self._holders if peer in self._up and peer not in self._storage]
+        near = [peer for peer in self._storage if peer in self._links]
+        return near + [peer for peer in self._holders if peer in self._links and peer not in self._storage]
 
     def _call(self, turn: int) -> list[GapEffect]:
         """Get a link to a storage node, another one each turn."""

@@ -17,7 +17,6 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Item
-from linnet.event.event import Event
 
 _CURSORS = "cursor"
 
@@ -36,6 +35,11 @@ class Window:
     def room(self) -> int:
         """Items that may be handed over now."""
         return max(0, self._config.window_items - self._in_flight)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and at least half of the window is free."""
+        return not self._waiting and 2 * self._in_flight <= self._config.window_items
 
     def hand(self, items: Iterable[Item]) -> list[Deliver[Item]]:
         """Hand items over, or let them wait their turn; too many end the subscription."""
@@ -79,6 +83,7 @@ class Cursor:
     """The place of a durable subscription in the log."""
 
     def __init__(self, topic: TopicId, name: str, cells: Cells) -> None:
+        self.topic = topic
         self._cells = cells
         self._key = topic + name.encode()
         kept = cells.get(_CURSORS, self._key)
@@ -116,8 +121,3 @@ class Cursor:
 
     def _write(self) -> None:
         self._cells.put(_CURSORS, self._key, self.position.to_bytes(8, "big"))
-
-
-def events_of(items: Iterable[Item]) -> int:
-    """How many of these are events."""
-    return sum(isinstance(item, Event) for item in items)

@@ -8,7 +8,8 @@ from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.delivery.config import DeliveryConfig
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
-from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, TrackerConfig
+from linnet.overlay.config import MemberConfig, TrackerConfig
+from linnet.streams.options import StorageRule, StreamOptions
 
 
 class Identity(Struct, frozen=True):
@@ -26,25 +27,6 @@ class Identity(Struct, frozen=True):
     def author(self) -> AuthorId:
         """The person who signs with this device."""
         return self.card.person
-
-
-class StorageRule(Struct, frozen=True):
-    """A stream that this node keeps for others, and for how long."""
-
-    stream: str
-    retention: float | None = None
-    """Seconds that events are kept; None: for good."""
-    quota: int | None = None
-    """Bytes that the stream may take; None: no bound."""
-
-
-class StreamOptions(Struct, frozen=True):
-    """How this node joins a stream that has no policy of its owner."""
-
-    degree: int = DEFAULT_DEGREE
-    near: bool = False
-    trackers: tuple[Contact, ...] = ()
-    """In order of preference, instead of those that hashing gives."""
 
 
 class LinkConfig(Struct, frozen=True):

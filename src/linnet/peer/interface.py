@@ -36,6 +36,7 @@ from linnet.core.inputs import (
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.items import Item
+from linnet.overlay.tracked import Graph
 from linnet.peer.messages import Message
 from linnet.streams.commands import Declined, Done, StreamCommand, StreamResult, StreamStatus
 from linnet.trace.records import Record
@@ -89,14 +90,6 @@ class PeerStatus(Struct, frozen=True, gc=False):
     last_failure: Reason | None
 
 
-class TrackedTopic(Struct, frozen=True, gc=False):
-    """A topic that this node tracks, with its graph."""
-
-    topic: bytes
-    degree: int
-    edges: tuple[tuple[PeerId, tuple[PeerId, ...]], ...]
-
-
 class NodeStatus(Struct, frozen=True, gc=False):
     """How things stand at this node."""
 
@@ -111,7 +104,8 @@ class NodeStatus(Struct, frozen=True, gc=False):
     blocked: tuple[PeerId, ...]
     peers: tuple[PeerStatus, ...]
     streams: tuple[StreamStatus, ...]
-    tracked: tuple[TrackedTopic, ...]
+    tracked: tuple[Graph, ...]
+    """The graphs of the topics that it tracks."""
 
 
 Command: TypeAlias = StreamCommand | Start | Stop | Connect | Disconnect | Block | Examine

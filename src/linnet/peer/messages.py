@@ -1,6 +1,7 @@
 """Every message of every protocol, as one closed union, and the codec for it.
 
-Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 39 delivery, 40 to 44 streams; the next part takes 50.
+Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 39 delivery, 40 to 44 streams; the next
+part takes 50.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
 from linnet.core.limits import NEIGHBORS, PUBLISHERS
 from linnet.core.reasons import Reason
+from linnet.identity.cards import Revocation
 
 
 class Publish(Struct, frozen=True, gc=False):
@@ -70,6 +71,12 @@ class Declare(Struct, frozen=True, gc=False):
 
     stream: str
     policy: Policy
+
+
+class Revoke(Struct, frozen=True, gc=False):
+    """Spread a person's word that a device is theirs no longer. Answered by `Done` or `Declined`."""
+
+    revocation: Revocation
 
 
 class Fate(Struct, frozen=True, gc=False):
@@ -141,5 +148,5 @@ class StreamStatus(Struct, frozen=True, gc=False):
     chains: tuple[ChainStatus, ...]
 
 
-StreamCommand: TypeAlias = Publish | Subscribe | Unsubscribe | Consumed | Declare
+StreamCommand: TypeAlias = Publish | Subscribe | Unsubscribe | Consumed | Declare | Revoke
 StreamResult: TypeAlias = Published | Subscribed | Done | Declined

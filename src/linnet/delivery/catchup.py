@@ -1,0 +1,186 @@
+"""Catching up: the history of a topic from a storage node, then on with what comes, without a seam.
+
+What arrives live meanwhile waits. When the storage node has no more, what waited follows, less
+what history had already; a hole between the two is asked for once more, then named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.chain import ChainKey
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.items import CaughtUp, Item, Missed
+from linnet.delivery.messages import History, HistoryPage
+from linnet.event.event import Verified
+
+CatchUpEffect = Send[History] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
+
+OWNER = "catchup"
+_SEAM_TRIES = 5
+"""Times that history is asked for again when live events do not join on to it."""
+_SEAM_PAUSE = 0.5
+
+
+class CatchUp:
+    """One subscription on its way through history."""
+
+    def __init__(
+        self,
+        subscription: int,
+        topic: TopicId,
+        since: float,
+        config: DeliveryConfig,
+        links: Container[PeerId],
+    ) -> None:
+        self._topic = topic
+        self._links = links
+        self._since_ms = int(since * 1000)
+        self._config = config
+        self._tick = Tick(OWNER, "ask", topic + subscription.to_bytes(8, "big"))
+        self._purpose = f"history {topic.hex()[:16]} {subscription}"
+        self._request = subscription
+        self._storage: dict[PeerId, tuple[str, ...]] = {}
+        self._tried: dict[PeerId, None] = {}
+        self._source: PeerId | None = None
+        self._after: int | None = None
+        self._next: dict[ChainKey, int] = {}
+        self._waiting: list[Verified] = []
+        self._waiting_events = 0
+        self._overflowed = False
+        self._seam_tries = 0
+        self._begins_at: float | None = None
+        self._evicted = False
+        self._paused = False
+        self.over = False
+
+    def begin(self, storage: Iterable[Contact]) -> list[CatchUpEffect]:
+        """Find somebody who has the history; whoever comes to be known later will do as well."""
+        self._storage = {contact.peer: contact.hints for contact in storage}
+        return [SetTimer(self._config.history_timeout, self._tick), *self._turn()]
+
+    def storage(self, nodes: Iterable[Contact]) -> list[CatchUpEffect]:
+        """These nodes keep the topic."""
+        self._storage = {contact.peer: contact.hints for contact in nodes}
+        return self._turn() if self._source is None else []
+
+    def up(self, peer: PeerId) -> list[CatchUpEffect]:
+        """A link is open: ask, if it leads to the one that we wait for."""
+        return self._ask() if peer == self._source else []
+
+    def wants(self, peer: PeerId, page: HistoryPage) -> bool:
+        """Whether this page is an answer to what was asked."""
+        return peer == self._source and page.request == self._request and not self.over
+
+    def live(self, verified: Verified) -> None:
+        """Let a unit wait that came while history is on its way."""
+        self._waiting_events += len(verified.events)
+        if self._waiting_events > self._config.buffer_items:
+            # The storage node gets these too: they will be in a later page.
+            self._overflowed = True
+            self._waiting.clear()
+            self._waiting_events = 0
+        else:
+            self._waiting.append(verified)
+
+    def turn_page(
+        self, page: HistoryPage, units: Iterable[Verified], room: bool
+    ) -> tuple[list[CatchUpEffect], list[Item]]:
+        """Take a page in; gives the items to hand over, and asks for the next page if there is room."""
+        items: list[Item] = []
+        for verified in units:
+            items += self._join(verified)
+        self._after = page.after
+        self._begins_at = None if page.begins_ms is None else page.begins_ms / 1000
+        self._evicted = self._evicted or page.evicted
+        if not page.done:
+            self._paused = not room
+            return (self._ask() if room else [CancelTimer(self._tick)]), items
+        if self._overflowed or (self._holes() and self._seam_tries < _SEAM_TRIES):
+            self._overflowed = False
+            self._seam_tries += 1
+            return [SetTimer(_SEAM_PAUSE, self._tick)], items
+        effects, rest = self.finish(page.reason)
+        return effects, [*items, *rest]
+
+    def resume(self) -> list[CatchUpEffect]:
+        """There is room again: go on with the next page."""
+        if not self._paused or self.over:
+            return []
+        self._paused = False
+        return self._ask()
+
+    def fired(self) -> tuple[list[CatchUpEffect], list[Item]]:
+        """It took too long, or it is time to ask again."""
+        if self._seam_tries and self._source is not None and self._after is not None:
+            return self._ask(), []
+        if self._source is None:
+            return self.finish(Reason.NO_STORAGE)
+        left = [Release(self._source, self._purpose)]
+        self._source = None
+        again = self._turn()
+        if not again:
+            effects, items = self.finish(Reason.TIMEOUT)
+            return [*left, *effects], items
+        return [*left, SetTimer(self._config.history_timeout, self._tick), *again], []
+
+    def finish(self, reason: Reason | None) -> tuple[list[CatchUpEffect], list[Item]]:
+        """Go live with what waited."""
+        self.over = True
+        items: list[Item] = []
+        for verified in self._waiting:
+            items += self._join(verified)
+        self._waiting.clear()
+        items.append(CaughtUp(self._begins_at, self._evicted, reason))
+        effects: list[CatchUpEffect] = [CancelTimer(self._tick)]
+        if self._source is not None:
+            effects.append(Release(self._source, self._purpose))
+        return effects, items
+
+    def _turn(self) -> list[CatchUpEffect]:
+        """Go to the next storage node that was not tried."""
+        source = next((peer for peer in self._storage if peer not in self._tried), None)
+        if source is None:
+            return []
+        self._tried[source] = None
+        self._source = source
+        self._after = None
+        return [Hold(source, self._storage[source], self._purpose), *self._ask()]
+
+    def _ask(self) -> list[CatchUpEffect]:
+        if self._source is None or self._source not in self._links:
+            return []
+        request = History(self._topic, self._request, self._after, self._since_ms)
+        return [Send(self._source, request), SetTimer(self._config.history_timeout, self._tick)]
+
+    def _holes(self) -> bool:
+        after = dict(self._next)
+        for verified in self._waiting:
+            unit = verified.unit
+            if unit.seq is None:
+                continue
+            key = unit.author + unit.device
+            if unit.seq > after.get(key, unit.seq):
+                return True
+            after[key] = unit.seq + len(unit.tails)
+        return False
+
+    def _join(self, verified: Verified) -> list[Item]:
+        """The events of a unit that follow what was handed over, behind the hole before them if any."""
+        unit = verified.unit
+        if unit.seq is None:
+            return list(verified.events)
+        key = unit.author + unit.device
+        due = self._next.get(key, unit.seq)
+        end = unit.seq + len(unit.tails)
+        if end <= due:
+            return []
+        self._next[key] = end
+        items: list[Item] = []
+        if unit.seq > due:
+            items.append(Missed(self._topic, unit.author, unit.device, due, unit.seq - 1, Reason.NOT_HELD))
+        return [*items, *(event for event in verified.events if event.seq is not None and event.seq >= due)]

@@ -1,0 +1,46 @@
+"""What all streams of a node share: who it is, its store, its cards, its open links."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linnet.core.ids import AuthorId, DeviceId, PeerId
+from linnet.core.stores import Store
+from linnet.delivery.cards import CardBook
+from linnet.delivery.config import DeliveryConfig
+from linnet.event.signing import Verifier
+from linnet.identity.cards import Card
+from linnet.identity.keys import SigningKey
+from linnet.identity.text import Sort, to_text
+
+
+class StreamContext:
+    """Given to every stream of one node; holds no state of any one of them."""
+
+    def __init__(
+        self,
+        key: SigningKey,
+        card: Card,
+        store: Store,
+        config: DeliveryConfig,
+        rng: Random,
+        verifier: Verifier,
+    ) -> None:
+        self.key = key
+        self.card = card
+        self.store = store
+        self.config = config
+        self.rng = rng
+        self.verify = verifier
+        self.cards = CardBook(store.cells)
+        self.cards.learn(card)
+        self.peer = PeerId(key.public)
+        self.links: dict[PeerId, None] = {self.peer: None}
+        """Peers that can be told something now: those to which a link is open, and ourselves."""
+        self.author: AuthorId = card.person
+        self.device: DeviceId = card.device
+        self._person = to_text(Sort.PERSON, card.person)
+
+    def own_name(self, name: str) -> str:
+        """``me/x`` is the stream ``x`` of the person whose node this is."""
+        return f"{self._person}/{name[3:]}" if name.startswith("me/") else name

@@ -1,0 +1,136 @@
+"""What comes in from outside: duplicates set aside, cards and policy asked, signatures checked.
+
+Nothing leaves here that was not verified whole. A duplicate costs no check: its numbers were seen.
+"""
+
+from __future__ import annotations
+
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.chain import Chain, ChainKey
+from linnet.delivery.messages import ChainPlace
+from linnet.delivery.ranges import Range
+from linnet.event.event import Unverified, Verified
+from linnet.identity.cards import Card
+from linnet.streams.context import StreamContext
+from linnet.streams.policy import Governance
+
+
+class Intake:
+    """The chains of one topic, as far as this node has seen them."""
+
+    def __init__(self, topic: TopicId, context: StreamContext, governance: Governance) -> None:
+        self._topic = topic
+        self._context = context
+        self._governance = governance
+        self.chains: dict[ChainKey, Chain] = {}
+        self.anchored = False
+        """Whether a storage node has told us which chains there are: an unknown one is new then,
+        and all of it is due to us."""
+        self.wants_all = False
+        """Whether everything there ever was is due to us: a durable subscription said so."""
+
+    def is_duplicate(self, unit: Unverified) -> bool:
+        """Whether all of a unit was seen. Nothing of it is believed for that."""
+        if unit.seq is None:
+            return False
+        chain = self.chains.get(unit.author + unit.device)
+        return chain is not None and chain.seen.covers(unit.seq, unit.seq + len(unit.tails) - 1)
+
+    def check(self, unit: Unverified, card: Card | None, now: float | None) -> Verified:
+        """Verify a unit; `InvalidEvent` or another `RemoteError` says why it cannot be used.
+
+        Without a `now` it is history: its card's dates are not judged.
+        """
+        if unit.topic != self._topic or unit.seq is None:
+            raise InvalidEvent(Reason.MALFORMED, "not a unit of this stream's chains")
+        self._governance.admit(unit.author)
+        cards = self._context.cards
+        if card is not None:
+            cards.learn(card)
+        return self._context.verify(unit, cards.card_for(unit.author, unit.device, now))
+
+    def check_all(
+        self, units: tuple[Unverified, ...], cards: tuple[Card, ...], now: float | None
+    ) -> tuple[list[Verified], list[RemoteError]]:
+        """Verify a page of history: what is good, and what was wrong with the rest."""
+        good: list[Verified] = []
+        errors: list[RemoteError] = []
+        for card in cards:
+            try:
+                self._context.cards.learn(card)
+            except RemoteError as error:
+                errors.append(error)
+        for unit in units:
+            try:
+                good.append(self.check(unit, None, now))
+            except RemoteError as error:
+                errors.append(error)
+        return good, errors
+
+    def accept(self, verified: Verified) -> tuple[Chain, list[Verified], Range | None]:
+        """Count a verified unit as seen; gives the units whose turn has come, and a range given up for it.
+
+        `InvalidEvent` if it contradicts its chain, or if there are too many chains.
+        """
+        unit = verified.unit
+        first = unit.seq or 0
+        last = first + len(unit.tails) - 1
+        chain = self.chains.get(unit.author + unit.device)
+        if chain is None:
+            chain = self._begin(unit.author, unit.device, self._base(first, unit.prev is None))
+        lost = chain.accept(verified, first, last)
+        return chain, chain.in_order(verified, first, last), lost
+
+    def announced(self, place: ChainPlace, storage: bool) -> tuple[Chain | None, list[Verified]]:
+        """Somebody says how far a chain goes; gives the chain if that is news, and units whose turn has come.
+
+        Raises `InvalidEvent` if there are too many chains.
+        """
+        chain = self.chains.get(place.author + place.device)
+        if chain is None:
+            if self.wants_all:
+                base = place.first if storage and place.held else 0
+            else:
+                base = 0 if self.anchored else place.last + 1
+            chain = self._begin(place.author, place.device, base)
+        due: list[Verified] = []
+        if storage and place.held and place.first > chain.base and not chain.seen.touches(0, place.first - 1):
+            due = chain.rebase(place.first)
+        if place.last <= max(chain.announced, chain.seen.last) and not due:
+            return None, due
+        chain.announced = max(chain.announced, place.last)
+        return chain, due
+
+    def restore_own(self) -> None:
+        """Our own chain goes on where the log ends, whatever else is done here."""
+        context = self._context
+        for head in context.store.log.heads(self._topic):
+            if (head.author, head.device) == (context.author, context.device):
+                self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
+
+    def restore(self) -> dict[ChainKey, int]:
+        """Begin with what the log holds. Gives, for chains that were seen further, how far."""
+        floors: dict[ChainKey, int] = {}
+        for head in self._context.store.log.heads(self._topic):
+            key = head.author + head.device
+            known = self.chains.pop(key, None)
+            if known is not None and known.seen.last > head.last:
+                floors[key] = known.seen.last + 1
+            chain = self._begin(head.author, head.device, head.first)
+            chain.restore(head.first, head.last, head.head)
+            chain.announced = -1 if known is None else max(known.announced, known.seen.last)
+        return floors
+
+    def _base(self, first: int, begins: bool) -> int:
+        """The first number that is due to us of a chain that we had not heard of."""
+        return 0 if (self.anchored or self.wants_all) and not begins else first
+
+    def _begin(self, author: AuthorId, device: DeviceId, base: int) -> Chain:
+        config = self._context.config
+        if len(self.chains) >= config.max_chains:
+            raise InvalidEvent(Reason.TOO_MANY, f"{config.max_chains} chains are known already")
+        chain = Chain(author, device, base, config.window_ranges)
+        self.chains[chain.key] = chain
+        return chain

@@ -1,0 +1,90 @@
+"""Publishing: sign, write, and once that is durable send, deliver here and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linnet.core.effects import AfterCommit, Reply
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import EventId
+from linnet.core.reasons import Reason
+from linnet.delivery.flood import unit_bytes
+from linnet.event.event import Tail, Verified
+from linnet.identity.cards import check_dates
+from linnet.streams.commands import Declined, Policy, Published
+from linnet.streams.context import StreamContext
+from linnet.streams.effects import StreamEffect, StreamPromise
+from linnet.streams.stream import Stream
+from linnet.trace.records import Kind, Record
+
+
+def publish(
+    stream: Stream, context: StreamContext, request: int, tails: Sequence[Tail], confirm: float, now: float
+) -> list[StreamEffect]:
+    """Say these in a stream. Raises `RemoteError` if our own card or the stream's owner forbids it."""
+    if not tails:
+        return [Reply(request, Declined(Reason.MALFORMED, "nothing to publish"))]
+    _permit(stream, context, now)
+    promises: list[StreamPromise] = []
+    effects: list[StreamEffect] = []
+    ids: list[EventId] = []
+    first = stream.publishing.next
+    for verified in stream.publishing.sign(tails):
+        ids += [event.id for event in verified.events]
+        effects += _own(stream, context, verified, promises, now)
+    outcome = Published(stream.topic, first, tuple(ids), len(stream.flood.neighbors), ())
+    for effect in stream.publishing.published(request, outcome, confirm):
+        if isinstance(effect, Reply):
+            promises.append(effect)
+        else:
+            effects.append(effect)
+    return [*effects, AfterCommit(tuple(promises))]
+
+
+def declare(
+    stream: Stream, context: StreamContext, request: int, policy: Policy, now: float
+) -> list[StreamEffect]:
+    """Set the policy of a stream that is ours."""
+    if stream.governance.owner != context.author:
+        detail = "only the owner of a stream sets its policy: its name begins with the owner's person id"
+        return [Reply(request, Declined(Reason.NOT_A_PUBLISHER, detail))]
+    tail = stream.governance.tail(policy, int(now * 1000))
+    return publish(stream, context, request, [tail], 0.0, now)
+
+
+def _own(
+    stream: Stream, context: StreamContext, verified: Verified, promises: list[StreamPromise], now: float
+) -> list[StreamEffect]:
+    """What one unit of ours brings about: written now, sent and delivered when that is durable."""
+    unit = verified.unit
+    chain, due, _ = stream.intake.accept(verified)
+    if not due:
+        raise InvalidEvent(Reason.FORKED_CHAIN, "our own chain does not go on where it ended")
+    stream.flood.distinct += 1
+    position = stream.archive.keep(verified, now)
+    promises.append(
+        Record(
+            Kind.PUBLISHED,
+            stream.topic,
+            verified.head,
+            unit.device,
+            unit.seq,
+            len(unit.tails),
+            bytes=unit_bytes(unit),
+        )
+    )
+    if stream.flood.neighbors:
+        promises += stream.flood.spread(verified, context.card, (), 1, 0, now)
+    else:
+        stream.publishing.alone(verified)
+    promises += stream.readers.here(verified, position)
+    stream.governance.read(verified)
+    return [*stream.keeper.advanced(chain), *stream.news()]
+
+
+def _permit(stream: Stream, context: StreamContext, now: float) -> None:
+    if stream.governance.owner != context.author:
+        stream.governance.admit(context.author)
+    check_dates(context.card, now)
+    if context.cards.revocation_of(context.author, context.device) is not None:
+        raise RemoteError(Reason.CARD_REVOKED, "this device was revoked by its person")

@@ -1,0 +1,216 @@
+"""The publisher's side of a stream: its own chain, bursts, and who has confirmed what.
+
+What is published is written before it is sent, since a sequence number that was sent and then
+forgotten would fork the chain. Storage nodes confirm by receipts; what one of them lacks for
+longer than a period is sent to it directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTimer
+from linnet.core.ids import Contact, EventId, PeerId, TopicId
+from linnet.core.limits import BURST_BYTES, BURST_EVENTS
+from linnet.core.timers import Tick
+from linnet.delivery.archive import Archive
+from linnet.delivery.messages import Data, Receipt, Watch
+from linnet.delivery.receipts import Ledger
+from linnet.event.event import Tail, Verified
+from linnet.event.signing import sign_unit
+from linnet.streams.commands import Fate, Published
+from linnet.streams.context import StreamContext
+from linnet.trace.records import Kind, Record
+
+OWNER = "publishing"
+_TAIL_OVERHEAD = 96
+"""Bytes of a tail beside its body, at most: what a burst is cut by."""
+
+PublishingEffect = (
+    Send[Data | Watch] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Reply[Published] | Record
+)
+
+
+class _Waiting:
+    """A publish whose caller wants to hear from storage nodes."""
+
+    __slots__ = ("last", "outcome", "request")
+
+    def __init__(self, request: int, outcome: Published, last: int) -> None:
+        self.request = request
+        self.outcome = outcome
+        self.last = last
+
+
+class Publishing:
+    """Our own chain in one topic."""
+
+    def __init__(self, topic: TopicId, context: StreamContext, archive: Archive) -> None:
+        self._topic = topic
+        self._context = context
+        self._archive = archive
+        self._chain = context.author + context.device
+        self._storage: dict[PeerId, tuple[str, ...]] = {}
+        self._watched: dict[PeerId, None] = {}
+        self._waiting: dict[int, _Waiting] = {}
+        self._settled = -1
+        self._told = False
+        self._backlog: list[Verified] = []
+        self._prev: EventId | None = None
+        self.next = 0
+        self.ledger = Ledger()
+        for head in context.store.log.heads(topic):
+            if head.author == context.author and head.device == context.device:
+                self.next, self._prev = head.last + 1, head.head
+
+    def sign(self, tails: Sequence[Tail]) -> Iterator[Verified]:
+        """The next events of our chain, in as few units as may be."""
+        for part in _bursts(tails):
+            context = self._context
+            verified = sign_unit(
+                context.key, self._topic, context.author, context.device, self.next, self._prev, part
+            )
+            self.next += len(part)
+            self._prev = verified.head
+            yield verified
+
+    def alone(self, verified: Verified) -> None:
+        """Nobody is there to send a unit to: keep the latest ones for whoever comes first."""
+        self._backlog.append(verified)
+        del self._backlog[: -self._context.config.publish_queue]
+
+    def take_backlog(self) -> list[Verified]:
+        """What was published while nobody was there."""
+        backlog, self._backlog = self._backlog, []
+        return backlog
+
+    def published(self, request: int, outcome: Published, confirm: float) -> list[PublishingEffect]:
+        """Answer the caller, at once or when storage nodes have confirmed."""
+        effects = self._watch()
+        if confirm <= 0 or (not self._storage and not self._expecting):
+            return [*effects, Reply(request, outcome)]
+        last = outcome.first + len(outcome.ids) - 1
+        self._waiting[request] = _Waiting(request, outcome, last)
+        return [*effects, SetTimer(confirm, self._confirm_tick(request))]
+
+    @property
+    def _expecting(self) -> bool:
+        """Whether storage nodes may still come to be known: no tracker has said anything yet."""
+        return not self._told
+
+    def storage(self, nodes: Sequence[Contact]) -> list[PublishingEffect]:
+        """These nodes keep the topic."""
+        self.heard_of_storage = True
+        self._storage = {
+            contact.peer: contact.hints for contact in nodes if contact.peer != self._context.peer
+        }
+        effects = self._watch() if self.next else []
+        if not self._storage:
+            effects += [
+                effect for waiting in list(self._waiting.values()) for effect in self._answer(waiting)
+            ]
+        return effects
+
+    def up(self, peer: PeerId) -> list[PublishingEffect]:
+        """A link is open: ask a storage node for receipts."""
+        return [Send(peer, Watch(self._topic, True))] if peer in self._watched else []
+
+    def receipt(self, receipt: Receipt) -> list[PublishingEffect]:
+        """Take a receipt in, which was checked; answer those who waited for it."""
+        reached = self.ledger.reached(receipt.receiver, self._chain)
+        effects: list[PublishingEffect] = [
+            Record(Kind.ACKED, self._topic, device=self._context.device, seq=reached, peer=receipt.receiver)
+        ]
+        for waiting in list(self._waiting.values()):
+            if all(self.ledger.reached(peer, self._chain) >= waiting.last for peer in self._storage):
+                effects += self._answer(waiting)
+        return effects
+
+    def fired(self, tick: Tick, now: float) -> list[PublishingEffect]:
+        """Time is up for a caller, or it is time to see what storage nodes lack."""
+        if tick.what == "confirm":
+            waiting = self._waiting.get(int.from_bytes(tick.key[32:], "big"))
+            return [] if waiting is None else self._answer(waiting)
+        effects: list[PublishingEffect] = []
+        for peer in self._storage:
+            reached = self.ledger.reached(peer, self._chain)
+            if peer in self._context.links and reached < self._settled:
+                effects += self._push(peer, reached + 1, self._settled, now)
+        lacking = any(self.ledger.reached(peer, self._chain) < self.next - 1 for peer in self._storage)
+        self._settled = self.next - 1
+        if lacking:
+            effects.append(SetTimer(self._context.config.receipt_period, self._look_tick))
+        return effects
+
+    def fates(self, last: int) -> tuple[Fate, ...]:
+        """What is known of our event of this number at every receiver that is known."""
+        receivers = {**dict.fromkeys(self._storage), **dict.fromkeys(self.ledger.receivers)}
+        fates = []
+        for peer in receivers:
+            known = self.ledger.receivers.get(peer)
+            arrived = known is not None and known.chains.get(self._chain, -1) >= last
+            since = known.since.get(self._chain) if known is not None and arrived else None
+            fates.append(Fate(peer, peer in self._storage, since))
+        return tuple(fates)
+
+    def leave(self) -> list[PublishingEffect]:
+        """Let go of the links to storage nodes, and answer whoever still waits."""
+        effects = self._answer_all()
+        effects.extend(Release(peer, self._purpose) for peer in self._watched)
+        self._watched = {}
+        return [*effects, CancelTimer(self._look_tick)]
+
+    def _watch(self) -> list[PublishingEffect]:
+        """Be told what storage nodes have, from the first publication on."""
+        effects: list[PublishingEffect] = []
+        for peer, hints in self._storage.items():
+            if peer not in self._watched:
+                self._watched[peer] = None
+                effects.append(Hold(peer, hints, self._purpose))
+                if peer in self._context.links:
+                    effects.append(Send(peer, Watch(self._topic, True)))
+        if self._storage:
+            effects.append(SetTimer(self._context.config.receipt_period, self._look_tick))
+        return effects
+
+    def _push(self, peer: PeerId, first: int, last: int, now: float) -> list[PublishingEffect]:
+        context = self._context
+        units = self._archive.units(context.author, context.device, first, last, context.config.page_units)
+        sent_us = int(now * 1_000_000)
+        return [
+            *(Send(peer, Data(unit, 1, 0, sent_us, context.card)) for unit in units),
+            Record(Kind.RESYNC, self._topic, device=context.device, seq=first, peer=peer, note="pushed"),
+        ]
+
+    def _answer_all(self) -> list[PublishingEffect]:
+        return [effect for waiting in list(self._waiting.values()) for effect in self._answer(waiting)]
+
+    def _answer(self, waiting: _Waiting) -> list[PublishingEffect]:
+        del self._waiting[waiting.request]
+        outcome = waiting.outcome
+        fates = self.fates(waiting.last)
+        told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, fates)
+        return [CancelTimer(self._confirm_tick(waiting.request)), Reply(waiting.request, told)]
+
+    @property
+    def _purpose(self) -> str:
+        return f"receipts {self._topic.hex()[:16]}"
+
+    @property
+    def _look_tick(self) -> Tick:
+        return Tick(OWNER, "look", self._topic)
+
+    def _confirm_tick(self, request: int) -> Tick:
+        return Tick(OWNER, "confirm", self._topic + request.to_bytes(8, "big"))
+
+
+def _bursts(tails: Sequence[Tail]) -> Iterator[Sequence[Tail]]:
+    """Cut a sequence of tails at the limits of a burst."""
+    start, room = 0, BURST_BYTES
+    for index, tail in enumerate(tails):
+        size = len(tail.body) + _TAIL_OVERHEAD
+        if index > start and (size > room or index - start == BURST_EVENTS):
+            yield tails[start:index]
+            start, room = index, BURST_BYTES
+        room -= size
+    yield tails[start:]

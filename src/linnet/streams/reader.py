@@ -1,0 +1,92 @@
+"""One subscription of a stream: live, behind history, or durable over the log."""
+
+from __future__ import annotations
+
+from linnet.core.effects import Deliver
+from linnet.core.stores import EventLog
+from linnet.delivery.catchup import CatchUp, CatchUpEffect
+from linnet.delivery.chain import ChainKey
+from linnet.delivery.items import Item
+from linnet.delivery.subscription import Cursor, Window
+from linnet.event.event import Event, Verified
+from linnet.event.signing import decode_unit, recall_unit
+from linnet.streams.commands import Subscribe
+from linnet.streams.policy import POLICY
+
+_PAGE = 256
+"""Units that are read from the log at once for a durable subscription."""
+
+
+class Reader:
+    """What one subscription of the application needs."""
+
+    __slots__ = ("behind", "catchup", "command", "cursor", "floors", "window")
+
+    def __init__(self, command: Subscribe, window: Window, cursor: Cursor | None) -> None:
+        self.command = command
+        self.window = window
+        self.cursor = cursor
+        self.catchup: CatchUp | None = None
+        self.behind = cursor is not None
+        """Whether the log holds something for it that was not handed over."""
+        self.floors: dict[ChainKey, int] = {}
+        """Chains of which it has had everything below, although they are gone through again."""
+
+    def offer(self, verified: Verified) -> list[Deliver[Item]]:
+        """Hand a unit to a live subscription."""
+        if self.catchup is not None and not self.catchup.over:
+            self.catchup.live(verified)
+            return []
+        unit = verified.unit
+        if self.floors and unit.seq is not None:
+            floor = self.floors.get(unit.author + unit.device, 0)
+            if unit.seq < floor:
+                return self.window.hand(event for event in shown(verified) if (event.seq or 0) >= floor)
+        return self.window.hand(shown(verified))
+
+    def logged(self, position: int, verified: Verified) -> list[Deliver[Item]]:
+        """Hand a unit to a durable subscription as it is written, if nothing waits before it."""
+        events = shown(verified)
+        if self.cursor is None or self.behind:
+            return []
+        if len(events) > self.window.room:
+            self.behind = True
+            return []
+        self.cursor.handed(position, len(events))
+        return self.window.hand(events)
+
+    def pump(self, log: EventLog) -> list[Deliver[Item]]:
+        """Hand over what the log holds for a durable subscription, as far as there is room."""
+        if self.cursor is None or not self.behind:
+            return []
+        effects: list[Deliver[Item]] = []
+        topic = self.cursor.topic
+        while True:
+            found = log.read(topic, self.cursor.read, _PAGE)
+            for position, entry in found:
+                events = shown(recall_unit(decode_unit(entry.raw)))
+                if len(events) > self.window.room:
+                    return effects
+                self.cursor.handed(position, len(events))
+                effects += self.window.hand(events)
+            if len(found) < _PAGE:
+                self.behind = False
+                return effects
+
+    def handled(self, items: int, log: EventLog) -> list[Deliver[Item] | CatchUpEffect]:
+        """The application is done with so many items."""
+        effects: list[Deliver[Item] | CatchUpEffect] = [*self.window.handled(items)]
+        if self.cursor is not None:
+            self.cursor.handled(items)
+            effects += self.pump(log)
+        if self.catchup is not None and self.window.idle:
+            effects += self.catchup.resume()
+        return effects
+
+
+def shown(verified: Verified) -> tuple[Event, ...]:
+    """The events of a unit that applications see: all but the owner's policies."""
+    events = verified.events
+    if len(events) == 1 and events[0].tail.kind == POLICY:
+        return ()
+    return events

@@ -1,0 +1,205 @@
+"""The subscriptions of one stream at one node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linnet.core.effects import AfterCommit, Deliver
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.catchup import CatchUp, CatchUpEffect
+from linnet.delivery.chain import ChainKey
+from linnet.delivery.items import CaughtUp, Item, Missed
+from linnet.delivery.messages import HistoryPage
+from linnet.delivery.subscription import Cursor, Window
+from linnet.event.event import Verified
+from linnet.streams.commands import Subscribe
+from linnet.streams.context import StreamContext
+from linnet.streams.reader import Reader, shown
+from linnet.trace.records import Kind, Record
+
+ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Item] | Record]
+
+
+class Readers:
+    """Who wants what is said here, and how far each of them is."""
+
+    def __init__(self, topic: TopicId, context: StreamContext) -> None:
+        self._topic = topic
+        self._context = context
+        self._readers: dict[int, Reader] = {}
+        self._storage: tuple[Contact, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def __contains__(self, subscription: int) -> bool:
+        return subscription in self._readers
+
+    @property
+    def durable(self) -> bool:
+        """Whether any subscription lives on the log."""
+        return any(reader.cursor is not None for reader in self._readers.values())
+
+    @property
+    def confirming(self) -> bool:
+        """Whether any subscription lets publishers know that it received."""
+        return any(reader.command.receipts for reader in self._readers.values())
+
+    def add(self, command: Subscribe, cursor: Cursor | None) -> Reader:
+        """A new subscription; `begin` starts it."""
+        window = Window(command.subscription, self._context.config)
+        reader = Reader(command, window, cursor)
+        self._readers[command.subscription] = reader
+        return reader
+
+    def get(self, subscription: int) -> Reader | None:
+        """The subscription of this number."""
+        return self._readers.get(subscription)
+
+    def named(self, name: str) -> bool:
+        """Whether a durable subscription of this name is on."""
+        return any(reader.command.name == name for reader in self._readers.values())
+
+    def begin(self, reader: Reader) -> list[ReadersEffect]:
+        """Start a subscription: history from the log, from a storage node, or none."""
+        command = reader.command
+        if reader.cursor is not None:
+            return self._after_commit(reader.pump(self._context.store.log))
+        if command.since is None:
+            return []
+        reader.catchup = CatchUp(
+            command.subscription, self._topic, command.since, self._context.config, self._context.links
+        )
+        return [*reader.catchup.begin(self._storage)]
+
+    def remove(self, subscription: int) -> list[ReadersEffect]:
+        """End a subscription; a durable one keeps its place."""
+        reader = self._readers.pop(subscription, None)
+        if reader is None:
+            return []
+        effects: list[ReadersEffect] = []
+        if reader.catchup is not None and not reader.catchup.over:
+            effects += reader.catchup.finish(None)[0]
+        return [*effects, *reader.window.end(None)]
+
+    # What the stream hands over.
+
+    def unordered(self, verified: Verified, hops: int | None) -> list[ReadersEffect]:
+        """A unit as it came, to those who did not ask for order."""
+        effects: list[ReadersEffect] = []
+        for reader in self._readers.values():
+            if reader.cursor is None and not reader.command.ordered:
+                effects += self._handed(reader, reader.offer(verified))
+        return [*effects, self._delivered(verified, hops)] if effects else effects
+
+    def ordered(self, verified: Verified, hops: int | None) -> list[ReadersEffect]:
+        """A unit whose turn has come, to those who asked for order."""
+        effects: list[ReadersEffect] = []
+        for reader in self._readers.values():
+            if reader.cursor is None and reader.command.ordered:
+                effects += self._handed(reader, reader.offer(verified))
+        return [*effects, self._delivered(verified, hops)] if effects else effects
+
+    def logged(self, position: int, verified: Verified, hops: int | None) -> list[Deliver[Item] | Record]:
+        """A unit that was written, to durable subscriptions; to be performed after the commit."""
+        effects: list[Deliver[Item] | Record] = []
+        for reader in self._readers.values():
+            if reader.cursor is not None:
+                effects += reader.logged(position, verified)
+        return [*effects, self._delivered(verified, hops)] if effects else effects
+
+    def here(self, verified: Verified, position: int | None) -> list[Deliver[Item] | Record]:
+        """A unit of our own, to all; to be performed after the commit."""
+        effects: list[Deliver[Item] | Record] = []
+        for reader in self._readers.values():
+            if reader.cursor is None:
+                effects += reader.offer(verified)
+            elif position is not None:
+                effects += reader.logged(position, verified)
+        return [*effects, self._delivered(verified, 0)] if effects else effects
+
+    def go_back(self, floors: dict[ChainKey, int]) -> None:
+        """Chains are gone through again for a durable subscription; the others skip what they had."""
+        for reader in self._readers.values():
+            reader.floors.update(floors)
+
+    def missed(self, missed: Missed) -> list[ReadersEffect]:
+        """A range that could not be had, to all."""
+        return [effect for reader in self._readers.values() for effect in reader.window.hand((missed,))]
+
+    # Catching up.
+
+    def storage(self, nodes: tuple[Contact, ...]) -> list[ReadersEffect]:
+        """These nodes keep the topic."""
+        self._storage = nodes
+        return [effect for catchup in self._catching_up() for effect in catchup.storage(nodes)]
+
+    def up(self, peer: PeerId) -> list[ReadersEffect]:
+        """A link is open."""
+        return [effect for catchup in self._catching_up() for effect in catchup.up(peer)]
+
+    def page(self, peer: PeerId, page: HistoryPage, units: Iterable[Verified]) -> list[ReadersEffect]:
+        """A page of history."""
+        reader = self._readers.get(page.request)
+        if reader is None or reader.catchup is None or not reader.catchup.wants(peer, page):
+            return []
+        effects, items = reader.catchup.turn_page(page, units, reader.window.idle)
+        return [*effects, *self._hand_history(reader, items)]
+
+    def catchup_fired(self, subscription: int) -> list[ReadersEffect]:
+        """A storage node took too long, or it is time to ask again."""
+        reader = self._readers.get(subscription)
+        if reader is None or reader.catchup is None or reader.catchup.over:
+            return []
+        effects, items = reader.catchup.fired()
+        return [*effects, *self._hand_history(reader, items)]
+
+    def anchored(self) -> list[ReadersEffect]:
+        """A storage node has said what there is: durable subscriptions know where they stand."""
+        effects: list[ReadersEffect] = []
+        for reader in self._readers.values():
+            if reader.cursor is not None:
+                kept = self._context.store.log.kept(self._topic)
+                effects += reader.window.hand((CaughtUp(kept.oldest, False, None),))
+        return effects
+
+    def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
+        """The application is done with so many items of a subscription."""
+        reader = self._readers.get(subscription)
+        if reader is None:
+            return []
+        effects = reader.handled(items, self._context.store.log)
+        promised: list[Deliver[Item] | Record] = []
+        others: list[ReadersEffect] = []
+        for effect in effects:
+            if isinstance(effect, Deliver) and reader.cursor is not None:
+                promised.append(effect)
+            else:
+                others.append(effect)
+        return [*others, *self._after_commit(promised)]
+
+    def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
+        effects = self._handed(reader, reader.window.hand(items))
+        if reader.catchup is not None and reader.catchup.over and not reader.command.live:
+            effects += reader.window.end(None)
+        return effects
+
+    def _handed(self, reader: Reader, effects: list[Deliver[Item]]) -> list[ReadersEffect]:
+        """What was handed over, and a record if the subscription ended by it."""
+        if not reader.window.ended:
+            return [*effects]
+        return [*effects, Record(Kind.DROPPED, self._topic, reason=Reason.SUBSCRIBER_SLOW)]
+
+    def _catching_up(self) -> list[CatchUp]:
+        readers = self._readers.values()
+        return [r.catchup for r in readers if r.catchup is not None and not r.catchup.over]
+
+    def _delivered(self, verified: Verified, hops: int | None) -> Record:
+        unit = verified.unit
+        events = len(shown(verified))
+        return Record(Kind.DELIVERED, self._topic, verified.head, unit.device, unit.seq, events, hops=hops)
+
+    def _after_commit(self, effects: Iterable[Deliver[Item] | Record]) -> list[ReadersEffect]:
+        promises = tuple(effects)
+        return [AfterCommit(promises)] if promises else []

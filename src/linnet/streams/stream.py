@@ -1,0 +1,486 @@
+"""One stream at one node: what comes in, goes on, is kept, and is handed to subscriptions.
+
+The parts do the work; this is where they meet. Flooding and live delivery promise nothing and
+wait for nothing; what is written and then promised travels in `AfterCommit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linnet.core.effects import (
+    AfterCommit,
+    Blame,
+    CancelTimer,
+    HangUp,
+    Hold,
+    Release,
+    Send,
+    SetTimer,
+)
+from linnet.core.errors import RemoteError
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.limits import CHAINS_PER_MESSAGE
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.archive import Archive
+from linnet.delivery.chain import Chain
+from linnet.delivery.flood import Flood, unit_bytes
+from linnet.delivery.gaps import Gaps
+from linnet.delivery.items import Missed
+from linnet.delivery.messages import (
+    ChainPlace,
+    Data,
+    Heads,
+    HistoryPage,
+    Receipt,
+    Resent,
+    Revoked,
+)
+from linnet.event.event import Unverified, Verified
+from linnet.identity.cards import Card, Revocation
+from linnet.streams.confirming import Confirming
+from linnet.streams.context import StreamContext
+from linnet.streams.effects import StreamEffect, StreamPromise
+from linnet.streams.intake import Intake
+from linnet.streams.keeper import Keeper
+from linnet.streams.messages import PolicyIs
+from linnet.streams.names import owner_of, topic_of
+from linnet.streams.policy import Governance
+from linnet.streams.publishing import Publishing
+from linnet.streams.readers import Readers
+from linnet.trace.records import Kind, Record
+
+OWNER = "stream"
+_HEADS_ROUNDS = 3
+"""Neighbours that are told of news, one each period: enough that a lost last event is noticed."""
+
+
+class Stream:
+    """One stream at one node."""
+
+    def __init__(self, name: str, context: StreamContext) -> None:
+        self.name = name
+        self.topic: TopicId = topic_of(name)
+        self._context = context
+        cells = context.store.cells
+        self.governance = Governance(self.topic, owner_of(name), cells)
+        self.archive = Archive(self.topic, context.store, context.cards, context.config)
+        self.intake = Intake(self.topic, context, self.governance)
+        self.flood = Flood(self.topic)
+        self.gaps = Gaps(self.topic, context.config, context.links)
+        self.keeper = Keeper(self.topic, context, self.archive)
+        self.publishing = Publishing(self.topic, context, self.archive)
+        self.readers = Readers(self.topic, context)
+        self.confirming = Confirming(self.topic, context)
+        self.stores = False
+        """Whether this node keeps the stream for others."""
+        self.storage: dict[PeerId, Contact] = {}
+        self._held_back: dict[bytes, tuple[Verified, Card, list[PeerId], int, int]] = {}
+        self._anchor: Contact | None = None
+        self._heads_rounds = 0
+        self.intake.restore_own()
+        self.received = 0
+        self.duplicates = 0
+        self.rejected = 0
+
+    @property
+    def keeps(self) -> bool:
+        """Whether everything of this stream is written to the log."""
+        return self.stores or self.readers.durable
+
+    # What neighbours send.
+
+    def on_data(self, peer: PeerId, data: Data, now: float) -> list[StreamEffect]:
+        """A unit on its way through the overlay."""
+        unit = data.unit
+        beyond = self.flood.heard(peer)
+        if self.intake.is_duplicate(unit):
+            return self._on_duplicate(peer, unit, data.hops, beyond)
+        try:
+            verified = self.intake.check(unit, data.card, now)
+            age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
+            return self._take(verified, peer, data.hops, age_us, now)
+        except RemoteError as error:
+            return self._reject(peer, unit, error)
+
+    def _on_duplicate(self, peer: PeerId, unit: Unverified, hops: int, beyond: int) -> list[StreamEffect]:
+        count = len(unit.tails)
+        self.duplicates += count
+        for held in self._held_back.values():
+            if held[0].unit == unit:
+                held[2].append(peer)
+        record = Record(
+            Kind.DUPLICATE, self.topic, None, unit.device, unit.seq, count, peer, hops, unit_bytes(unit)
+        )
+        if beyond > self._context.config.replay_slack:
+            return [record, HangUp(peer, Reason.REPLAYING)]
+        return [record]
+
+    def _reject(self, peer: PeerId, unit: Unverified, error: RemoteError) -> list[StreamEffect]:
+        self.rejected += len(unit.tails)
+        record = Record(
+            Kind.REJECTED,
+            self.topic,
+            device=unit.device,
+            seq=unit.seq,
+            events=len(unit.tails),
+            peer=peer,
+            bytes=unit_bytes(unit),
+            reason=error.reason,
+            note=error.detail,
+        )
+        return [record, Blame(peer, error.reason)]
+
+    def _take(
+        self, verified: Verified, peer: PeerId, hops: int, age_us: int, now: float
+    ) -> list[StreamEffect]:
+        """A new unit: pass it on, hand it over, write it down, look for what is missing before it."""
+        chain, due, lost = self.intake.accept(verified)
+        unit = verified.unit
+        count = len(unit.tails)
+        self.received += count
+        self.flood.distinct += 1
+        effects: list[StreamEffect] = [
+            Record(
+                Kind.RECEIVED,
+                self.topic,
+                verified.head,
+                unit.device,
+                unit.seq,
+                count,
+                peer,
+                hops,
+                unit_bytes(unit),
+                None,
+                None,
+            )
+        ]
+        card = self._context.cards.card_for(unit.author, unit.device, None)
+        if self._context.config.suppress > 0:
+            effects += self._hold_back(verified, card, peer, hops, age_us)
+        else:
+            effects += self.flood.spread(verified, card, (peer,), hops + 1, age_us, now)
+        effects += self._arrived(chain, verified, due, hops, now)
+        if lost is not None:
+            effects += self._give_up(chain, [lost], Reason.TOO_MANY, now)
+        return effects
+
+    def _arrived(
+        self, chain: Chain, verified: Verified, due: list[Verified], hops: int | None, now: float
+    ) -> list[StreamEffect]:
+        """What every accepted unit brings about here, however it came."""
+        effects: list[StreamEffect] = []
+        if self.governance.owner is not None and self.governance.read(verified):
+            effects += self._tell_policy(self.flood.neighbors)
+        effects += self.readers.unordered(verified, hops)
+        effects += self._in_turn(chain, due, hops, now)
+        if not due or self.gaps.open:
+            effects += self.gaps.changed(chain)
+            if chain.early > self._context.config.gaps_open:
+                effects += self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
+        return [*effects, *self.news()]
+
+    def news(self) -> list[StreamEffect]:
+        """Something was said: tell neighbours in a while how far the chains go, in case one missed it."""
+        armed, self._heads_rounds = self._heads_rounds > 0, _HEADS_ROUNDS
+        return [] if armed else [self._heads_timer()]
+
+    def _in_turn(self, chain: Chain, due: list[Verified], hops: int | None, now: float) -> list[StreamEffect]:
+        """Units whose turn has come: into the log, then to those who asked for order."""
+        if not due:
+            return []
+        effects: list[StreamEffect] = []
+        if not self.keeps:
+            for verified in due:
+                effects += self.readers.ordered(verified, hops)
+            return effects
+        promises: list[StreamPromise] = []
+        for verified in due:
+            position = self.archive.keep(verified, now)
+            if position is not None:
+                promises += self.readers.logged(position, verified, hops)
+                promises.append(self._stored(verified))
+            effects += self.readers.ordered(verified, hops)
+        if promises:
+            effects.append(AfterCommit(tuple(promises)))
+        return [*effects, *self.keeper.advanced(chain)]
+
+    def _stored(self, verified: Verified) -> Record:
+        unit = verified.unit
+        return Record(
+            Kind.STORED,
+            self.topic,
+            verified.head,
+            unit.device,
+            unit.seq,
+            len(unit.tails),
+            bytes=unit_bytes(unit),
+        )
+
+    # Neighbours, and what they know.
+
+    def neighbor_up(self, peer: PeerId, now: float) -> list[StreamEffect]:
+        """A neighbour is there: tell it how far we know the chains, and the policy."""
+        self.flood.up(peer)
+        revoked = [
+            Send(peer, Revoked(self.topic, revocation))
+            for chain in self.intake.chains.values()
+            if (revocation := self._context.cards.revocation_of(chain.author, chain.device)) is not None
+        ]
+        return [*self._tell_policy((peer,)), *revoked, *self._tell_heads(peer), *self._backlog(now)]
+
+    def neighbor_down(self, peer: PeerId) -> None:
+        """A neighbour is gone."""
+        self.flood.down(peer)
+
+    def on_heads(self, peer: PeerId, heads: Heads, now: float) -> list[StreamEffect]:
+        """Somebody says how far the chains go; what we lack of them is missing."""
+        storage = peer in self.storage
+        effects: list[StreamEffect] = []
+        for place in heads.chains:
+            if place.held:
+                self.gaps.holder(peer)
+            try:
+                chain, due = self.intake.announced(place, storage)
+            except RemoteError as error:
+                record = Record(
+                    Kind.REJECTED, self.topic, device=place.device, peer=peer, reason=error.reason
+                )
+                return [*effects, record, Blame(peer, error.reason)]
+            if chain is not None:
+                effects += self._in_turn(chain, due, None, now)
+                effects += self.gaps.changed(chain)
+        if self.stores and not storage and peer not in self.flood.neighbors:
+            effects += self._tell_heads(peer)
+        if storage and not self.intake.anchored:
+            self.intake.anchored = True
+            effects += self.readers.anchored()
+            if self._anchor is not None:
+                effects.append(Release(self._anchor.peer, self._anchor_purpose))
+                self._anchor = None
+        return effects
+
+    def on_storage(self, nodes: tuple[Contact, ...]) -> list[StreamEffect]:
+        """The tracker says who keeps this stream."""
+        ours = self._context.peer
+        self.storage = {node.peer: node for node in nodes if node.peer != ours}
+        others = tuple(self.storage.values())
+        self.confirming.storage(others)
+        mine = (Contact(ours),) if self.stores else ()
+        effects: list[StreamEffect] = [*self.gaps.storage(others), *self.publishing.storage(others)]
+        return [*effects, *self.readers.storage((*mine, *others)), *self.anchor()]
+
+    def link_up(self, peer: PeerId) -> list[StreamEffect]:
+        """A link is open, to a storage node of this stream perhaps."""
+        if peer not in self.storage:
+            return []
+        effects: list[StreamEffect] = [*self.gaps.up(peer), *self.publishing.up(peer), *self.readers.up(peer)]
+        return [*effects, *self.confirming.up(peer), *self._tell_heads(peer)]
+
+    def link_down(self, peer: PeerId) -> None:
+        """A link is gone."""
+        self.flood.down(peer)
+        self.gaps.down(peer)
+        self.keeper.down(peer)
+
+    # Gaps.
+
+    def on_resent(self, peer: PeerId, resent: Resent, now: float) -> list[StreamEffect]:
+        """What somebody holds of a range that we asked for."""
+        # Who keeps the stream may show what was said by devices that are expired or revoked since.
+        judged_at = None if peer in self.storage else now
+        good, errors = self.intake.check_all(resent.units, resent.cards, judged_at)
+        effects: list[StreamEffect] = [
+            effect for error in errors for effect in self._reject_page(peer, error)
+        ]
+        for verified in good:
+            if self.intake.is_duplicate(verified.unit):
+                continue
+            try:
+                chain, due, _ = self.intake.accept(verified)
+            except RemoteError as error:
+                effects += self._reject(peer, verified.unit, error)
+                continue
+            unit = verified.unit
+            self.received += len(unit.tails)
+            effects.append(
+                Record(Kind.RESYNC, self.topic, verified.head, unit.device, unit.seq, len(unit.tails), peer)
+            )
+            effects += self._arrived(chain, verified, due, None, now)
+        asked = self.intake.chains.get(resent.author + resent.device)
+        if asked is not None:
+            effects += self.gaps.answered(asked, resent.done)
+        return effects
+
+    def _reject_page(self, peer: PeerId, error: RemoteError) -> list[StreamEffect]:
+        self.rejected += 1
+        record = Record(Kind.REJECTED, self.topic, peer=peer, reason=error.reason, note=error.detail)
+        return [record, Blame(peer, error.reason)]
+
+    def gap_fired(self, key: bytes, now: float) -> list[StreamEffect]:
+        """It is time to ask for what is missing of a chain, or to give it up."""
+        chain = self.intake.chains.get(key)
+        if chain is None:
+            return []
+        effects, give_up = self.gaps.fired(chain)
+        if not give_up:
+            return [*effects]
+        return [*effects, *self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now)]
+
+    def _give_up(
+        self, chain: Chain, ranges: list[tuple[int, int]], reason: Reason, now: float
+    ) -> list[StreamEffect]:
+        """Say what could not be had, and go on behind it."""
+        effects: list[StreamEffect] = []
+        for first, last in ranges:
+            effects.append(
+                Record(
+                    Kind.DROPPED,
+                    self.topic,
+                    device=chain.device,
+                    seq=first,
+                    events=last - first + 1,
+                    reason=reason,
+                )
+            )
+            effects += self.readers.missed(
+                Missed(self.topic, chain.author, chain.device, first, last, reason)
+            )
+            effects += self._in_turn(chain, chain.forgo(first, last), None, now)
+        return effects
+
+    # Telling others.
+
+    def heads_fired(self) -> list[StreamEffect]:
+        """Tell one neighbour, by chance, how far the chains go."""
+        self._heads_rounds = max(0, self._heads_rounds - 1)
+        peers = list(self.flood.neighbors)
+        effects: list[StreamEffect] = []
+        if peers:
+            effects += self._tell_heads(self._context.rng.choice(peers))
+        if self._heads_rounds and peers:
+            effects.append(self._heads_timer())
+        else:
+            self._heads_rounds = 0
+        return effects
+
+    def spread_fired(self, head: bytes, now: float) -> list[StreamEffect]:
+        """A unit waited long enough: pass it on to those who did not send it themselves."""
+        held = self._held_back.pop(head, None)
+        if held is None:
+            return []
+        verified, card, sources, hops, age_us = held
+        waited = int(self._context.config.suppress * 1_000_000)
+        return [*self.flood.spread(verified, card, tuple(sources), hops + 1, age_us + waited, now)]
+
+    def leave(self) -> list[StreamEffect]:
+        """The node leaves the stream: stop every timer and let go of every link."""
+        heads = Tick(OWNER, "heads", self.topic)
+        return [*self.publishing.leave(), CancelTimer(heads), *self.gaps.stop(), *self.confirming.stop()]
+
+    def on_revoked(self, peer: PeerId, revocation: Revocation) -> list[StreamEffect]:
+        """A person's word that a device is theirs no longer: take it and pass it on, if it is news."""
+        try:
+            news = self._context.cards.revoke(revocation)
+        except RemoteError as error:
+            return self._reject_page(peer, error)
+        if not news:
+            return []
+        record = Record(Kind.CONTROL, self.topic, device=revocation.device, peer=peer, note="device revoked")
+        return [record, *self.spread_revocation(revocation, peer)]
+
+    def spread_revocation(self, revocation: Revocation, source: PeerId | None) -> list[StreamEffect]:
+        """Tell the neighbours of a revocation."""
+        message = Revoked(self.topic, revocation)
+        return [Send(other, message) for other in self.flood.neighbors if other != source]
+
+    def _backlog(self, now: float) -> list[StreamEffect]:
+        """What was published while there was nobody to send it to."""
+        card = self._context.card
+        effects: list[StreamEffect] = []
+        for verified in self.publishing.take_backlog():
+            effects += self.flood.spread(verified, card, (), 1, 0, now)
+        return effects
+
+    def _hold_back(
+        self, verified: Verified, card: Card, peer: PeerId, hops: int, age_us: int
+    ) -> list[StreamEffect]:
+        self._held_back[verified.head] = (verified, card, [peer], hops, age_us)
+        tick = Tick(OWNER, "spread", self.topic + verified.head)
+        return [SetTimer(self._context.config.suppress, tick)]
+
+    def _heads_timer(self) -> SetTimer[Tick]:
+        return SetTimer(self._context.config.heads_period, Tick(OWNER, "heads", self.topic))
+
+    def _tell_heads(self, peer: PeerId) -> list[StreamEffect]:
+        places = self.archive.places() if self.keeps else self._places()
+        pages = range(0, max(1, len(places)), CHAINS_PER_MESSAGE)
+        return [
+            Send(peer, Heads(self.topic, tuple(places[start : start + CHAINS_PER_MESSAGE])))
+            for start in pages
+        ]
+
+    def _places(self) -> list[ChainPlace]:
+        """How far we know the chains of a stream that we do not keep; our own we can resend."""
+        ours = self._context.author + self._context.device
+        places = []
+        for key, chain in self.intake.chains.items():
+            last = chain.seen.last
+            if last >= 0:
+                first = 0 if key == ours else min(chain.base, last)
+                places.append(ChainPlace(chain.author, chain.device, first, last, key == ours))
+        return places
+
+    def _tell_policy(self, peers: Iterable[PeerId]) -> list[StreamEffect]:
+        unit = self.governance.unit
+        if unit is None:
+            return []
+        card = self._context.cards.find(unit.author, unit.device)
+        if card is None:
+            return []
+        message = PolicyIs(self.topic, unit, card)
+        return [Send(peer, message) for peer in peers]
+
+    def on_page(self, peer: PeerId, page: HistoryPage) -> list[StreamEffect]:
+        """A page of history for a subscription."""
+        if peer not in self.storage and peer != self._context.peer:
+            return []
+        good, errors = self.intake.check_all(page.units, page.cards, None)
+        rejections = [effect for error in errors for effect in self._reject_page(peer, error)]
+        return [*rejections, *self.readers.page(peer, page, good)]
+
+    def on_receipt(self, peer: PeerId, receipt: Receipt, now: float) -> list[StreamEffect]:
+        """A receiver says how far it has the chains; publishers learn it, storage nodes pass it on."""
+        try:
+            news = self.publishing.ledger.learn(receipt, now)
+        except RemoteError as error:
+            return self._reject_page(peer, error)
+        if not news:
+            return []
+        effects: list[StreamEffect] = [*self.publishing.receipt(receipt)]
+        return [*effects, *self.keeper.pass_on(receipt, peer)] if self.stores else effects
+
+    def anchor(self) -> list[StreamEffect]:
+        """Learn from a storage node which chains there are, once, so that nothing is missed from now on."""
+        if self.intake.anchored or self.stores or not self.storage or not self.readers or self._anchor:
+            return []
+        self._anchor = anchor = self._context.rng.choice(list(self.storage.values()))
+        told = self._tell_heads(anchor.peer) if anchor.peer in self._context.links else []
+        return [Hold(anchor.peer, anchor.hints, self._anchor_purpose), *told]
+
+    @property
+    def _anchor_purpose(self) -> str:
+        return f"anchor {self.topic.hex()[:16]}"
+
+    def on_policy(self, peer: PeerId, message: PolicyIs) -> list[StreamEffect]:
+        """A neighbour shows the owner's policy."""
+        if message.unit == self.governance.unit:
+            return []
+        try:
+            verified = self.intake.check(message.unit, message.card, None)
+        except RemoteError as error:
+            return self._reject(peer, message.unit, error)
+        if not self.governance.read(verified):
+            return []
+        return self._tell_policy(other for other in self.flood.neighbors if other != peer)

@@ -1,0 +1,359 @@
+"""All streams of a node: the application's commands, the overlay's notices, the peers' messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from linnet.core.effects import AfterCommit, Reply, SetTimer
+from linnet.core.errors import BadText, RemoteError
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.limits import BODY_BYTES
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery import catchup, gaps
+from linnet.delivery.messages import (
+    Data,
+    DeliveryMessage,
+    Heads,
+    History,
+    HistoryPage,
+    Receipt,
+    Resend,
+    Resent,
+    Revoked,
+    Watch,
+)
+from linnet.event.signing import message_tail
+from linnet.overlay.effects import MemberEffect
+from linnet.overlay.member import Member
+from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
+from linnet.overlay.registry import Registry
+from linnet.streams import confirming, keeper, publishing
+from linnet.streams import stream as stream_module
+from linnet.streams.commands import (
+    Consumed,
+    Declare,
+    Declined,
+    Done,
+    Publish,
+    Revoke,
+    StreamCommand,
+    StreamStatus,
+    Subscribe,
+    Unsubscribe,
+)
+from linnet.streams.context import StreamContext
+from linnet.streams.effects import StreamEffect
+from linnet.streams.messages import PolicyIs
+from linnet.streams.options import StorageRule, StreamOptions
+from linnet.streams.publish import declare, publish
+from linnet.streams.status import status_of
+from linnet.streams.stream import Stream
+from linnet.streams.subscribe import subscribe
+from linnet.trace.records import Kind, Record
+
+OWNER = "streams"
+OWNERS = (
+    OWNER,
+    stream_module.OWNER,
+    gaps.OWNER,
+    catchup.OWNER,
+    publishing.OWNER,
+    keeper.OWNER,
+    confirming.OWNER,
+)
+"""Owners of timers that come back here."""
+
+
+class Streams:
+    """Every stream that this node publishes to, subscribes to or keeps."""
+
+    def __init__(
+        self,
+        context: StreamContext,
+        member: Member,
+        registry: Registry,
+        options: dict[str, StreamOptions],
+        rules: Iterable[StorageRule],
+    ) -> None:
+        self._context = context
+        self._member = member
+        self._registry = registry
+        self._options = options
+        self._rules = {rule.stream: rule for rule in rules}
+        self._streams: dict[TopicId, Stream] = {}
+        self._by_subscription: dict[int, Stream] = {}
+        self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
+
+    def start(self, now: float) -> list[StreamEffect]:
+        """Join the streams that this node keeps."""
+        effects: list[StreamEffect] = []
+        for name in self._rules:
+            effects += self._open(name, now)[1]
+        return effects
+
+    def stop(self, now: float) -> list[StreamEffect]:
+        """Leave every stream."""
+        return [effect for stream in list(self._streams.values()) for effect in self._leave(stream, now)]
+
+    # Commands.
+
+    def ask(self, request: int, command: StreamCommand, now: float) -> list[StreamEffect]:
+        """What the application wants; answered by one reply."""
+        try:
+            return self._ask(request, command, now)
+        except BadText as error:
+            return [Reply(request, Declined(Reason.MALFORMED, str(error)))]
+        except RemoteError as error:
+            return [Reply(request, Declined(error.reason, error.detail))]
+
+    def _ask(self, request: int, command: StreamCommand, now: float) -> list[StreamEffect]:
+        match command:
+            case Publish():
+                return self._publish(request, command, now)
+            case Declare(name, policy):
+                stream, effects = self._open(name, now)
+                return [*effects, *declare(stream, self._context, request, policy, now)]
+            case Subscribe():
+                stream, effects = self._open(command.stream, now)
+                self._by_subscription[command.subscription] = stream
+                return [*effects, *subscribe(stream, self._context, request, command)]
+            case Unsubscribe(subscription):
+                return self._unsubscribe(request, subscription, now)
+            case Consumed(subscription, items):
+                return self._consumed(request, subscription, items)
+            case Revoke(revocation):
+                self._context.cards.revoke(revocation)
+                told: list[StreamEffect] = []
+                for stream in self._streams.values():
+                    told += stream.spread_revocation(revocation, None)
+                return [*told, AfterCommit((Reply(request, Done()),))]
+            case _:
+                assert_never(command)
+
+    def _publish(self, request: int, command: Publish, now: float) -> list[StreamEffect]:
+        largest = max(map(len, command.bodies), default=0)
+        if largest > BODY_BYTES:
+            detail = f"a body of {largest} bytes, at most {BODY_BYTES} are allowed"
+            return [Reply(request, Declined(Reason.TOO_LARGE, detail))]
+        stream, effects = self._open(command.stream, now)
+        if stream.flood.stalled or stream.topic in self._queued:
+            waiting = self._queued.setdefault(stream.topic, [])
+            if len(waiting) >= self._context.config.publish_queue:
+                detail = f"{len(waiting)} publishes wait for slow links already"
+                return [*effects, Reply(request, Declined(Reason.CONGESTED, detail))]
+            waiting.append((request, command))
+            return effects
+        tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
+        effects += publish(stream, self._context, request, tails, command.confirm, now)
+        return [*effects, self._linger(stream)]
+
+    def _unsubscribe(self, request: int, subscription: int, now: float) -> list[StreamEffect]:
+        stream = self._by_subscription.pop(subscription, None)
+        if stream is None:
+            return [Reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))]
+        effects: list[StreamEffect] = [*stream.readers.remove(subscription)]
+        if not stream.readers and not stream.stores:
+            effects.append(self._linger(stream))
+        return [*effects, AfterCommit((Reply(request, Done()),))]
+
+    def _consumed(self, request: int, subscription: int, items: int) -> list[StreamEffect]:
+        stream = self._by_subscription.get(subscription)
+        if stream is None:
+            return [Reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))]
+        effects: list[StreamEffect] = [*stream.readers.handled(subscription, items)]
+        if stream.readers.confirming:
+            effects += stream.confirming.handled()
+        return [*effects, AfterCommit((Reply(request, Done()),))]
+
+    # Messages.
+
+    def on_message(self, peer: PeerId, message: DeliveryMessage | PolicyIs, now: float) -> list[StreamEffect]:
+        """What a peer sent about a topic."""
+        if isinstance(message, Data):
+            stream = self._streams.get(message.unit.topic)
+            if stream is not None:
+                return stream.on_data(peer, message, now)
+            return [self._not_joined(message.unit.topic, peer)]
+        stream = self._streams.get(message.topic)
+        if stream is None:
+            return [self._not_joined(message.topic, peer)]
+        return self._on_message(stream, peer, message, now)
+
+    def _on_message(
+        self,
+        stream: Stream,
+        peer: PeerId,
+        message: Heads | Resend | Resent | History | HistoryPage | Watch | Receipt | Revoked | PolicyIs,
+        now: float,
+    ) -> list[StreamEffect]:
+        match message:
+            case Heads():
+                return stream.on_heads(peer, message, now)
+            case Resend():
+                return [*stream.archive.resend(peer, message)]
+            case Resent():
+                return stream.on_resent(peer, message, now)
+            case History():
+                return [*stream.archive.history(peer, message)]
+            case HistoryPage():
+                return stream.on_page(peer, message)
+            case Watch(on=True):
+                return [*stream.keeper.watch(peer, stream.publishing.ledger, stream.intake.chains, now)]
+            case Watch():
+                stream.keeper.down(peer)
+                return []
+            case Receipt():
+                return stream.on_receipt(peer, message, now)
+            case Revoked():
+                return stream.on_revoked(peer, message.revocation)
+            case PolicyIs():
+                return [*stream.on_policy(peer, message), *self._follow_policy(stream, now)]
+            case _:
+                assert_never(message)
+
+    # The overlay and the links.
+
+    def link_up(self, event: LinkUp, now: float) -> list[StreamEffect]:
+        """A link is open."""
+        self._context.links[event.peer] = None
+        effects: list[StreamEffect] = []
+        for stream in self._streams.values():
+            effects += stream.link_up(event.peer)
+        return effects
+
+    def link_down(self, event: LinkDown) -> list[StreamEffect]:
+        """A link is gone."""
+        self._context.links.pop(event.peer, None)
+        for stream in self._streams.values():
+            stream.link_down(event.peer)
+        return []
+
+    def congested(self, peer: PeerId, congested: bool, now: float) -> list[StreamEffect]:
+        """The outbox towards a peer is filling, or empty again."""
+        effects: list[StreamEffect] = []
+        for stream in self._streams.values():
+            neighbor = stream.flood.neighbors.get(peer)
+            if neighbor is not None:
+                neighbor.congested = congested
+            effects += self._publish_queued(stream, now)
+        return effects
+
+    def heed(self, effects: Iterable[MemberEffect], now: float) -> list[StreamEffect]:
+        """Take the overlay's notices out of what it asks for, and act on them."""
+        out: list[StreamEffect] = []
+        for effect in effects:
+            match effect:
+                case NeighborUp(topic, peer):
+                    if (stream := self._streams.get(topic)) is not None:
+                        out += stream.neighbor_up(peer, now)
+                        out += self._publish_queued(stream, now)
+                case NeighborDown(topic, peer):
+                    if (stream := self._streams.get(topic)) is not None:
+                        stream.neighbor_down(peer)
+                        out += self._publish_queued(stream, now)
+                case StorageKnown(topic, nodes):
+                    if (stream := self._streams.get(topic)) is not None:
+                        out += stream.on_storage(nodes)
+                case JoinRefused(topic, reason):
+                    out.append(Record(Kind.REJECTED, topic, reason=reason, note="join refused"))
+                case _:
+                    out.append(effect)
+        return out
+
+    def fired(self, tick: Tick, now: float) -> list[StreamEffect]:
+        """A timer of a stream has run out."""
+        stream = self._streams.get(TopicId(tick.key[:32]))
+        if stream is None:
+            return []
+        match tick.owner:
+            case gaps.OWNER:
+                return stream.gap_fired(tick.key[32:], now)
+            case catchup.OWNER:
+                return [*stream.readers.catchup_fired(int.from_bytes(tick.key[32:], "big"))]
+            case publishing.OWNER:
+                return [*stream.publishing.fired(tick, now)]
+            case keeper.OWNER:
+                return [*stream.keeper.fired(tick.what, now)]
+            case confirming.OWNER:
+                return [*stream.confirming.fired(stream.intake.chains, now)]
+            case _ if tick.what == "heads":
+                return stream.heads_fired()
+            case _ if tick.what == "spread":
+                return stream.spread_fired(tick.key[32:], now)
+            case _:
+                return self._leave(stream, now) if self._idle(stream) else []
+
+    def status(self) -> tuple[StreamStatus, ...]:
+        """How every stream stands."""
+        tracker = self._member.tracker
+        return tuple(
+            status_of(stream, self._context, tracker(stream.topic)) for stream in self._streams.values()
+        )
+
+    # Joining and leaving.
+
+    def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
+        """The stream of this name, joined if it was not."""
+        name = self._context.own_name(name)
+        stream = Stream(name, self._context)
+        known = self._streams.get(stream.topic)
+        if known is not None:
+            return known, []
+        self._streams[stream.topic] = stream
+        effects: list[StreamEffect] = []
+        rule = self._rules.get(name)
+        if rule is not None:
+            stream.stores = True
+            stream.intake.wants_all = True
+            stream.intake.restore()
+            stream.keeper.retention, stream.keeper.quota = rule.retention, rule.quota
+            if rule.retention is not None or rule.quota is not None:
+                effects.append(stream.keeper.evict_timer())
+        return stream, [*effects, *self._join(stream, now)]
+
+    def _join(self, stream: Stream, now: float) -> list[StreamEffect]:
+        options = self._options.get(stream.name, StreamOptions())
+        policy = stream.governance.policy
+        trackers = self._registry.trackers(stream.topic, policy.trackers or options.trackers)
+        effects = self._member.join(
+            stream.topic,
+            trackers,
+            degree=policy.degree or options.degree,
+            near=policy.near or options.near,
+            storage=stream.stores,
+            now=now,
+        )
+        return self.heed(effects, now)
+
+    def _follow_policy(self, stream: Stream, now: float) -> list[StreamEffect]:
+        """Go to the trackers that the owner names, if they are not those where we are."""
+        wanted: tuple[Contact, ...] = stream.governance.policy.trackers
+        current = self._member.tracker(stream.topic)
+        if not wanted or current in {contact.peer for contact in wanted}:
+            return []
+        return self._join(stream, now)
+
+    def _leave(self, stream: Stream, now: float) -> list[StreamEffect]:
+        del self._streams[stream.topic]
+        effects = stream.leave()
+        return [*effects, *self.heed(self._member.leave(stream.topic, now), now)]
+
+    def _idle(self, stream: Stream) -> bool:
+        return not stream.readers and not stream.stores and stream.topic not in self._queued
+
+    def _linger(self, stream: Stream) -> SetTimer[Tick]:
+        return SetTimer(self._context.config.linger, Tick(OWNER, "linger", stream.topic))
+
+    def _publish_queued(self, stream: Stream, now: float) -> list[StreamEffect]:
+        if stream.topic not in self._queued or stream.flood.stalled:
+            return []
+        effects: list[StreamEffect] = []
+        for request, command in self._queued.pop(stream.topic):
+            effects += self.ask(request, command, now)
+        return effects
+
+    def _not_joined(self, topic: TopicId, peer: PeerId) -> Record:
+        return Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED)

@@ -1,0 +1,61 @@
+"""Beginning a subscription: live, with history, or durable."""
+
+from __future__ import annotations
+
+from linnet.core.effects import AfterCommit, Reply
+from linnet.core.reasons import Reason
+from linnet.delivery.subscription import Cursor
+from linnet.streams.commands import Declined, Subscribe, Subscribed
+from linnet.streams.context import StreamContext
+from linnet.streams.effects import StreamEffect
+from linnet.streams.stream import Stream
+
+NAME_CHARS = 128
+
+
+def subscribe(stream: Stream, context: StreamContext, request: int, command: Subscribe) -> list[StreamEffect]:
+    """Begin a subscription; what it is handed first follows the answer."""
+    objection = _objection(stream, command)
+    if objection is not None:
+        return [Reply(request, objection)]
+    if command.name is None:
+        reader = stream.readers.add(command, None)
+        return [
+            Reply(request, Subscribed(stream.topic, False)),
+            *stream.readers.begin(reader),
+            *stream.anchor(),
+        ]
+    cursor = Cursor(stream.topic, command.name, context.store.cells)
+    kept = stream.keeps
+    if cursor.resumed:
+        stream.intake.wants_all = True
+    elif command.since is None:
+        cursor.begin(context.store.log.end())
+    else:
+        cursor.begin(0)
+        stream.intake.wants_all = True
+    if not kept:
+        # From now on everything is written; go on from what the log holds.
+        stream.readers.go_back(stream.intake.restore() if stream.intake.wants_all else {})
+    reader = stream.readers.add(command, cursor)
+    durable = AfterCommit((Reply(request, Subscribed(stream.topic, cursor.resumed)),))
+    return [durable, *stream.readers.begin(reader), *stream.anchor()]
+
+
+def _objection(stream: Stream, command: Subscribe) -> Declined | None:
+    if command.subscription in stream.readers:
+        return Declined(Reason.IN_USE, f"there is a subscription {command.subscription} already")
+    if command.name is None:
+        return None
+    if not 0 < len(command.name) <= NAME_CHARS or not command.name.isprintable():
+        return Declined(Reason.MALFORMED, f"a subscription's name has 1 to {NAME_CHARS} printable characters")
+    if stream.readers.named(command.name):
+        return Declined(Reason.IN_USE, f"the durable subscription {command.name!r} is on already")
+    if command.since:
+        detail = (
+            "a durable subscription begins now or at the beginning; leave out its name to begin at a time"
+        )
+        return Declined(Reason.UNSUPPORTED, detail)
+    if not command.live:
+        return Declined(Reason.UNSUPPORTED, "a durable subscription is live; leave out its name for history")
+    return None
