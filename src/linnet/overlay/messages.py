@@ -11,6 +11,9 @@ from linnet.core.limits import NEIGHBORS, STORAGE_NODES
 from linnet.core.reasons import Reason
 
 Neighbors = Annotated[tuple[WirePeerId, ...], Meta(max_length=NEIGHBORS)]
+STATUS_TOPICS = 1024
+"""Topics in one status of the naive protocol; a node that joined more sends several."""
+
 Degree = Annotated[int, Meta(ge=2, le=NEIGHBORS)]
 
 
@@ -73,7 +76,7 @@ class Status(Struct, frozen=True, array_like=True, tag=13, gc=False):
 class StatusAll(Struct, frozen=True, array_like=True, tag=14, gc=False):
     """Node to tracker, naive protocol: the state of every topic of this node."""
 
-    topics: Annotated[tuple[TopicStatus, ...], Meta(max_length=1024)]
+    topics: Annotated[tuple[TopicStatus, ...], Meta(max_length=STATUS_TOPICS)]
 
 
 class Refusal(Struct, frozen=True, array_like=True, tag=15, gc=False):

@@ -17,7 +17,7 @@ V = TypeVar("V", bound=Hashable)
 Estimate = Callable[[V, V], float | None]
 """The round-trip time between two nodes in seconds, if anything is known of it."""
 
-_CANDIDATES = 12
+_CANDIDATES = 24
 """Nodes that are looked at for each node in a round, of which the nearest are tried."""
 _TRIED = 3
 

@@ -98,8 +98,7 @@ class Topology(Generic[V]):
     def join(self, v: V, dialable: bool = True) -> list[V]:
         """A node comes, or one that was paused is back."""
         self.add(v, dialable)
-        self._paused.pop(v, None)
-        self._note_slots(v)
+        self.resume(v)
         return self._fill([v])
 
     def leave(self, v: V) -> list[V]:
@@ -123,10 +122,15 @@ class Topology(Generic[V]):
         return self._fill([a, b])
 
     def pause(self, v: V) -> None:
-        """Keep a node's edges, and give it no new ones until it joins again."""
+        """Keep a node's edges, and give it no new ones until it resumes or joins."""
         if v in self._adjacent:
             self._paused[v] = None
             self._free.discard(v)
+
+    def resume(self, v: V) -> None:
+        """Let a node have new edges again, at the next change."""
+        self._paused.pop(v, None)
+        self._note_slots(v)
 
     def set_dialable(self, v: V, dialable: bool) -> list[V]:
         """A node turned out to be dialable or not; two nodes that cannot be dialled part."""

@@ -1,0 +1,55 @@
+"""Whether the nodes of a tracker can be dialled: each is tried once, at the addresses it gives."""
+
+from __future__ import annotations
+
+from linnet.core.effects import Probe
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+
+
+class Callee:
+    """A node and what is known about dialling it."""
+
+    __slots__ = ("failure", "hints", "is_probing", "was_moved")
+
+    def __init__(self) -> None:
+        self.hints: tuple[str, ...] = ()
+        self.failure: Reason | None = None
+        self.is_probing = False
+        self.was_moved = False
+        """Whether its addresses changed while it was tried."""
+
+    @property
+    def is_dialable(self) -> bool:
+        """Whether others may dial it; until it was tried, what it says is believed."""
+        return bool(self.hints) and self.failure is None
+
+    def contact(self, peer: PeerId) -> Contact:
+        """What others are told; no addresses if they are of no use."""
+        return Contact(peer, self.hints if self.is_dialable else ())
+
+    def listen(self, peer: PeerId, hints: tuple[str, ...]) -> list[Probe]:
+        """It says where it may be dialled; tried if that is news, one attempt at a time."""
+        if hints == self.hints:
+            return []
+        self.hints = hints
+        self.failure = None
+        if self.is_probing:
+            self.was_moved = True
+            return []
+        return self._probe(peer)
+
+    def probed(self, peer: PeerId, failure: Reason | None) -> list[Probe] | None:
+        """It was tried. None: that is the answer; otherwise it has moved, and is tried again."""
+        self.is_probing = False
+        if self.was_moved:
+            self.was_moved = False
+            return self._probe(peer)
+        self.failure = failure
+        return None
+
+    def _probe(self, peer: PeerId) -> list[Probe]:
+        if not self.hints:
+            return []
+        self.is_probing = True
+        return [Probe(peer, self.hints)]
