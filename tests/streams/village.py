@@ -1,0 +1,154 @@
+"""A small simulated network of real node machines, and what each of them was handed."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linnet.core.effects import Deliver
+from linnet.core.ids import Contact, PeerId
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.items import Ended, Item, Missed
+from linnet.event.event import Event
+from linnet.overlay.config import MemberConfig, TrackerConfig
+from linnet.peer.config import Identity, LinkConfig, PeerConfig
+from linnet.peer.interface import Command, Examine, NodeStatus, Result, Start
+from linnet.peer.peer import Peer
+from linnet.sim.identities import seeded_identity
+from linnet.sim.links import LinkModel, constant_latency
+from linnet.sim.network import Network
+from linnet.sim.verifier import RememberingVerifier
+from linnet.store.memory import MemoryStore
+from linnet.streams.commands import Consumed, Publish, Subscribe
+from linnet.streams.options import StorageRule, StreamOptions
+from linnet.trace.records import Record
+
+STREAM = "weather"
+
+
+class Notes:
+    """Every record with the node that made it."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[PeerId, Record]] = []
+
+    def write(self, node: PeerId, record: Record, now: float) -> None:
+        self.records.append((node, record))
+
+
+class Village:
+    """Trackers t0…, storage nodes s0…, and peers p0…, by name."""
+
+    def __init__(
+        self,
+        seed: int = 1,
+        *,
+        trackers: int = 1,
+        storage: int = 1,
+        peers: int = 6,
+        links: LinkModel | None = None,
+        delivery: DeliveryConfig | None = None,
+        rules: tuple[StorageRule, ...] = (StorageRule(STREAM),),
+        options: dict[str, StreamOptions] | None = None,
+        autoconsume: bool = True,
+    ) -> None:
+        self.notes = Notes()
+        self.network = Network(seed, links or LinkModel(constant_latency(10.0)), self.notes)
+        self.seed = seed
+        self._delivery = delivery or DeliveryConfig()
+        self._options = options or {}
+        self._rules = rules
+        self._verifier = RememberingVerifier()
+        self._autoconsume = autoconsume
+        self.names = [
+            *(f"t{i}" for i in range(trackers)),
+            *(f"s{i}" for i in range(storage)),
+            *(f"p{i}" for i in range(peers)),
+        ]
+        self.identity: dict[str, Identity] = {
+            name: seeded_identity(seed, name, self.network.now) for name in self.names
+        }
+        self._name_of = {identity.peer: name for name, identity in self.identity.items()}
+        self.stores = {name: MemoryStore() for name in self.names}
+        self.items: dict[tuple[str, int], list[Item]] = {}
+        self._subscriptions = 0
+        for name in self.names:
+            self.network.add(
+                self.peer(name),
+                self.machine(name),
+                deliver=self._deliver,
+                store=self.stores[name],
+            )
+            self.network.ask(self.peer(name), Start())
+
+    def peer(self, name: str) -> PeerId:
+        return self.identity[name].peer
+
+    def machine(self, name: str) -> Peer:
+        def hint(other: str) -> tuple[str, ...]:
+            return (f"tls://{other}:1",)
+
+        config = PeerConfig(
+            listens=hint(name),
+            trackers=tuple(Contact(self.peer(n), hint(n)) for n in self.names if n[0] == "t"),
+            is_tracker=name[0] == "t",
+            storage=self._rules if name[0] == "s" else (),
+            streams=self._options,
+            delivery=self._delivery,
+            member=MemberConfig(),
+            tracker=TrackerConfig(),
+            links=LinkConfig(),
+        )
+        rng = Random(f"{self.seed}/{name}")
+        return Peer(config, self.identity[name], self.stores[name], rng, self._verifier)
+
+    def _deliver(self, peer: PeerId, effect: Deliver[Item], now: float) -> None:
+        name = self._name_of[peer]
+        self.items.setdefault((name, effect.subscription), []).extend(effect.items)
+        if self._autoconsume and not any(isinstance(item, Ended) for item in effect.items):
+            self.network.ask(self.peer(name), Consumed(effect.subscription, len(effect.items)))
+
+    # Commands.
+
+    def ask(self, name: str, command: Command, wait: float = 1.0) -> Result:
+        request = self.network.ask(self.peer(name), command)
+        self.run(wait)
+        return self.network.answers[request]
+
+    def subscribe(
+        self, node: str, /, stream: str = STREAM, wait: float = 0.0, **options: object
+    ) -> int:
+        self._subscriptions += 1
+        command = Subscribe(self._subscriptions, stream, **options)  # type: ignore[arg-type]
+        self.network.ask(self.peer(node), command)
+        self.items.setdefault((node, self._subscriptions), [])
+        self.run(wait)
+        return self._subscriptions
+
+    def publish(self, name: str, *bodies: bytes, stream: str = STREAM, wait: float = 1.0) -> Result:
+        return self.ask(name, Publish(stream, bodies), wait)
+
+    def run(self, seconds: float) -> None:
+        self.network.run(self.network.elapsed + seconds)
+
+    def crash(self, name: str) -> None:
+        self.network.crash(self.peer(name))
+
+    def restart(self, name: str) -> None:
+        self.network.restart(self.peer(name), self.machine(name))
+        self.network.ask(self.peer(name), Start())
+
+    # What was seen.
+
+    def bodies(self, name: str, subscription: int) -> list[bytes]:
+        return [item.body for item in self.items[name, subscription] if isinstance(item, Event)]
+
+    def missed(self, name: str, subscription: int) -> list[Missed]:
+        return [item for item in self.items[name, subscription] if isinstance(item, Missed)]
+
+    def status(self, name: str) -> NodeStatus:
+        result = self.ask(name, Examine(), wait=0.01)
+        assert isinstance(result, NodeStatus)
+        return result
+
+    def reasons(self, name: str) -> list[str]:
+        return [str(r.reason) for node, r in self.notes.records if node == self.peer(name) and r.reason]
