@@ -6,21 +6,16 @@ wait for nothing; what is written and then promised travels in `AfterCommit`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from linnet.core.effects import (
     AfterCommit,
     Blame,
-    CancelTimer,
     HangUp,
     Hold,
     Release,
-    Send,
     SetTimer,
 )
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
@@ -29,16 +24,15 @@ from linnet.delivery.flood import Flood, unit_bytes
 from linnet.delivery.gaps import Gaps
 from linnet.delivery.items import Missed
 from linnet.delivery.messages import (
-    ChainPlace,
     Data,
     Heads,
     HistoryPage,
     Receipt,
     Resent,
-    Revoked,
 )
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
+from linnet.streams.announcing import Announcing
 from linnet.streams.confirming import Confirming
 from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect, StreamPromise
@@ -52,8 +46,6 @@ from linnet.streams.readers import Readers
 from linnet.trace.records import Kind, Record
 
 OWNER = "stream"
-_HEADS_ROUNDS = 3
-"""Neighbours that are told of news, one each period: enough that a lost last event is noticed."""
 
 
 class Stream:
@@ -77,8 +69,10 @@ class Stream:
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         self._held_back: dict[bytes, tuple[Verified, Card, list[PeerId], int, int]] = {}
+        self.announcing = Announcing(
+            self.topic, context, self.flood, self.intake, self.archive, self.governance
+        )
         self._anchor: Contact | None = None
-        self._heads_rounds = 0
         self.intake.restore_own()
         self.received = 0
         self.duplicates = 0
@@ -172,19 +166,14 @@ class Stream:
         """What every accepted unit brings about here, however it came."""
         effects: list[StreamEffect] = []
         if self.governance.owner is not None and self.governance.read(verified):
-            effects += self._tell_policy(self.flood.neighbors)
+            effects += self.announcing.policy(self.flood.neighbors)
         effects += self.readers.unordered(verified, hops)
         effects += self._in_turn(chain, due, hops, now)
         if not due or self.gaps.open:
             effects += self.gaps.changed(chain)
             if chain.early > self._context.config.gaps_open:
                 effects += self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
-        return [*effects, *self.news()]
-
-    def news(self) -> list[StreamEffect]:
-        """Something was said: tell neighbours in a while how far the chains go, in case one missed it."""
-        armed, self._heads_rounds = self._heads_rounds > 0, _HEADS_ROUNDS
-        return [] if armed else [self._heads_timer()]
+        return [*effects, *self.announcing.news()]
 
     def _in_turn(self, chain: Chain, due: list[Verified], hops: int | None, now: float) -> list[StreamEffect]:
         """Units whose turn has come: into the log, then to those who asked for order."""
@@ -223,12 +212,7 @@ class Stream:
     def neighbor_up(self, peer: PeerId, now: float) -> list[StreamEffect]:
         """A neighbour is there: tell it how far we know the chains, and the policy."""
         self.flood.up(peer)
-        revoked = [
-            Send(peer, Revoked(self.topic, revocation))
-            for chain in self.intake.chains.values()
-            if (revocation := self._context.cards.revocation_of(chain.author, chain.device)) is not None
-        ]
-        return [*self._tell_policy((peer,)), *revoked, *self._tell_heads(peer), *self._backlog(now)]
+        return [*self.announcing.greet(peer, self.keeps), *self._backlog(now)]
 
     def neighbor_down(self, peer: PeerId) -> None:
         """A neighbour is gone."""
@@ -252,7 +236,7 @@ class Stream:
                 effects += self._in_turn(chain, due, None, now)
                 effects += self.gaps.changed(chain)
         if self.stores and not storage and peer not in self.flood.neighbors:
-            effects += self._tell_heads(peer)
+            effects += self.announcing.heads(peer, self.keeps)
         if storage and not self.intake.anchored:
             self.intake.anchored = True
             effects += self.readers.anchored()
@@ -276,7 +260,7 @@ class Stream:
         if peer not in self.storage:
             return []
         effects: list[StreamEffect] = [*self.gaps.up(peer), *self.publishing.up(peer), *self.readers.up(peer)]
-        return [*effects, *self.confirming.up(peer), *self._tell_heads(peer)]
+        return [*effects, *self.confirming.up(peer), *self.announcing.heads(peer, self.keeps)]
 
     def link_down(self, peer: PeerId) -> None:
         """A link is gone."""
@@ -350,21 +334,6 @@ class Stream:
             effects += self._in_turn(chain, chain.forgo(first, last), None, now)
         return effects
 
-    # Telling others.
-
-    def heads_fired(self) -> list[StreamEffect]:
-        """Tell one neighbour, by chance, how far the chains go."""
-        self._heads_rounds = max(0, self._heads_rounds - 1)
-        peers = list(self.flood.neighbors)
-        effects: list[StreamEffect] = []
-        if peers:
-            effects += self._tell_heads(self._context.rng.choice(peers))
-        if self._heads_rounds and peers:
-            effects.append(self._heads_timer())
-        else:
-            self._heads_rounds = 0
-        return effects
-
     def spread_fired(self, head: bytes, now: float) -> list[StreamEffect]:
         """A unit waited long enough: pass it on to those who did not send it themselves."""
         held = self._held_back.pop(head, None)
@@ -376,8 +345,8 @@ class Stream:
 
     def leave(self) -> list[StreamEffect]:
         """The node leaves the stream: stop every timer and let go of every link."""
-        heads = Tick(OWNER, "heads", self.topic)
-        return [*self.publishing.leave(), CancelTimer(heads), *self.gaps.stop(), *self.confirming.stop()]
+        effects: list[StreamEffect] = [*self.publishing.leave(), *self.announcing.stop()]
+        return [*effects, *self.gaps.stop(), *self.confirming.stop()]
 
     def on_revoked(self, peer: PeerId, revocation: Revocation) -> list[StreamEffect]:
         """A person's word that a device is theirs no longer: take it and pass it on, if it is news."""
@@ -388,12 +357,7 @@ class Stream:
         if not news:
             return []
         record = Record(Kind.CONTROL, self.topic, device=revocation.device, peer=peer, note="device revoked")
-        return [record, *self.spread_revocation(revocation, peer)]
-
-    def spread_revocation(self, revocation: Revocation, source: PeerId | None) -> list[StreamEffect]:
-        """Tell the neighbours of a revocation."""
-        message = Revoked(self.topic, revocation)
-        return [Send(other, message) for other in self.flood.neighbors if other != source]
+        return [record, *self.announcing.revocation(revocation, peer)]
 
     def _backlog(self, now: float) -> list[StreamEffect]:
         """What was published while there was nobody to send it to."""
@@ -409,38 +373,6 @@ class Stream:
         self._held_back[verified.head] = (verified, card, [peer], hops, age_us)
         tick = Tick(OWNER, "spread", self.topic + verified.head)
         return [SetTimer(self._context.config.suppress, tick)]
-
-    def _heads_timer(self) -> SetTimer[Tick]:
-        return SetTimer(self._context.config.heads_period, Tick(OWNER, "heads", self.topic))
-
-    def _tell_heads(self, peer: PeerId) -> list[StreamEffect]:
-        places = self.archive.places() if self.keeps else self._places()
-        pages = range(0, max(1, len(places)), CHAINS_PER_MESSAGE)
-        return [
-            Send(peer, Heads(self.topic, tuple(places[start : start + CHAINS_PER_MESSAGE])))
-            for start in pages
-        ]
-
-    def _places(self) -> list[ChainPlace]:
-        """How far we know the chains of a stream that we do not keep; our own we can resend."""
-        ours = self._context.author + self._context.device
-        places = []
-        for key, chain in self.intake.chains.items():
-            last = chain.seen.last
-            if last >= 0:
-                first = 0 if key == ours else min(chain.base, last)
-                places.append(ChainPlace(chain.author, chain.device, first, last, key == ours))
-        return places
-
-    def _tell_policy(self, peers: Iterable[PeerId]) -> list[StreamEffect]:
-        unit = self.governance.unit
-        if unit is None:
-            return []
-        card = self._context.cards.find(unit.author, unit.device)
-        if card is None:
-            return []
-        message = PolicyIs(self.topic, unit, card)
-        return [Send(peer, message) for peer in peers]
 
     def on_page(self, peer: PeerId, page: HistoryPage) -> list[StreamEffect]:
         """A page of history for a subscription."""
@@ -466,7 +398,7 @@ class Stream:
         if self.intake.anchored or self.stores or not self.storage or not self.readers or self._anchor:
             return []
         self._anchor = anchor = self._context.rng.choice(list(self.storage.values()))
-        told = self._tell_heads(anchor.peer) if anchor.peer in self._context.links else []
+        told = self.announcing.heads(anchor.peer, self.keeps) if anchor.peer in self._context.links else []
         return [Hold(anchor.peer, anchor.hints, self._anchor_purpose), *told]
 
     @property
@@ -483,4 +415,4 @@ class Stream:
             return self._reject(peer, message.unit, error)
         if not self.governance.read(verified):
             return []
-        return self._tell_policy(other for other in self.flood.neighbors if other != peer)
+        return [*self.announcing.policy(other for other in self.flood.neighbors if other != peer)]

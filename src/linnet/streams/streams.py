@@ -30,7 +30,7 @@ from linnet.overlay.effects import MemberEffect
 from linnet.overlay.member import Member
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.registry import Registry
-from linnet.streams import confirming, keeper, publishing
+from linnet.streams import announcing, confirming, keeper, publishing
 from linnet.streams import stream as stream_module
 from linnet.streams.commands import (
     Consumed,
@@ -63,6 +63,7 @@ OWNERS = (
     publishing.OWNER,
     keeper.OWNER,
     confirming.OWNER,
+    announcing.OWNER,
 )
 """Owners of timers that come back here."""
 
@@ -128,7 +129,7 @@ class Streams:
                 self._context.cards.revoke(revocation)
                 told: list[StreamEffect] = []
                 for stream in self._streams.values():
-                    told += stream.spread_revocation(revocation, None)
+                    told += stream.announcing.revocation(revocation, None)
                 return [*told, AfterCommit((Reply(request, Done()),))]
             case _:
                 assert_never(command)
@@ -279,8 +280,8 @@ class Streams:
                 return [*stream.keeper.fired(tick.what, now)]
             case confirming.OWNER:
                 return [*stream.confirming.fired(stream.intake.chains, now)]
-            case _ if tick.what == "heads":
-                return stream.heads_fired()
+            case announcing.OWNER:
+                return [*stream.announcing.fired(stream.keeps)]
             case _ if tick.what == "spread":
                 return stream.spread_fired(tick.key[32:], now)
             case _:
