@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.core.errors import InvalidEvent
+from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import verify_unit
-from linnet.identity.cards import Card
+from linnet.identity.cards import Card, check_card
 from linnet.peer.config import Identity
-from linnet.sim.verifier import RememberingVerifier
+from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
 from linnet.testing.identities import known_identity
-from linnet.testing.units import units
+from linnet.testing.units import identities, units
 
 
 def outcome(verifier: object, unit: Unverified, card: Card) -> Verified | tuple[Reason, str]:
@@ -74,3 +74,25 @@ def test_a_forgery_after_the_real_one_still_fails(asked: tuple[Identity, Verifie
     with pytest.raises(InvalidEvent):
         remembering(forged(verified.unit, 1), identity.card)
     assert remembering(verified.unit, identity.card) == verified
+
+
+@given(identities(), st.integers(0, 3))
+def test_card_checks_equal_the_real_one(identity: Identity, choice: int) -> None:
+    changes: list[dict[str, object]] = [{}, {"label": "other"}, {"sig": bytes(64)}, {"not_after": 2**40}]
+    card = msgspec.structs.replace(identity.card, **changes[choice])
+    remembering = RememberingCardCheck()
+    for _ in range(2):
+        if choice:
+            with pytest.raises(RemoteError) as real:
+                check_card(card)
+            with pytest.raises(RemoteError) as remembered:
+                remembering(card)
+            assert (real.value.reason, real.value.detail) == (
+                remembered.value.reason,
+                remembered.value.detail,
+            )
+        else:
+            check_card(card)
+            remembering(card)
+        remembering(identity.card)
+    assert remembering.checked == (2 if choice else 1)

@@ -8,7 +8,7 @@ from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, DeviceId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.identity.cards import Card, Revocation, check_card, check_dates, check_revocation
+from linnet.identity.cards import Card, CardCheck, Revocation, check_card, check_dates, check_revocation
 
 _CARDS = "card"
 _REVOCATIONS = "revocation"
@@ -23,8 +23,9 @@ MAX_CARDS = 1_000_000
 class CardBook:
     """Cards by author and device. A card is checked once, when it is learned."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, check: CardCheck = check_card) -> None:
         self._cells = cells
+        self._check = check
         self._cards: dict[bytes, Card] = {}
         self._revoked: dict[bytes, Revocation] = {}
         for key, value in cells.scan(_CARDS):
@@ -38,7 +39,7 @@ class CardBook:
         known = self._cards.get(key)
         if known == card:
             return
-        check_card(card)
+        self._check(card)
         if known is None and len(self._cards) >= MAX_CARDS:
             raise RemoteError(Reason.TOO_MANY, f"{MAX_CARDS} devices are known already")
         if known is None or known.not_after < card.not_after:

@@ -6,6 +6,7 @@ open links (docs/design/identity.md).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta, Struct, msgpack
@@ -23,6 +24,9 @@ from linnet.core.ids import (
 )
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey, device_id, verify
+
+CardCheck = Callable[["Card"], None]
+"""`check_card`, or in a simulation the same with its results remembered."""
 
 CARD_DAYS = 365
 """How long a card is good for by default: long enough to forget, short enough to matter."""

@@ -32,6 +32,7 @@ from linnet.core.stores import Store
 from linnet.core.timers import Tick
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.event.signing import Verifier, verify_unit
+from linnet.identity.cards import CardCheck, check_card
 from linnet.overlay.effects import TrackerEffect
 from linnet.overlay.member import Member
 from linnet.overlay.messages import OverlayMessage
@@ -81,11 +82,14 @@ class Peer:
         store: Store,
         rng: Random,
         verifier: Verifier = verify_unit,
+        card_check: CardCheck = check_card,
     ) -> None:
         self._config = config
         self._ours = identity.peer
         self._store = store
-        self._context = StreamContext(identity.device, identity.card, store, config.delivery, rng, verifier)
+        self._context = StreamContext(
+            identity.device, identity.card, store, config.delivery, rng, verifier, card_check
+        )
         self._links = Links(self._ours, config.links, rng)
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
         self._member = Member(config.member, config.listens)

@@ -28,7 +28,7 @@ from linnet.core.timers import Tick
 from linnet.peer.interface import Command, Effect, NodeMachine, Promise, Result
 from linnet.sim.clock import START, Clock
 from linnet.sim.hosts import DeliverTo, Durable, Host, Lane
-from linnet.sim.links import LinkModel
+from linnet.sim.links import LatencyTable, LinkModel
 from linnet.sim.luck import named_luck
 from linnet.sim.wires import Wires
 from linnet.streams.commands import Declined
@@ -80,9 +80,9 @@ class Network:
         return self._clock.now - self._clock.start
 
     @property
-    def regions(self) -> tuple[str, ...]:
-        """Where nodes can be."""
-        return self._links.latency.regions
+    def table(self) -> LatencyTable:
+        """How far regions are apart."""
+        return self._links.latency
 
     # Nodes.
 
@@ -102,7 +102,7 @@ class Network:
         """
         if peer in self._hosts:
             raise ValueError("a node of this key is here already")
-        regions = self.regions
+        regions = self.table.regions
         if region is not None and region not in regions:
             raise ValueError(f"{region} is no region of the latency table")
         luck = named_luck(self.seed, f"links/{peer.hex()}")
@@ -123,7 +123,11 @@ class Network:
 
     def latency(self, origin: PeerId, target: PeerId) -> float:
         """Seconds that a message takes from one node to another if nothing delays it."""
-        return self._links.latency.between(self._hosts[origin].region, self._hosts[target].region)
+        return self.table.between(self._hosts[origin].region, self._hosts[target].region)
+
+    def region(self, peer: PeerId) -> str:
+        """Where a node is."""
+        return self._hosts[peer].region
 
     def crash(self, peer: PeerId, *, silent: bool = False) -> None:
         """Stop a node without a word; what it committed stays with whoever holds its store.

@@ -1,15 +1,15 @@
 """Checking a signature once for all nodes of a simulation, instead of once for each.
 
-The result is the one that `linnet.event.signing.verify_unit` gives, forgeries included: it is
-remembered by the whole unit and the whole card, never by an id that a unit only claims.
+The results are those of `linnet.event.signing.verify_unit` and `linnet.identity.cards.check_card`,
+forgeries included: they are remembered by the whole value, never by an id that it only claims.
 """
 
 from __future__ import annotations
 
-from linnet.core.errors import InvalidEvent
+from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import verify_unit
-from linnet.identity.cards import Card
+from linnet.identity.cards import Card, check_card
 
 REMEMBERED = 65_536
 """Results that are kept: above what is on its way at once in any scenario of ours."""
@@ -51,3 +51,32 @@ class RememberingVerifier:
             return verify_unit(unit, card)
         except InvalidEvent as error:
             return error
+
+
+class RememberingCardCheck:
+    """`check_card` with its results remembered; one for all nodes of a network."""
+
+    __slots__ = ("_results", "checked")
+
+    def __init__(self) -> None:
+        self._results: dict[Card, RemoteError | None] = {}
+        self.checked = 0
+        """Signatures that were really checked."""
+
+    def __call__(self, card: Card) -> None:
+        """See `check_card`; raises `RemoteError` alike."""
+        if card not in self._results:
+            if len(self._results) >= REMEMBERED:
+                del self._results[next(iter(self._results))]
+            self._results[card] = self._check(card)
+        failure = self._results[card]
+        if failure is not None:
+            raise RemoteError(failure.reason, failure.detail)
+
+    def _check(self, card: Card) -> RemoteError | None:
+        self.checked += 1
+        try:
+            check_card(card)
+        except RemoteError as error:
+            return error
+        return None

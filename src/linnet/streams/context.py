@@ -9,7 +9,7 @@ from linnet.core.stores import Store
 from linnet.delivery.cards import CardBook
 from linnet.delivery.config import DeliveryConfig
 from linnet.event.signing import Verifier
-from linnet.identity.cards import Card
+from linnet.identity.cards import Card, CardCheck, check_card
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 
@@ -25,6 +25,7 @@ class StreamContext:
         config: DeliveryConfig,
         rng: Random,
         verifier: Verifier,
+        card_check: CardCheck = check_card,
     ) -> None:
         self.key = key
         self.card = card
@@ -32,7 +33,7 @@ class StreamContext:
         self.config = config
         self.rng = rng
         self.verify = verifier
-        self.cards = CardBook(store.cells)
+        self.cards = CardBook(store.cells, card_check)
         self.cards.learn(card)
         self.peer = PeerId(key.public)
         self.links: dict[PeerId, None] = {self.peer: None}

@@ -40,7 +40,7 @@ def build(
     edges: Iterable[tuple[int, int]] = (),
 ) -> list[PeerId]:
     """Nodes of these names, spread over the regions in turn, linked by these pairs of numbers."""
-    regions = network.regions
+    regions = network.table.regions
     peers = [named_peer(name) for name in names]
     for number, peer in enumerate(peers):
         network.add(peer, machine(), region=regions[number % len(regions)])
