@@ -1,1 +1,68 @@
-"""Linnet: publish-subscribe without servers, with a receipt for every message."""
+"""Linnet: publish-subscribe without servers, with a receipt for every message.
+
+The names below are the library; each is imported from its module when it is first used, so that
+``import linnet`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from linnet.core.errors import BadText, ConfigError, LinnetError, Refused, StoreError
+    from linnet.core.reasons import Reason
+    from linnet.delivery.items import CaughtUp, Ended, Missed
+    from linnet.event.event import Event
+    from linnet.node.config import NodeConfig, NodeSection, StorageSection, StreamSection, TrackerSection
+    from linnet.node.library import Node
+    from linnet.node.subscription import Subscription
+    from linnet.peer.interface import NodeStatus
+    from linnet.streams.commands import Fate, Policy, Published
+
+__all__ = [
+    "BadText",
+    "CaughtUp",
+    "ConfigError",
+    "Ended",
+    "Event",
+    "Fate",
+    "LinnetError",
+    "Missed",
+    "Node",
+    "NodeConfig",
+    "NodeSection",
+    "NodeStatus",
+    "Policy",
+    "Published",
+    "Reason",
+    "Refused",
+    "StorageSection",
+    "StoreError",
+    "StreamSection",
+    "Subscription",
+    "TrackerSection",
+]
+
+_MODULES = {
+    "linnet.core.errors": ("BadText", "ConfigError", "LinnetError", "Refused", "StoreError"),
+    "linnet.core.reasons": ("Reason",),
+    "linnet.delivery.items": ("CaughtUp", "Ended", "Missed"),
+    "linnet.event.event": ("Event",),
+    "linnet.node.config": ("NodeConfig", "NodeSection", "StorageSection", "StreamSection", "TrackerSection"),
+    "linnet.node.library": ("Node",),
+    "linnet.node.subscription": ("Subscription",),
+    "linnet.peer.interface": ("NodeStatus",),
+    "linnet.streams.commands": ("Fate", "Policy", "Published"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,9 +8,11 @@ from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig, NodeSection, StorageSection, StreamSection, check, peer_config
 from linnet.node.config import TrackerSection as Tracker
 from linnet.overlay.config import MemberConfig
-from linnet.peer.config import PeerConfig, StorageRule, StreamOptions
+from linnet.peer.config import PeerConfig
+from linnet.streams.options import StorageRule, StreamOptions
 
 PEER = PeerId(bytes(32))
+OWN = PeerId(b"o" * 32)
 CONTACT = to_text(Sort.DEVICE, PEER) + "@h:1"
 
 
@@ -32,10 +34,10 @@ def test_every_part_reaches_the_machine() -> None:
         overlay=MemberConfig(retry_period=3.0),
     )
     contact = Contact(PEER, ("tls://h:1",))
-    made = peer_config(config, ("tls://127.0.0.1:9",), "linnet test")
+    made = peer_config(config, OWN, ("tls://127.0.0.1:9",), "linnet test")
     assert made == PeerConfig(
         listens=("tls://127.0.0.1:9",),
-        trackers=(contact,),
+        trackers=(contact, Contact(OWN, ("tls://127.0.0.1:9",))),
         is_tracker=True,
         storage=(StorageRule("s", 5.0, 6),),
         streams={"s": StreamOptions(8, True, (contact,))},
@@ -48,4 +50,4 @@ def test_every_part_reaches_the_machine() -> None:
 
 def test_advertised_addresses_stand_instead_of_bound_ones() -> None:
     config = NodeConfig(node=NodeSection(advertise=("wss://a:1",)))
-    assert peer_config(config, ("tls://127.0.0.1:9",), "").listens == ("wss://a:1",)
+    assert peer_config(config, OWN, ("tls://127.0.0.1:9",), "").listens == ("wss://a:1",)

@@ -13,7 +13,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from linnet.core.errors import BadText, ConfigError
-from linnet.core.ids import Contact
+from linnet.core.ids import Contact, PeerId
 from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
 from linnet.delivery.config import DeliveryConfig
 from linnet.net.config import NetConfig
@@ -21,7 +21,8 @@ from linnet.node.addresses import is_loopback, parse_contact, parse_hint, split_
 from linnet.node.config_types import Problem
 from linnet.node.toml_lines import Path
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, TrackerConfig
-from linnet.peer.config import LinkConfig, PeerConfig, StorageRule, StreamOptions
+from linnet.peer.config import LinkConfig, PeerConfig
+from linnet.streams.options import StorageRule, StreamOptions
 from linnet.trace.records import Level
 
 StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
@@ -52,7 +53,7 @@ class TrackerSection(TrackerConfig, frozen=True, forbid_unknown_fields=True):
     """Whether this node builds the graphs of streams, and how."""
 
     enabled: bool = False
-    """Whether this node is a tracker. It must then stand in `node.trackers` of every node."""
+    """Whether this node is a tracker. It must then stand in `node.trackers` of every other node."""
 
 
 class StorageSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -177,11 +178,16 @@ def path_text(path: Path) -> str:
     return text
 
 
-def peer_config(config: NodeConfig, listens: tuple[str, ...], agent: str) -> PeerConfig:
-    """What the node machine is told, with the addresses that were bound."""
+def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent: str) -> PeerConfig:
+    """What the node machine is told, with its own key and the addresses that were bound."""
+    listens = config.advertised or bound
+    trackers = config.trackers
+    if config.tracker.enabled and all(contact.peer != peer for contact in trackers):
+        # The others have it in their lists; it cannot name its own port before it has one.
+        trackers = (*trackers, Contact(peer, listens))
     return PeerConfig(
-        listens=config.advertised or listens,
-        trackers=config.trackers,
+        listens=listens,
+        trackers=trackers,
         is_tracker=config.tracker.enabled,
         storage=tuple(StorageRule(rule.stream, rule.retention, rule.quota) for rule in config.storage),
         streams={

@@ -1,0 +1,168 @@
+"""From what the machines say to what the control API says: ids become text."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.items import CaughtUp, Ended, Item, Missed
+from linnet.event.event import Event
+from linnet.identity.text import Sort, to_text
+from linnet.node.control_types import (
+    CaughtUpView,
+    ChainView,
+    EdgeView,
+    EndedView,
+    EventView,
+    FateView,
+    GraphReply,
+    ItemView,
+    MissedView,
+    PeerView,
+    PublishReply,
+    RttView,
+    StatusReply,
+    StreamView,
+)
+from linnet.overlay.tracked import Graph
+from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.streams.commands import Published, StreamStatus
+
+
+def device_text(peer: PeerId) -> str:
+    """A device id."""
+    return to_text(Sort.DEVICE, peer)
+
+
+def topic_text(topic: bytes) -> str:
+    """A topic id."""
+    return to_text(Sort.TOPIC, topic)
+
+
+def item_view(item: Item) -> ItemView:
+    """One line of a subscription."""
+    match item:
+        case Event():
+            return _event_view(item)
+        case Missed():
+            return MissedView(
+                topic_text(item.topic),
+                to_text(Sort.PERSON, item.author),
+                item.device.hex(),
+                item.first,
+                item.last,
+                item.reason.value,
+            )
+        case CaughtUp(begins_at, evicted, reason):
+            return CaughtUpView(begins_at, evicted, _reason(reason))
+        case Ended(reason):
+            return EndedView(_reason(reason))
+        case _:
+            assert_never(item)
+
+
+def publish_view(stream: str, published: Published) -> PublishReply:
+    """The outcome of a publish."""
+    return PublishReply(
+        stream,
+        topic_text(published.topic),
+        published.first,
+        tuple(to_text(Sort.EVENT, event) for event in published.ids),
+        published.neighbors,
+        tuple(
+            FateView(device_text(fate.receiver), fate.storage, fate.delivered_at) for fate in published.fates
+        ),
+    )
+
+
+def status_view(status: NodeStatus, label: str, contact: str, version: str, now: float) -> StatusReply:
+    """How things stand."""
+    return StatusReply(
+        version=version,
+        device=device_text(status.peer),
+        person=to_text(Sort.PERSON, status.author),
+        label=label,
+        contact=contact,
+        started_at=status.started_at,
+        now=now,
+        roles=status.roles,
+        listens=status.listens,
+        reachable=status.reachable,
+        reachable_reason=_reason(status.reachable_reason),
+        blocked=tuple(map(device_text, status.blocked)),
+        peers=tuple(map(peer_view, status.peers)),
+        streams=tuple(map(stream_view, status.streams)),
+        tracked=tuple(topic_text(tracked.topic) for tracked in status.tracked),
+    )
+
+
+def peer_view(status: PeerStatus) -> PeerView:
+    """One link."""
+    return PeerView(
+        device_text(status.peer),
+        status.up,
+        status.dialed,
+        status.needed,
+        status.wanted,
+        status.rtt,
+        status.since,
+        status.agent,
+        status.roles,
+        _reason(status.last_failure),
+    )
+
+
+def stream_view(status: StreamStatus) -> StreamView:
+    """One stream."""
+    return StreamView(
+        stream=status.stream,
+        topic=topic_text(status.topic),
+        tracker=None if status.tracker is None else device_text(status.tracker),
+        neighbors=tuple(map(device_text, status.neighbors)),
+        storage_nodes=tuple(map(device_text, status.storage_nodes)),
+        stores=status.stores,
+        subscriptions=status.subscriptions,
+        received=status.received,
+        duplicates=status.duplicates,
+        rejected=status.rejected,
+        gaps_open=status.gaps_open,
+        gaps_filled=status.gaps_filled,
+        gaps_lost=status.gaps_lost,
+        kept_events=status.kept_events,
+        kept_bytes=status.kept_bytes,
+        chains=tuple(
+            ChainView(to_text(Sort.PERSON, chain.author), chain.device.hex(), chain.last, chain.missing)
+            for chain in status.chains
+        ),
+    )
+
+
+def graph_view(tracked: Graph) -> GraphReply:
+    """The graph of a topic."""
+    nodes = tuple(EdgeView(device_text(node), tuple(map(device_text, near))) for node, near in tracked.edges)
+    rtts = tuple(RttView(device_text(one), device_text(other), rtt) for one, other, rtt in tracked.rtts)
+    return GraphReply(topic_text(tracked.topic), tracked.degree, tracked.near, nodes, rtts)
+
+
+def _event_view(event: Event) -> EventView:
+    try:
+        text = event.body.decode()
+    except UnicodeDecodeError:
+        text = None
+    return EventView(
+        id=to_text(Sort.EVENT, event.id),
+        topic=topic_text(event.topic),
+        author=to_text(Sort.PERSON, event.author),
+        device=event.device.hex(),
+        kind=event.kind,
+        time=event.time,
+        body=event.body,
+        seq=event.seq,
+        prev=None if event.prev is None else to_text(Sort.EVENT, event.prev),
+        text=text,
+    )
+
+
+def _reason(reason: Reason | None) -> str | None:
+    return None if reason is None else reason.value

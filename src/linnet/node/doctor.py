@@ -1,0 +1,196 @@
+"""Why does it not work? What `linnet doctor` looks at: the home, the running node, the way to a peer."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from linnet.core.errors import LinnetError, Refused, RemoteError, StoreError
+from linnet.core.hello import WIRE_VERSION, Hello
+from linnet.core.ids import Contact
+from linnet.identity.cards import Card, check_card, check_dates
+from linnet.identity.keys import SigningKey
+from linnet.identity.text import Sort, short, to_text
+from linnet.net.check import check_connection
+from linnet.net.clock import STEP_SECONDS
+from linnet.net.config import NetConfig
+from linnet.net.listener import listen
+from linnet.node import config_file
+from linnet.node.config import NodeConfig
+from linnet.node.control_types import Check
+from linnet.node.home import DAY, RENEWAL_DAYS, Home, HomeBusy, HomeError, held, home_path
+from linnet.node.keyfiles import check_private, load_card, load_key
+from linnet.peer.interface import NodeStatus
+from linnet.peer.messages import PROTOCOLS
+from linnet.store.sqlite import SqliteStore
+
+EARLIEST = 1_767_225_600.0
+"""2026-01-01: a clock before this has not been set."""
+
+
+def home_checks(path: Path | None, now: float) -> Iterator[Check]:
+    """Look at a home without changing it: files and modes, configuration, card, clock, store, ports."""
+    home = Home(home_path(path))
+    if not home.path.is_dir():
+        yield Check("home", False, f"{home.path} is not there", "make one: linnet init")
+        return
+    yield _tried("home", lambda: _private(home.path))
+    yield _clock_check(now)
+    yield _tried("configuration", lambda: _configuration(home))
+    yield _tried("device key", lambda: _key(home.device_key, "device"))
+    if home.person_key.exists():
+        yield _tried("person key", lambda: _key(home.person_key, "person"))
+    else:
+        yield Check("person key", True, "is kept elsewhere; the card cannot be renewed here")
+    yield _tried("card", lambda: _card(home, now))
+    try:
+        with held(home):
+            yield _tried("store", lambda: _store(home))
+            yield _tried("listening", lambda: _ports(home))
+    except HomeBusy as busy:
+        yield Check("store", True, f"in use: {busy}")
+
+
+def node_checks(
+    status: NodeStatus, config: NodeConfig, clock_offset: float, store_failed: StoreError | None
+) -> Iterator[Check]:
+    """What a running node knows about itself."""
+    stepped = abs(clock_offset) > STEP_SECONDS
+    detail = f"the wall clock is {clock_offset:+.3f} s from the node's own time"
+    yield Check(
+        "clock", not stepped, detail, "the clock was set while the node ran; restart it" if stepped else ""
+    )
+    failed = "" if store_failed is None else str(store_failed)
+    yield Check(
+        "store", not failed, failed or "written and read", "free space, then restart" if failed else ""
+    )
+    listens = ", ".join(status.listens)
+    yield Check("listening", True, listens or "nowhere: this node only dials")
+    yield _reachability(status)
+    yield from _trackers(status, config)
+    lost = sum(stream.gaps_lost for stream in status.streams)
+    waiting = sum(stream.gaps_open for stream in status.streams)
+    yield Check(
+        "streams",
+        lost == 0,
+        f"{len(status.streams)} joined, {waiting} gaps being filled, {lost} events could not be had",
+        "a storage node keeps what late and returning nodes need: [[storage]]" if lost else "",
+    )
+
+
+async def connection_checks(contact: Contact, config: NetConfig) -> AsyncIterator[Check]:
+    """Walk the steps of a connection to a peer, at each of its addresses until one of them answers."""
+    # A key made for this, so that the peer does not take our running node's link for lost.
+    key = SigningKey.generate(secrets.token_bytes)
+    hello = Hello(WIRE_VERSION, WIRE_VERSION, PROTOCOLS, agent="linnet doctor")
+    for hint in contact.hints:
+        succeeded = False
+        async for checked in check_connection(contact.peer, hint, key, hello, config):
+            succeeded = checked.ok
+            yield Check(f"{hint} {checked.step}", checked.ok, checked.detail, checked.advice)
+        if succeeded:
+            return
+
+
+def _tried(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except LinnetError as error:
+        text, _, advice = str(error).partition("; ")
+        return Check(name, False, text, advice)
+    except OSError as error:
+        return Check(name, False, f"{error.filename or ''}: {error.strerror or error}")
+
+
+def _private(path: Path) -> str:
+    check_private(path, path.stat())
+    return f"{path} is private to its owner"
+
+
+def _clock_check(now: float) -> Check:
+    shown = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+    if now < EARLIEST:
+        return Check("clock", False, f"says {shown}, which is past long ago", "set the clock of this machine")
+    return Check("clock", True, shown)
+
+
+def _configuration(home: Home) -> str:
+    config = config_file.load(home.config)
+    socket = home.socket(config.control)
+    return f"{home.config} is right; control socket {socket}"
+
+
+def _key(path: Path, sort: str) -> str:
+    key = load_key(path, sort)
+    return to_text(Sort.DEVICE if sort == "device" else Sort.PERSON, key.public)
+
+
+def _card(home: Home, now: float) -> str:
+    card = load_card(home.card)
+    if card.device_key != load_key(home.device_key, "device").public:
+        raise HomeError(f"{home.card} is for another device; restore the two from the same backup")
+    try:
+        check_card(card)
+        check_dates(card, now)
+    except RemoteError as error:
+        advice = (
+            f"check the clock, or put the person's key at {home.person_key}: the next start renews the card"
+        )
+        raise HomeError(f"{error.reason}: {error.detail}; {advice}") from error
+    return _card_text(card, now)
+
+
+def _card_text(card: Card, now: float) -> str:
+    days = int((card.not_after - now) / DAY)
+    soon = ", renewed at the next start" if days < RENEWAL_DAYS else ""
+    return f"of {short(Sort.PERSON, card.person)}, good for {days} more days{soon}"
+
+
+def _store(home: Home) -> str:
+    if not home.store.exists():
+        return "is made when the node first starts"
+    SqliteStore(home.store).close()
+    return f"{home.store} opens, {home.store.stat().st_size} bytes"
+
+
+def _ports(home: Home) -> str:
+    config = config_file.load(home.config)
+    try:
+        listeners = listen(config.listens, load_key(home.device_key, "device"))
+    except Refused as error:
+        raise HomeError(f"{error.detail}; stop what uses the port, or change node.listen") from error
+    shown = ", ".join(listener.hint for listener in listeners)
+    for listener in listeners:
+        listener.close()
+    return f"can be had: {shown}" if shown else "nowhere: this node only dials"
+
+
+def _reachability(status: NodeStatus) -> Check:
+    if status.reachable is None:
+        return Check("reachable", True, "not known yet: no tracker has tried to dial us")
+    if status.reachable:
+        return Check("reachable", True, "a tracker could dial us")
+    why = "" if status.reachable_reason is None else f": {status.reachable_reason}"
+    advice = "others cannot dial us, so we dial them; to change it open the port, or set node.advertise"
+    return Check("reachable", False, f"unreachable_inbound{why}", advice)
+
+
+def _trackers(status: NodeStatus, config: NodeConfig) -> Iterator[Check]:
+    links = {peer.peer: peer for peer in status.peers}
+    contacts = [contact for contact in config.trackers if contact.peer != status.peer]
+    if config.tracker.enabled:
+        yield Check("tracker", True, f"this node tracks {len(status.tracked)} topics")
+    elif not config.trackers:
+        yield Check("trackers", True, "none configured: streams reach only peers that are connected by hand")
+    for contact in contacts:
+        name = f"tracker {short(Sort.DEVICE, contact.peer)}"
+        link = links.get(contact.peer)
+        if link is not None and link.up:
+            yield Check(name, True, "linked" if link.rtt is None else f"linked, {link.rtt * 1000:.1f} ms")
+        elif link is None or link.last_failure is None:
+            yield Check(name, True, "no link is needed at the moment")
+        else:
+            advice = f"linnet doctor {to_text(Sort.DEVICE, contact.peer)}@{','.join(contact.hints)}"
+            yield Check(name, False, f"not linked: {link.last_failure}", advice)

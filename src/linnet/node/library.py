@@ -1,0 +1,275 @@
+"""A node inside a program.
+
+::
+
+    async with Node() as node:
+        await node.publish("weather", b"rain")
+
+Without a home the node has a new identity and keeps nothing on disk. With one it is the device of
+that home, and holds it for itself: a second node in the same home is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+from random import Random, SystemRandom
+from types import TracebackType
+from typing import Self
+
+from linnet.core.effects import Deliver
+from linnet.core.errors import LinnetError, Refused
+from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Store
+from linnet.delivery.items import Ended, Item
+from linnet.identity.keys import SigningKey
+from linnet.net.clock import Clock
+from linnet.net.driver import Driver
+from linnet.net.failure import DriverStopped
+from linnet.net.listener import Listener, listen
+from linnet.node.addresses import contact_text, parse_contact
+from linnet.node.background import Background
+from linnet.node.batching import Batching
+from linnet.node.config import NodeConfig, check, peer_config
+from linnet.node.home import Home, held, new_card, open_home
+from linnet.node.subscription import Subscription
+from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.interface import (
+    Block,
+    Connect,
+    Disconnect,
+    Examine,
+    NodeMachine,
+    NodeStatus,
+    Result,
+    Start,
+    Stop,
+)
+from linnet.peer.peer import Peer
+from linnet.store.base import CommittingStore
+from linnet.store.memory import MemoryStore
+from linnet.store.sqlite import SqliteStore
+from linnet.streams.commands import Declare, Declined, Done, Policy, Published, Subscribe
+from linnet.trace.sink import NullTrace, TraceSink
+
+STOP_LIMIT = 5.0
+"""Seconds that a node has to leave its streams in good order; then its links are cut."""
+
+Bodies = bytes | str | Iterable[bytes | str]
+MachineFactory = Callable[[PeerConfig, Identity, Store, Random], NodeMachine]
+
+
+class Node:
+    """A running node, between ``async with`` and its end. All of it belongs to one event loop."""
+
+    def __init__(
+        self,
+        home: Path | str | None = None,
+        config: NodeConfig | None = None,
+        trace: TraceSink | None = None,
+        machine: MachineFactory = Peer,
+    ) -> None:
+        """With a home, `config` stands instead of its ``linnet.toml``."""
+        self._home_path = None if home is None else Path(home)
+        self._given_config = config
+        self._given_trace = trace
+        self._make_machine = machine
+        self._subscriptions: dict[int, Subscription] = {}
+        self._last_number = 0
+        self._is_open = False
+        self.clock = Clock()
+        """The time that the node goes by."""
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as stack:
+            self.home = home = self._read_home(stack)
+            store = self._open_store(home)
+            stack.callback(store.close)
+            self.store = store
+            trace = self._open_trace(stack, home)
+            listeners = listen(self.config.listens, self.identity.device)
+            for listener in listeners:
+                stack.callback(listener.close)
+            machine = self._machine(store, listeners)
+            self._driver = await stack.enter_async_context(
+                Driver(
+                    machine,
+                    self.identity.device,
+                    store,
+                    trace,
+                    listeners,
+                    self.config.net,
+                    self._delivered,
+                    self.clock,
+                )
+            )
+            self._background = await stack.enter_async_context(Background())
+            self._batching = Batching(self._driver.ask, self._background.spawn)
+            stack.push_async_callback(self._leave)
+            _done(await self._driver.ask(Start()))
+            self._is_open = True
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_open = False
+        await self._stack.__aexit__(kind, error, trace)
+
+    @property
+    def peer(self) -> PeerId:
+        """The device key of this node: what others dial."""
+        return self.identity.peer
+
+    @property
+    def author(self) -> AuthorId:
+        """The person who signs what is published here."""
+        return self.identity.author
+
+    @property
+    def contact(self) -> Contact:
+        """This node and where it may be dialled."""
+        return Contact(self.identity.peer, self.listens)
+
+    @property
+    def address(self) -> str:
+        """The contact as people type it, ``KEY@tls://HOST:PORT``."""
+        return contact_text(self.contact)
+
+    async def publish(self, stream: str, bodies: Bodies, confirm: float = 0.0) -> Published:
+        """Publish a body or several, in this order, and tell what became of them.
+
+        They are durable here when this returns. With `confirm`, waits so many seconds for storage
+        nodes to say that they keep them. Raises `Refused`, and then nothing was published.
+        """
+        if not self._is_open:
+            raise DriverStopped("the node is not running: use it inside `async with`")
+        return await self._batching.publish(stream, _bodies(bodies), confirm)
+
+    def subscribe(
+        self,
+        stream: str,
+        since: float | None = None,
+        name: str | None = None,
+        ordered: bool = True,
+        live: bool = True,
+        receipts: bool = False,
+    ) -> Subscription:
+        """What is said in a stream, to be read by ``async for``.
+
+        `since` is a Unix time from which on history is wanted, 0 for all of it. A `name` makes the
+        subscription durable: it resumes after the last event that was handled. Without `live` it
+        ends with the history.
+        """
+        if not self._is_open:
+            raise DriverStopped("the node is not running: use it inside `async with`")
+        self._last_number += 1
+        command = Subscribe(self._last_number, stream, since, name, ordered, live, receipts)
+        return Subscription(command, self._driver.ask, self._background.spawn, self._register)
+
+    async def status(self) -> NodeStatus:
+        """How things stand."""
+        result = await self._driver.ask(Examine())
+        if not isinstance(result, NodeStatus):
+            raise Refused(Reason.BUG, f"examine was answered by {type(result).__name__}")
+        return result
+
+    async def connect(self, contact: Contact | str) -> None:
+        """Keep a link to this peer, ``KEY@HOST:PORT``, until `disconnect`."""
+        given = parse_contact(contact) if isinstance(contact, str) else contact
+        _done(await self._driver.ask(Connect(given)))
+
+    async def disconnect(self, peer: PeerId) -> None:
+        """Let go of a link that `connect` asked for."""
+        _done(await self._driver.ask(Disconnect(peer)))
+
+    async def block(self, peer: PeerId, blocked: bool = True) -> None:
+        """Have nothing to do with this device any more, or again."""
+        _done(await self._driver.ask(Block(peer, blocked)))
+
+    async def declare(self, stream: str, policy: Policy) -> Published:
+        """Publish the policy of a stream of ours: who may publish, how it is linked."""
+        result = await self._driver.ask(Declare(stream, policy))
+        if isinstance(result, Published):
+            return result
+        _done(result)
+        raise Refused(Reason.BUG, "declare was answered by nothing")
+
+    def _read_home(self, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Home | None:
+        """Who we are and how we are configured, from the home or new."""
+        if self._home_path is None:
+            self.config = NodeConfig() if self._given_config is None else self._given_config
+            check(self.config)
+            self.identity = _new_identity(self.clock.now(), self.config.node.label)
+            return None
+        opened = open_home(self._home_path, self.clock.now())
+        stack.enter_context(held(opened.home))
+        self.config = opened.config if self._given_config is None else self._given_config
+        check(self.config)
+        self.identity = opened.identity
+        return opened.home
+
+    def _open_store(self, home: Home | None) -> CommittingStore:
+        return MemoryStore() if home is None else SqliteStore(home.store)
+
+    def _open_trace(self, stack: contextlib.AsyncExitStack, home: Home | None) -> TraceSink:
+        if self._given_trace is not None:
+            return self._given_trace
+        trace = NullTrace()
+        stack.callback(trace.close)
+        return trace
+
+    def _machine(self, store: Store, listeners: list[Listener]) -> NodeMachine:
+        bound = tuple(listener.hint for listener in listeners)
+        told = peer_config(self.config, self.identity.peer, bound, f"linnet {version('linnet')}")
+        self.listens = told.listens
+        return self._make_machine(told, self.identity, store, SystemRandom())
+
+    def end_subscriptions(self) -> None:
+        """Tell every reader that the node stops."""
+        for subscription in list(self._subscriptions.values()):
+            subscription.deliver((Ended(Reason.SHUTDOWN),))
+
+    async def _leave(self) -> None:
+        """Tell readers and peers that this node goes; whoever takes too long is cut."""
+        self.end_subscriptions()
+        with contextlib.suppress(TimeoutError, LinnetError):
+            async with asyncio.timeout(STOP_LIMIT):
+                await self._driver.ask(Stop())
+
+    def _register(self, subscription: Subscription, is_open: bool) -> None:
+        if is_open:
+            self._subscriptions[subscription.number] = subscription
+        else:
+            self._subscriptions.pop(subscription.number, None)
+
+    def _delivered(self, effect: Deliver[Item]) -> None:
+        subscription = self._subscriptions.get(effect.subscription)
+        if subscription is not None:
+            subscription.deliver(effect.items)
+
+
+def _new_identity(now: float, label: str) -> Identity:
+    person = SigningKey.generate(secrets.token_bytes)
+    device = SigningKey.generate(secrets.token_bytes)
+    return Identity(device, new_card(person, device.public, now, label or f"process {os.getpid()}"))
+
+
+def _bodies(bodies: Bodies) -> tuple[bytes, ...]:
+    if isinstance(bodies, bytes | str):
+        bodies = (bodies,)
+    return tuple(body.encode() if isinstance(body, str) else bytes(body) for body in bodies)
+
+
+def _done(result: Result) -> None:
+    if isinstance(result, Declined):
+        raise Refused(result.reason, result.detail)
+    if not isinstance(result, Done):
+        raise Refused(Reason.BUG, f"a command was answered by {type(result).__name__}")

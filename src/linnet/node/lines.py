@@ -1,0 +1,80 @@
+"""A subscription as a response: one JSON value per line, for as long as both sides want it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from linnet.delivery.items import Ended
+from linnet.node.control_types import HeartbeatView, ItemView, SubscribedView
+from linnet.node.control_views import item_view
+from linnet.node.operations import Form
+from linnet.node.subscription import Subscription
+
+HEARTBEAT = 15.0
+"""Seconds of silence after which a line says that the subscription lives."""
+
+ITEMS_PER_WRITE = 256
+"""Items that are written at once: few enough that a reader sees the first of them soon."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Lines(Response):
+    """Writes what a subscription hands over, and closes it whatever happens to the caller."""
+
+    media_type = Form.LINES.value
+
+    def __init__(
+        self, subscription: Subscription, is_manual: bool, closed: Callable[[Subscription], None]
+    ) -> None:
+        super().__init__()
+        # How much comes is not known before it has come.
+        del self.headers["content-length"]
+        self._subscription = subscription
+        self._is_manual = is_manual
+        self._closed = closed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve until the subscription ends or the caller is gone."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                writing = tasks.create_task(self._write(send), name="write a subscription")
+                watching = tasks.create_task(_gone(receive), name="watch for the caller's end")
+                writing.add_done_callback(lambda _: watching.cancel())
+                watching.add_done_callback(lambda _: writing.cancel())
+        finally:
+            self._closed(self._subscription)
+            await self._subscription.close()
+
+    async def _write(self, send: Send) -> None:
+        subscription = self._subscription
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await _chunk(send, [SubscribedView(subscription.number, subscription.resumed)])
+        is_over = False
+        while not is_over:
+            try:
+                async with asyncio.timeout(HEARTBEAT):
+                    items = await subscription.take(ITEMS_PER_WRITE)
+            except TimeoutError:
+                await _chunk(send, [HeartbeatView()])
+                continue
+            await _chunk(send, map(item_view, items))
+            if not self._is_manual:
+                subscription.handled(len(items))
+            is_over = any(isinstance(item, Ended) for item in items)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _chunk(send: Send, views: Iterable[ItemView]) -> None:
+    body = b"".join(_encode(view) + b"\n" for view in views)
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,144 @@
+"""The control API described as OpenAPI 3.1, from the operations and types themselves."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from linnet.node.config_reference import meanings
+from linnet.node.control_types import ErrorReply
+from linnet.node.operations import OPERATIONS, Form, Operation
+
+_REFERENCE = "#/components/schemas/{name}"
+_ERRORS = {
+    400: "The request is not understood.",
+    401: "Over TCP: the token is missing or wrong.",
+    403: "A rule of the stream stands against it.",
+    404: "There is no such thing.",
+    409: "The node declined.",
+    413: "Larger than allowed.",
+    415: "The request is not application/json.",
+    429: "Too many at once.",
+    503: "The node is stopping, or has no room at the moment.",
+}
+
+
+def document() -> dict[str, Any]:
+    """The whole description."""
+    shapes = _shapes()
+    schemas, components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
+    schema_of = {id(shape): schema for shape, schema in zip(shapes, schemas, strict=True)}
+    for shape in shapes:
+        if isinstance(shape, type) and shape.__name__ in components:
+            _explain(components[shape.__name__], meanings(shape))
+    # Queries are told as parameters, one by one.
+    queries = {
+        operation.query: components.pop(operation.query.__name__)
+        for operation in OPERATIONS
+        if operation.query is not None
+    }
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        described = {
+            "operationId": operation.name,
+            "summary": operation.summary,
+            "parameters": _parameters(operation, schema_of, queries),
+            "responses": _responses(operation, schema_of),
+        }
+        if operation.body is not None:
+            described["requestBody"] = {"required": True, "content": _content(schema_of[id(operation.body)])}
+        paths.setdefault(operation.path, {})[operation.method.lower()] = described
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Linnet control API",
+            "version": version("linnet"),
+            "description": "What programs of the same machine may ask a running node.",
+        },
+        "servers": [{"url": "http://localhost", "description": "over the Unix socket in the node's home"}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _shapes() -> list[Any]:
+    """Every type that is described, each once."""
+    found: dict[int, Any] = {id(ErrorReply): ErrorReply}
+    for operation in OPERATIONS:
+        parameters = [shape for _, shape, _ in operation.parameters]
+        for shape in (operation.reply, operation.body, operation.query, *parameters):
+            if shape is not None:
+                found[id(shape)] = shape
+    return list(found.values())
+
+
+def _explain(schema: dict[str, Any], words: dict[str, str]) -> None:
+    for name, each in schema.get("properties", {}).items():
+        if words.get(name):
+            each.setdefault("description", words[name])
+
+
+def _parameters(
+    operation: Operation, schema_of: dict[int, Any], queries: dict[type[Struct], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    told = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": meaning,
+            "schema": schema_of[id(shape)],
+        }
+        for name, shape, meaning in operation.parameters
+    ]
+    if operation.query is not None:
+        query = queries[operation.query]
+        told += [
+            {
+                "name": name,
+                "in": "query",
+                "required": name in query.get("required", ()),
+                "description": schema.get("description", ""),
+                "schema": _without_null(schema),
+            }
+            for name, schema in query["properties"].items()
+        ]
+    return told
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """What a query can say: a parameter that is null is left out."""
+    kept = {key: value for key, value in schema.items() if key not in ("anyOf", "description", "default")}
+    for each in schema.get("anyOf", ()):
+        if each.get("type") != "null":
+            kept.update(each)
+    if schema.get("default") is not None:
+        kept["default"] = schema["default"]
+    return kept
+
+
+def _responses(operation: Operation, schema_of: dict[int, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        str(operation.status): {
+            "description": operation.summary,
+            "content": _content(schema_of[id(operation.reply)], operation.form),
+        }
+    }
+    always = (400, 401, 415, 503) if operation.body is not None else (400, 401, 503)
+    for status in sorted({*always, *operation.errors}):
+        told[str(status)] = {
+            "description": _ERRORS[status],
+            "content": _content(schema_of[id(ErrorReply)]),
+        }
+    return told
+
+
+def _content(schema: Any, form: Form = Form.JSON) -> dict[str, Any]:  # noqa: ANN401 - JSON itself
+    return {form.value: {"schema": schema}}
