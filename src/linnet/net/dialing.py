@@ -150,7 +150,7 @@ async def _attempt(
     try:
         check_server(channel, peer)
     except LinkFailure as failure:
-        channel.abort()
+        channel.close()
         return failure
     return channel
 
@@ -160,7 +160,7 @@ def _close_losers(tasks: list[asyncio.Task[Channel | LinkFailure]], winner: Chan
         if task.done() and not task.cancelled() and task.exception() is None:
             result = task.result()
             if isinstance(result, Channel) and result is not winner:
-                result.abort()
+                result.close()
 
 
 def _rank(failure: LinkFailure) -> int:

@@ -25,7 +25,7 @@ from linnet.net.channel import Channel
 from linnet.net.config import NetConfig
 from linnet.net.dialing import encrypt, open_socket
 from linnet.net.greeting import authenticate, await_hello
-from linnet.net.tls import client_context
+from linnet.net.tls import client_context, server_context
 from linnet.testing.machines import HELLO
 
 
@@ -100,6 +100,68 @@ async def foreign_server(context: ssl.SSLContext | None, says: bytes = b"") -> A
             if hasattr(speaker, "transport"):
                 speaker.transport.abort()
                 await speaker.closed.wait()
+
+
+class _Side(asyncio.Protocol):
+    """One side of a relay: what it hears the other side says."""
+
+    def __init__(self) -> None:
+        self.other: _Side | None = None
+        self.transport: asyncio.Transport | None = None
+        self._early: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        self.transport = cast(asyncio.Transport, transport)
+        for data in self._early:
+            self.transport.write(data)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        assert self.other is not None  # noqa: S101
+        self.other.say(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        if self.other is not None and self.other.transport is not None:
+            self.other.transport.close()
+
+    def say(self, data: bytes) -> None:
+        """Pass this on, as soon as there is somebody."""
+        if self.transport is None:
+            self._early.append(data)
+        else:
+            self.transport.write(data)
+
+
+@asynccontextmanager
+async def relay(key: SigningKey, target: str) -> AsyncIterator[str]:
+    """A man in the middle: TLS with a key of its own, and the bytes inside passed on to a target."""
+    loop = asyncio.get_running_loop()
+    port = parse_address(target).port
+    sides: list[_Side] = []
+    async with asyncio.TaskGroup() as group:
+
+        async def connect(far: _Side) -> None:
+            await loop.create_connection(
+                lambda: far, "127.0.0.1", port, ssl=client_context(), server_hostname=""
+            )
+
+        def accept() -> _Side:
+            near, far = _Side(), _Side()
+            near.other, far.other = far, near
+            sides.extend((near, far))
+            group.create_task(connect(far))
+            return near
+
+        server = await loop.create_server(accept, "127.0.0.1", 0, ssl=server_context(key))
+        try:
+            yield f"tls://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        finally:
+            server.close()
+            for side in sides:
+                if side.transport is not None:
+                    side.transport.abort()
 
 
 async def raw_channel(hint: str) -> Channel:
