@@ -7,6 +7,7 @@
     │   ├── BadText             an id, address or name that a person typed is wrong
     │   ├── Refused             a limit or a rule stands against it; carries a `Reason`
     │   ├── StoreError          the store cannot be opened or written
+    │   ├── TraceError          a trace cannot be opened or read
     │   └── ConfigError         the configuration is wrong; names file and line
     └── RemoteError             a peer sent what it must not; carries a `Reason`
         ├── MalformedMessage    bytes that are no message of ours, or break a limit
@@ -43,6 +44,10 @@ class Refused(LocalError):
 
 class StoreError(LocalError):
     """The store cannot be opened or written."""
+
+
+class TraceError(LocalError):
+    """A trace cannot be opened or read."""
 
 
 class ConfigError(LocalError):
