@@ -24,7 +24,7 @@ def chain_key(author: AuthorId, device: DeviceId) -> ChainKey:
 class Chain:
     """What is known of one chain, and what waits for its turn."""
 
-    __slots__ = ("_early", "_edges", "announced", "author", "base", "device", "next", "seen")
+    __slots__ = ("_early", "_edges", "announced", "author", "base", "device", "news", "next", "seen")
 
     def __init__(self, author: AuthorId, device: DeviceId, base: int, capacity: int) -> None:
         self.author = author
@@ -35,6 +35,8 @@ class Chain:
         """The number that comes next in order."""
         self.announced = -1
         """The highest number that somebody says there is."""
+        self.news = 0
+        """Number of the news that it was last part of; see `linnet.streams.announcing`."""
         self.seen = SeenRanges(capacity)
         self._early: dict[int, Verified] = {}
         # The id behind each range that was seen, to see whether the next one fits it. As there is

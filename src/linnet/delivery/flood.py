@@ -19,12 +19,14 @@ FloodEffect = Send[Data] | Record
 class Neighbor:
     """What we keep of one neighbour in one topic."""
 
-    __slots__ = ("congested", "devices", "units")
+    __slots__ = ("congested", "devices", "told", "units")
 
     def __init__(self, distinct: int) -> None:
         self.congested = False
         self.devices: dict[bytes, None] = {}
         """Devices whose card it has had from us."""
+        self.told = 0
+        """How much of our news of heads it has had (`linnet.streams.announcing`)."""
         self.units = -distinct
         """Units that it sent, less the distinct ones that there were when it came."""
 
@@ -72,7 +74,7 @@ class Flood:
         sent_us = int(now * 1_000_000)
         onward = Data(unit, hops, age_us, sent_us, None)
         introduced: Data | None = None
-        head, short, seq, events = verified.head, unit.device, unit.seq, len(unit.tails)
+        head, short, seq, events = verified.events[-1].id, unit.device, unit.seq, len(unit.tails)
         size = unit_bytes(unit)
         effects: list[FloodEffect] = []
         for peer, neighbor in self.neighbors.items():

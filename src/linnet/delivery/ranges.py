@@ -40,9 +40,12 @@ class SeenRanges:
 
     def covers(self, first: int, last: int) -> bool:
         """Whether all of this range was seen."""
+        firsts = self._firsts
+        if firsts and first >= firsts[-1]:  # the common case by far
+            return last <= self._lasts[-1]
         if last < self.floor:
             return True
-        index = bisect_right(self._firsts, max(first, self.floor)) - 1
+        index = bisect_right(firsts, max(first, self.floor)) - 1
         return index >= 0 and last <= self._lasts[index]
 
     def touches(self, first: int, last: int) -> bool:

@@ -13,6 +13,7 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
+from linnet.delivery.chain import Chain
 from linnet.delivery.flood import Flood
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
 from linnet.identity.cards import Revocation
@@ -47,13 +48,16 @@ class Announcing:
         self._archive = archive
         self._governance = governance
         self._rounds = 0
+        self._news = 0
 
     def greet(self, peer: PeerId, keeps: bool) -> list[AnnouncingEffect]:
         """Tell a new neighbour everything; the policy first, since it may reject without it."""
         return [*self.policy((peer,)), *self._revocations(peer), *self.heads(peer, keeps)]
 
-    def news(self) -> list[AnnouncingEffect]:
-        """Something was said: tell neighbours in a while how far the chains go, in case one missed it."""
+    def news(self, chain: Chain) -> list[AnnouncingEffect]:
+        """Something was said: tell neighbours in a while how far the chain goes, in case one missed it."""
+        self._news += 1
+        chain.news = self._news
         armed, self._rounds = self._rounds > 0, _ROUNDS
         return [] if armed else [self._timer()]
 
@@ -64,12 +68,16 @@ class Announcing:
         if not peers:
             self._rounds = 0
             return []
-        told = self.heads(self._context.rng.choice(peers), keeps)
+        peer = self._context.rng.choice(peers)
+        told = self.heads(peer, keeps, since=self._flood.neighbors[peer].told)
+        self._flood.neighbors[peer].told = self._news
         return [*told, self._timer()] if self._rounds else told
 
-    def heads(self, peer: PeerId, keeps: bool) -> list[AnnouncingEffect]:
-        """Tell a peer how far the chains go, and which of them we can resend."""
-        places = self._archive.places() if keeps else self._places()
+    def heads(self, peer: PeerId, keeps: bool, since: int = -1) -> list[AnnouncingEffect]:
+        """Tell a peer how far the chains go that had news since, and which of them we can resend."""
+        places = self._places(since, self._archive.places() if keeps else None)
+        if not places and since >= 0:
+            return []
         return [
             Send(peer, Heads(self._topic, tuple(places[start : start + CHAINS_PER_MESSAGE])))
             for start in range(0, max(1, len(places)), CHAINS_PER_MESSAGE)
@@ -103,13 +111,17 @@ class Announcing:
             Send(peer, Revoked(self._topic, revocation)) for revocation in known if revocation is not None
         ]
 
-    def _places(self) -> list[ChainPlace]:
-        """How far we know the chains of a stream that we do not keep; our own we can resend."""
+    def _places(self, since: int, kept: list[ChainPlace] | None) -> list[ChainPlace]:
+        """How far we know the chains. Where we do not keep the stream, we can resend our own alone."""
+        chains = self._intake.chains
+        if kept is not None:
+            known = ((place, chains.get(place.author + place.device)) for place in kept)
+            return [place for place, chain in known if chain is None or chain.news > since]
         ours = self._context.author + self._context.device
         places = []
-        for key, chain in self._intake.chains.items():
+        for key, chain in chains.items():
             last = chain.seen.last
-            if last >= 0:
+            if last >= 0 and chain.news > since:
                 first = 0 if key == ours else min(chain.base, last)
                 places.append(ChainPlace(chain.author, chain.device, first, last, key == ours))
         return places

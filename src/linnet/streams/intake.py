@@ -38,8 +38,8 @@ class Intake:
         chain = self.chains.get(unit.author + unit.device)
         return chain is not None and chain.seen.covers(unit.seq, unit.seq + len(unit.tails) - 1)
 
-    def check(self, unit: Unverified, card: Card | None, now: float | None) -> Verified:
-        """Verify a unit; `InvalidEvent` or another `RemoteError` says why it cannot be used.
+    def check(self, unit: Unverified, card: Card | None, now: float | None) -> tuple[Verified, Card]:
+        """Verify a unit by its device's card; a `RemoteError` says why it cannot be used.
 
         Without a `now` it is history: its card's dates are not judged.
         """
@@ -49,7 +49,8 @@ class Intake:
         cards = self._context.cards
         if card is not None:
             cards.learn(card)
-        return self._context.verify(unit, cards.card_for(unit.author, unit.device, now))
+        known = cards.card_for(unit.author, unit.device, now)
+        return self._context.verify(unit, known), known
 
     def check_all(
         self, units: tuple[Unverified, ...], cards: tuple[Card, ...], now: float | None
@@ -64,7 +65,7 @@ class Intake:
                 errors.append(error)
         for unit in units:
             try:
-                good.append(self.check(unit, None, now))
+                good.append(self.check(unit, None, now)[0])
             except RemoteError as error:
                 errors.append(error)
         return good, errors

@@ -79,7 +79,7 @@ def _own(
         stream.publishing.alone(verified)
     promises += stream.readers.here(verified, position)
     stream.governance.read(verified)
-    return [*stream.keeper.advanced(chain), *stream.announcing.news()]
+    return [*stream.keeper.advanced(chain), *stream.announcing.news(chain)]
 
 
 def _permit(stream: Stream, context: StreamContext, now: float) -> None:

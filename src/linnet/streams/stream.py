@@ -92,21 +92,20 @@ class Stream:
         if self.intake.is_duplicate(unit):
             return self._on_duplicate(peer, unit, data.hops, beyond)
         try:
-            verified = self.intake.check(unit, data.card, now)
-            age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
-            return self._take(verified, peer, data.hops, age_us, now)
+            verified, card = self.intake.check(unit, data.card, now)
+            return self._take(verified, card, peer, data, now)
         except RemoteError as error:
             return self._reject(peer, unit, error)
 
     def _on_duplicate(self, peer: PeerId, unit: Unverified, hops: int, beyond: int) -> list[StreamEffect]:
         count = len(unit.tails)
         self.duplicates += count
-        for held in self._held_back.values():
-            if held[0].unit == unit:
-                held[2].append(peer)
-        record = Record(
-            Kind.DUPLICATE, self.topic, None, unit.device, unit.seq, count, peer, hops, unit_bytes(unit)
-        )
+        if self._held_back:
+            for held in self._held_back.values():
+                if held[0].unit == unit:
+                    held[2].append(peer)
+        size = unit_bytes(unit)
+        record = Record(Kind.DUPLICATE, self.topic, None, unit.device, unit.seq, count, peer, hops, size)
         if beyond > self._context.config.replay_slack:
             return [record, HangUp(peer, Reason.REPLAYING)]
         return [record]
@@ -127,30 +126,29 @@ class Stream:
         return [record, Blame(peer, error.reason)]
 
     def _take(
-        self, verified: Verified, peer: PeerId, hops: int, age_us: int, now: float
+        self, verified: Verified, card: Card, peer: PeerId, data: Data, now: float
     ) -> list[StreamEffect]:
         """A new unit: pass it on, hand it over, write it down, look for what is missing before it."""
         chain, due, lost = self.intake.accept(verified)
         unit = verified.unit
         count = len(unit.tails)
+        hops = data.hops
         self.received += count
         self.flood.distinct += 1
         effects: list[StreamEffect] = [
             Record(
                 Kind.RECEIVED,
                 self.topic,
-                verified.head,
+                verified.events[-1].id,
                 unit.device,
                 unit.seq,
                 count,
                 peer,
                 hops,
                 unit_bytes(unit),
-                None,
-                None,
             )
         ]
-        card = self._context.cards.card_for(unit.author, unit.device, None)
+        age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
         if self._context.config.suppress > 0:
             effects += self._hold_back(verified, card, peer, hops, age_us)
         else:
@@ -173,7 +171,7 @@ class Stream:
             effects += self.gaps.changed(chain)
             if chain.early > self._context.config.gaps_open:
                 effects += self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
-        return [*effects, *self.announcing.news()]
+        return [*effects, *self.announcing.news(chain)]
 
     def _in_turn(self, chain: Chain, due: list[Verified], hops: int | None, now: float) -> list[StreamEffect]:
         """Units whose turn has come: into the log, then to those who asked for order."""
@@ -410,7 +408,7 @@ class Stream:
         if message.unit == self.governance.unit:
             return []
         try:
-            verified = self.intake.check(message.unit, message.card, None)
+            verified, _ = self.intake.check(message.unit, message.card, None)
         except RemoteError as error:
             return self._reject(peer, message.unit, error)
         if not self.governance.read(verified):

@@ -174,14 +174,18 @@ class Streams:
     def on_message(self, peer: PeerId, message: DeliveryMessage | PolicyIs, now: float) -> list[StreamEffect]:
         """What a peer sent about a topic."""
         if isinstance(message, Data):
-            stream = self._streams.get(message.unit.topic)
-            if stream is not None:
-                return stream.on_data(peer, message, now)
-            return [self._not_joined(message.unit.topic, peer)]
+            return self.on_data(peer, message, now)
         stream = self._streams.get(message.topic)
         if stream is None:
             return [self._not_joined(message.topic, peer)]
         return self._on_message(stream, peer, message, now)
+
+    def on_data(self, peer: PeerId, data: Data, now: float) -> list[StreamEffect]:
+        """A unit on its way through an overlay."""
+        stream = self._streams.get(data.unit.topic)
+        if stream is None:
+            return [self._not_joined(data.unit.topic, peer)]
+        return stream.on_data(peer, data, now)
 
     def _on_message(
         self,
