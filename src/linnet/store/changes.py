@@ -86,25 +86,28 @@ def _write_units(db: sqlite3.Connection, changes: Changes) -> None:
     ]
     _insert(db, _UNIT, rows)
     if changes.cuts:
-        db.executemany("DELETE FROM unit WHERE topic = ? AND position <= ?", changes.cuts.items())
+        _delete(db, "DELETE FROM unit WHERE topic = ? AND position <= ?", list(changes.cuts.items()))
         db.execute("UPDATE log_end SET position = max(position, ?)", (changes.end,))
 
 
 def _write_summaries(db: sqlite3.Connection, changes: Changes) -> None:
     # A chain that vanished may be back under a new id: deletions first.
-    gone = [(key,) for key, row in changes.chains.items() if row is None]
-    db.executemany("DELETE FROM chain WHERE id = ?", gone)
+    _delete(db, "DELETE FROM chain WHERE id = ?", [(n,) for n, row in changes.chains.items() if row is None])
     _insert(db, _CHAIN, [row for row in changes.chains.values() if row is not None], _CHAIN_UPDATE)
-    gone = [(key,) for key, row in changes.topics.items() if row is None]
-    db.executemany("DELETE FROM topic WHERE id = ?", gone)
+    _delete(db, "DELETE FROM topic WHERE id = ?", [(n,) for n, row in changes.topics.items() if row is None])
     _insert(db, _TOPIC, [row for row in changes.topics.values() if row is not None], _TOPIC_UPDATE)
 
 
 def _write_cells(db: sqlite3.Connection, changes: Changes) -> None:
-    gone = [place for place, (_, value) in changes.cells.items() if value is None]
-    db.executemany("DELETE FROM cell WHERE space = ? AND key = ?", gone)
+    gone: list[Row] = [place for place, (_, value) in changes.cells.items() if value is None]
+    _delete(db, "DELETE FROM cell WHERE space = ? AND key = ?", gone)
     rows: list[Row] = [(*place, value) for place, (_, value) in changes.cells.items() if value is not None]
     _insert(db, _CELL, rows, _CELL_UPDATE)
+
+
+def _delete(db: sqlite3.Connection, sql: str, rows: Sequence[Row]) -> None:
+    if rows:
+        db.executemany(sql, rows)
 
 
 def _insert(db: sqlite3.Connection, head: str, rows: Sequence[Row], tail: str = "") -> None:
