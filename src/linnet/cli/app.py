@@ -1,0 +1,98 @@
+"""All commands, and what happens to an error that leaves one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated, ParamSpec
+
+import typer
+
+from linnet.cli import (
+    block,
+    declare,
+    doctor,
+    export,
+    history,
+    import_,
+    init,
+    peers,
+    publish,
+    sim_mass_join,
+    sim_streams,
+    status,
+    subscribe,
+    up,
+)
+from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
+from linnet.cli.output import say, warn
+from linnet.core.errors import LinnetError
+
+P = ParamSpec("P")
+
+app = typer.Typer(
+    name="linnet",
+    add_completion=False,
+    no_args_is_help=True,
+    # Plain help: it starts faster, and what it shows can be copied.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"\b\nFirst steps:\n  linnet init\n  linnet up\n\n{EXIT_CODES}",
+)
+sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        say(f"linnet {version('linnet')}")
+        raise typer.Exit
+
+
+@app.callback()
+def linnet(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Publish-subscribe without servers, with a receipt for every message."""
+
+
+def told(command: Callable[P, None]) -> Callable[P, None]:
+    """The command, with its errors told in a line: a traceback is for bugs."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except LinnetError as error:
+            code, words = status_and_words(error)
+            warn(f"linnet: {words}")
+            raise typer.Exit(code) from error
+        except KeyboardInterrupt:
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+    return run
+
+
+def _add(to: typer.Typer, name: str, command: Callable[..., None], short: str, epilog: str) -> None:
+    to.command(name, short_help=short, epilog=epilog)(told(command))
+
+
+_add(app, "init", init.init, "Make a home with new keys.", init.EPILOG)
+_add(app, "up", up.up, "Run the node of this home.", up.EPILOG)
+_add(app, "publish", publish.publish, "Say something in a stream.", publish.EPILOG)
+_add(app, "subscribe", subscribe.subscribe, "Print what is said in a stream.", subscribe.EPILOG)
+_add(app, "history", history.history, "Print what is kept of a stream.", history.EPILOG)
+_add(app, "status", status.status, "How things stand at the node.", status.EPILOG)
+_add(app, "peers", peers.peers, "Every link of the node.", peers.EPILOG)
+_add(app, "block", block.block, "Have nothing to do with a device.", block.EPILOG)
+_add(app, "declare", declare.declare, "Decide about a stream of your own.", declare.EPILOG)
+_add(app, "doctor", doctor.doctor, "Why does it not work?", doctor.EPILOG)
+_add(app, "export", export.export, "Write the node into one file.", export.EPILOG)
+_add(app, "import", import_.import_, "Make a home from such a file.", import_.EPILOG)
+_add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", sim_streams.EPILOG)
+_add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
+app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)

@@ -1,0 +1,94 @@
+"""``linnet doctor``: why does it not work?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linnet.cli.exits import ExitCode
+from linnet.cli.moments import wall_clock
+from linnet.cli.options import HomeOption, JsonOption, examples
+from linnet.cli.output import say, say_json
+
+if TYPE_CHECKING:
+    from linnet.core.ids import Contact
+    from linnet.node.control_types import Check
+
+EPILOG = examples("linnet doctor", "linnet doctor ld1…@192.0.2.7:7700")
+
+Address = Annotated[
+    str | None, typer.Argument(metavar="KEY@HOST:PORT", help="A peer that should be reached from here.")
+]
+
+
+def doctor(address: Address = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Check keys, clock, store and ports, ask the running node, and walk the steps to a peer.
+
+    Names the first step that fails and what to do about it; exits 1 if anything is wrong.
+    """
+    contact = None if address is None else _contact(address)
+    checks = []
+    for check in _all_checks(contact, home):
+        checks.append(check)
+        if not as_json:
+            _tell(check)
+    wrong = [check for check in checks if not check.ok]
+    if as_json:
+        say_json({"ok": not wrong, "first": wrong[0].name if wrong else None, "checks": checks})
+    elif wrong:
+        say(f"\nfirst that fails: {wrong[0].name}; {wrong[0].advice or wrong[0].detail}")
+    else:
+        say("\nall is well")
+    if wrong:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _contact(address: str) -> Contact:
+    from linnet.node.addresses import parse_contact
+
+    return parse_contact(address)
+
+
+def _all_checks(contact: Contact | None, home: Path | None) -> Iterator[Check]:
+    from linnet.node.doctor import home_checks
+
+    yield from home_checks(home, wall_clock())
+    yield from _node_checks(home)
+    if contact is not None:
+        yield from _connection_checks(contact)
+
+
+def _node_checks(home: Path | None) -> Iterator[Check]:
+    from linnet.cli.running_node import control
+    from linnet.core.errors import LinnetError
+    from linnet.node.client import NodeUnreachable
+    from linnet.node.control_types import Check
+
+    try:
+        with control(home) as node:
+            yield from node.doctor().checks
+    except NodeUnreachable:
+        yield Check("node", True, "does not run at the moment; linnet up starts it")
+    except LinnetError as error:
+        yield Check("node", False, str(error), "look at what the node itself prints")
+
+
+def _connection_checks(contact: Contact) -> list[Check]:
+    import asyncio
+
+    from linnet.net.config import NetConfig
+    from linnet.node.doctor import connection_checks
+
+    async def walked() -> list[Check]:
+        return [check async for check in connection_checks(contact, NetConfig())]
+
+    return asyncio.run(walked())
+
+
+def _tell(check: Check) -> None:
+    say(f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.detail}")
+    if not check.ok and check.advice:
+        say(f"      {check.advice}")

@@ -1,0 +1,54 @@
+"""Times as people type them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from linnet.core.errors import BadText
+
+_AGO = re.compile(r"(?P<count>\d{1,9}(\.\d{1,6})?)(?P<unit>[smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def wall_clock() -> float:
+    """This moment in Unix time."""
+    return datetime.now(UTC).timestamp()
+
+
+def parse_since(text: str, now: float) -> float | None:
+    """The Unix time from which on history is wanted: 0 for all of it, None for only what comes.
+
+    ``beginning``, ``now``, so long ago (``90s``, ``15m``, ``2h``, ``7d``), or a date with or without
+    a time of day in ISO 8601, local time unless it says otherwise. `BadText` if it is none of these.
+    """
+    text = text.strip()
+    if text == "now":
+        return None
+    if text == "beginning":
+        return 0.0
+    ago = _AGO.fullmatch(text)
+    if ago:
+        return max(0.0, now - float(ago["count"]) * _SECONDS[ago["unit"]])
+    try:
+        return max(0.0, datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError, OSError) as error:
+        raise BadText(
+            f"{text[:80]!r} is no time: write beginning, now, 15m, 2h, 7d or 2026-11-15T09:30"
+        ) from error
+
+
+def clock_text(moment: float) -> str:
+    """A Unix time as people read it, local time."""
+    return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def duration_text(seconds: float) -> str:
+    """How long something lasts, in its largest two units."""
+    parts: list[str] = []
+    left = int(seconds)
+    for unit, size in reversed(_SECONDS.items()):
+        count, left = divmod(left, size)
+        if count or parts or unit == "s":
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2])

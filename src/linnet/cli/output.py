@@ -1,0 +1,77 @@
+"""What commands print: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_UNBOUNDED = 4096
+"""Columns of a table that goes into a file or a pipe: nothing is cut there."""
+
+
+def say(text: str | bytes) -> None:
+    """A line of the result."""
+    typer.echo(text)
+
+
+def warn(text: str) -> None:
+    """A line beside the result."""
+    typer.echo(text, err=True)
+
+
+def say_json(value: object) -> None:
+    """A value for programs, on one line."""
+    import msgspec
+
+    typer.echo(msgspec.json.encode(value))
+
+
+def say_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
+    """A table for people; columns whose name ends in a blank are numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for column in columns:
+        table.add_column(column.strip(), justify="right" if column.endswith(" ") else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(shown(cell) for cell in row))
+    console().print(table)
+
+
+def console(error: bool = False) -> Console:
+    """A console of this moment's standard output or error."""
+    from rich.console import Console
+
+    stream = sys.stderr if error else sys.stdout
+    return Console(
+        file=stream, width=None if stream.isatty() else _UNBOUNDED, highlight=False, markup=False, emoji=False
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with what it counts."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def shown(cell: object) -> str:
+    """A cell of a table as people read it."""
+    match cell:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if cell else "no"
+        case float():
+            return f"{cell:,.3f}" if abs(cell) < 10 else f"{cell:,.1f}"
+        case int():
+            return f"{cell:,}"
+        case tuple() | list():
+            return ", ".join(map(shown, cell)) or "-"
+        case _:
+            return str(cell) or "-"

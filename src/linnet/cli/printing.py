@@ -1,0 +1,174 @@
+"""Printing what a subscription hands over: events to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Generator, Iterator
+from types import FrameType
+from typing import assert_never
+
+import typer
+
+from linnet.cli.acknowledging import Acknowledging
+from linnet.cli.exits import ExitCode, Failure
+from linnet.cli.moments import clock_text
+from linnet.cli.output import say, say_json, warn
+from linnet.core.reasons import Reason
+from linnet.node.client import ControlClient
+from linnet.node.control_types import (
+    CaughtUpView,
+    EndedView,
+    EventView,
+    HeartbeatView,
+    ItemView,
+    MissedView,
+    SubscribedView,
+)
+
+
+class Expired(Exception):
+    """The time that the command was given is over."""
+
+
+class Printer:
+    """Prints items until the source ends, enough are printed, or the time is over."""
+
+    def __init__(
+        self, as_json: bool, count: int | None, consumer: ControlClient | None, is_history: bool = False
+    ) -> None:
+        """With a `consumer`, what was printed is acknowledged."""
+        self._as_json = as_json
+        self._count = count
+        self._consumer = consumer
+        self._is_history = is_history
+        self._acknowledging: Acknowledging | None = None
+        self._printed = 0
+        self._hidden = 0
+        self._missed = 0
+
+    def run(self, items: Iterator[ItemView], timeout: float | None) -> None:
+        """Print, then end the command: `typer.Exit` with 1 if something was missed or is wanting."""
+        expired = False
+        with contextlib.ExitStack() as stack:
+            stack.callback(_close, items)
+            stack.callback(self._acknowledge)
+            try:
+                with time_limit(timeout):
+                    self._print_all(items)
+            except Expired:
+                expired = True
+            except KeyboardInterrupt:
+                pass  # The way to end a subscription that has no count.
+            except BrokenPipeError:
+                _forget_output()
+        if expired and self._count is not None:
+            raise Failure(f"{self._printed} of {self._count} events came in {timeout:g} s")
+        if self._missed:
+            raise typer.Exit(ExitCode.FAILED)
+
+    def _print_all(self, items: Iterator[ItemView]) -> None:
+        for item in items:
+            self._print(item)
+            if self._acknowledging is not None and not isinstance(item, SubscribedView | HeartbeatView):
+                self._acknowledging.handled()
+            if self._count is not None and self._printed >= self._count and not self._is_history:
+                return
+
+    def _print(self, item: ItemView) -> None:
+        match item:
+            case EventView():
+                self._event(item)
+            case MissedView():
+                self._missed += item.last - item.first + 1
+                many = f"{item.first} to {item.last}" if item.last > item.first else f"{item.first}"
+                self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
+            case CaughtUpView():
+                self._caught_up(item)
+            case EndedView(reason):
+                if reason is not None:
+                    code = ExitCode.NO_NODE if reason == Reason.SHUTDOWN else ExitCode.FAILED
+                    raise Failure(f"the subscription ended: {reason}; look at: linnet status", code)
+            case SubscribedView(number, resumed):
+                if self._consumer is not None:
+                    self._acknowledging = Acknowledging(self._consumer, number)
+                    words = "resumed" if resumed else "new durable subscription"
+                    self._beside(item, words)
+            case HeartbeatView():
+                pass
+            case _:
+                assert_never(item)
+
+    def _event(self, event: EventView) -> None:
+        if self._count is not None and self._printed >= self._count:
+            self._hidden += 1
+            return
+        self._printed += 1
+        if self._as_json:
+            say_json(event)
+        else:
+            say(event.body)
+
+    def _caught_up(self, item: CaughtUpView) -> None:
+        if not self._is_history:
+            if item.reason is not None:
+                self._beside(item, f"no history: {item.reason}")
+            return
+        self._beside(item, history_text(item, self._printed, self._hidden))
+
+    def _beside(self, item: ItemView, words: str) -> None:
+        if self._as_json:
+            import msgspec
+
+            warn(msgspec.json.encode(item).decode())
+        else:
+            warn(words)
+
+    def _acknowledge(self) -> None:
+        if self._acknowledging is not None:
+            self._acknowledging.finish()
+
+
+def history_text(item: CaughtUpView, printed: int, hidden: int) -> str:
+    """Where a history begins, and what there is no more."""
+    if item.begins_at is None:
+        words = "nothing is kept" if item.reason is None else f"no history: {item.reason}"
+    else:
+        words = f"history begins {clock_text(item.begins_at)}"
+        if item.evicted:
+            words += "; older events were evicted"
+    if hidden:
+        words += f"; {printed} of {printed + hidden} events are shown"
+    return words
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None) -> Generator[None]:
+    """Raise `Expired` in the block after so many seconds, whatever it waits for."""
+    if seconds is None:
+        yield
+        return
+
+    def expire(number: int, frame: FrameType | None) -> None:
+        raise Expired
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _close(items: Iterator[ItemView]) -> None:
+    if isinstance(items, Generator):
+        items.close()
+
+
+def _forget_output() -> None:
+    """Whoever read us is gone: what is still buffered goes nowhere, without a complaint at the exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

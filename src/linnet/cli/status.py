@@ -1,0 +1,76 @@
+"""``linnet status``: how things stand at the node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linnet.cli.moments import clock_text, duration_text
+from linnet.cli.options import HomeOption, JsonOption, examples
+from linnet.cli.output import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from linnet.node.control_types import StatusReply, StreamView
+
+EPILOG = examples("linnet status", "linnet status --json | jq .streams")
+
+_COLUMNS = (
+    "stream",
+    "neighbours ",
+    "storage nodes ",
+    "readers ",
+    "received ",
+    "duplicates ",
+    "rejected ",
+    "gaps open ",
+    "filled ",
+    "lost ",
+    "kept ",
+)
+
+
+def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Who this node is, how it is reached, and every stream it has joined."""
+    from linnet.cli.running_node import control
+
+    with control(home) as node:
+        reply = node.status()
+    if as_json:
+        say_json(reply)
+        return
+    for name, value in _facts(reply):
+        say(f"{name:12}{value}")
+    if reply.streams:
+        say_table(_COLUMNS, map(_row, reply.streams))
+
+
+def _facts(reply: StatusReply) -> list[tuple[str, str]]:
+    up = sum(peer.up for peer in reply.peers)
+    reachable = {None: "not known yet", True: "yes", False: f"no: {reply.reachable_reason}"}[reply.reachable]
+    return [
+        ("address", reply.contact),
+        ("person", reply.person),
+        ("label", reply.label or "-"),
+        ("version", reply.version),
+        ("up since", f"{clock_text(reply.started_at)} ({duration_text(reply.now - reply.started_at)})"),
+        ("roles", ", ".join(reply.roles) or "-"),
+        ("reachable", reachable),
+        ("links", f"{up} up of {len(reply.peers)}"),
+        ("tracked", f"{len(reply.tracked)} streams"),
+        ("blocked", f"{len(reply.blocked)} devices"),
+    ]
+
+
+def _row(stream: StreamView) -> tuple[object, ...]:
+    return (
+        stream.stream,
+        len(stream.neighbors),
+        len(stream.storage_nodes),
+        stream.subscriptions,
+        stream.received,
+        stream.duplicates,
+        stream.rejected,
+        stream.gaps_open,
+        stream.gaps_filled,
+        stream.gaps_lost,
+        stream.kept_events,
+    )
