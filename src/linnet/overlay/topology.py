@@ -51,8 +51,11 @@ class Topology(Generic[V]):
     graph returns the nodes whose neighbours are other than before, in a replayable order.
     """
 
-    def __init__(self, degree: int, rng: Random, suitable: Callable[[V, V], bool] = always) -> None:
+    def __init__(
+        self, degree: int, rng: Random, suitable: Callable[[V, V], bool] = always, plain: bool = False
+    ) -> None:
         self.degree = degree
+        self._is_plain = plain
         self._rng = rng
         self._suitable = suitable
         # Both ends map to the same tuple, which is the edge's name in the pool.
@@ -169,25 +172,23 @@ class Topology(Generic[V]):
     def reported(self, v: V, neighbors: Iterable[V]) -> list[V]:
         """Believe what a node reports (the naive protocol): overwrite, cut what is too much, fill.
 
-        The node itself counts as changed if it must do something, that is if what it has now is
-        not what it reported.
+        Only the reporter's own overflow is cut; others above the degree wait for a report of
+        theirs. The reporter counts as changed if it must do something, that is if what it has now
+        is not what it reported.
         """
         said = tuple(dict.fromkeys(neighbors))
         blind = self._undialable if v in self._undialable else {}
         believed = {w: None for w in said if w in self._adjacent and w != v and w not in blind}
-        fresh = [v, *(w for w in self._adjacent[v] if w not in believed), *believed]
-        for w in list(self._adjacent[v]):
-            if w not in believed:
-                self._disconnect(v, w)
+        gone = [w for w in self._adjacent[v] if w not in believed]
+        for w in gone:
+            self._disconnect(v, w)
         for w in believed:
             if w not in self._adjacent[v]:
                 self._connect(v, w)
-        for x in list(fresh):
-            while self._slots(x) < 0:
-                across = list(self._adjacent[x])
-                w = across[int(self._rng.random() * len(across))]
-                self._disconnect(x, w)
-                fresh.append(w)
+        fresh = [v, *gone, *believed]
+        while self._slots(v) < 0:
+            across = list(self._adjacent[v])
+            self._disconnect(v, across[int(self._rng.random() * len(across))])
         self._before[v] = said
         return self._fill(fresh)
 
@@ -273,6 +274,8 @@ class Topology(Generic[V]):
             waiting = [v for v in waiting if v in self._free]
             self._pair(list(waiting))
             self._interpose(waiting)
+            if self._is_plain:
+                break
             self._bridge(waiting)
             waiting = self._even_out(waiting)
         return self._changed()

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import STORAGE_NODES
-from linnet.overlay.config import TrackerConfig
+from linnet.overlay.config import Control, TrackerConfig
 from linnet.overlay.messages import Join, NeighborStatus
 from linnet.overlay.near import NearLinks
 from linnet.overlay.topology import Topology
@@ -57,7 +57,9 @@ class Tracked:
         self._rng = rng
         # Insertion order is the order in which the exclusions end.
         self._failed: dict[tuple[PeerId, PeerId], float] = {}
-        self.topology: Topology[PeerId] = Topology(first.degree, rng, self._is_allowed)
+        self.topology: Topology[PeerId] = Topology(
+            first.degree, rng, self._is_allowed, plain=config.control is Control.NAIVE
+        )
         self.near_links = NearLinks(self.topology, rng)
 
     @property
