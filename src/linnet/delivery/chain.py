@@ -68,6 +68,14 @@ class Chain:
         self.next = first
         return self._due()
 
+    def begin_earlier(self, first: int) -> None:
+        """Here comes an event live that we took for older than our time, going by what others said.
+
+        Word of a new event can be faster than the event. Once one was seen, the beginning stands.
+        """
+        if first < self.base and not len(self.seen):
+            self.base = self.next = first
+
     def accept(self, verified: Verified, first: int, last: int) -> Range | None:
         """Count a new unit as seen; `InvalidEvent` if it contradicts what was seen before.
 

@@ -70,7 +70,7 @@ class Intake:
                 errors.append(error)
         return good, errors
 
-    def accept(self, verified: Verified) -> tuple[Chain, list[Verified], Range | None]:
+    def accept(self, verified: Verified, live: bool = False) -> tuple[Chain, list[Verified], Range | None]:
         """Count a verified unit as seen; gives the units whose turn has come, and a range given up for it.
 
         `InvalidEvent` if it contradicts its chain, or if there are too many chains.
@@ -81,6 +81,8 @@ class Intake:
         chain = self.chains.get(unit.author + unit.device)
         if chain is None:
             chain = self._begin(unit.author, unit.device, self._base(first, unit.prev is None))
+        elif live:
+            chain.begin_earlier(first)
         lost = chain.accept(verified, first, last)
         return chain, chain.in_order(verified, first, last), lost
 

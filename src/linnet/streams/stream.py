@@ -129,7 +129,7 @@ class Stream:
         self, verified: Verified, card: Card, peer: PeerId, data: Data, now: float
     ) -> list[StreamEffect]:
         """A new unit: pass it on, hand it over, write it down, look for what is missing before it."""
-        chain, due, lost = self.intake.accept(verified)
+        chain, due, lost = self.intake.accept(verified, live=True)
         unit = verified.unit
         count = len(unit.tails)
         hops = data.hops
