@@ -17,6 +17,7 @@ class StreamReport(Struct, frozen=True, eq=False):
     completeness: float
     """Share of (message, other node) that the applications were handed."""
     messages: int
+    """Events that were published: with churn, some of those that were to do so are away."""
     sends_per_message: float
     duplicates_per_message: float
     """Duplicates at all nodes together, for each message."""

@@ -107,12 +107,13 @@ def _churn(world: StreamWorld, mean_up: float, first: float, last: float) -> Non
 
 def _flow(world: StreamWorld) -> dict[str, Any]:
     """What became of the messages."""
-    meter, messages = world.meter, max(1, world.scenario.messages)
-    others = messages * (world.scenario.nodes - 1)
+    meter, published = world.meter, len(world.meter.published)
+    messages = max(1, published)
+    others = published * (world.scenario.nodes - 1)
     delays = sorted(meter.delays)
     receipts = sum(meter.hops.values())
     return {
-        "messages": world.scenario.messages,
+        "messages": published,
         "completeness": meter.reached() / others if others else 1.0,
         "sends_per_message": meter.sent / messages,
         "duplicates_per_message": meter.duplicates / messages,

@@ -1,0 +1,57 @@
+"""Mass joins: one protocol takes them, the other does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from linnet.overlay.config import Control
+from linnet.sim.mass_join import MassJoin, join_once, mass_join
+from linnet.sim.scenario import StreamScenario
+
+
+def by_case(results: list[MassJoin]) -> dict[tuple[Control, bool], MassJoin]:
+    return {(result.control, result.join > 0): result for result in results}
+
+
+def test_counters_take_a_mass_join() -> None:
+    result = join_once(StreamScenario(nodes=150), measured_at=30.0)
+    assert (result.regular, result.violations, result.one_sided) == (True, 0, 0)
+    assert result.degrees == {4: 150}
+    assert result.converged_at is not None
+    assert result.converged_at < 10.0
+
+
+def test_both_protocols_side_by_side() -> None:
+    told: list[str] = []
+    results = by_case(
+        mass_join(40, throttle=0.1, measured_at=20.0, progress=lambda done, what: told.append(what))
+    )
+    assert list(results) == [(control, throttled) for control in Control for throttled in (False, True)]
+    assert told == [
+        "counter, all at once",
+        "counter, every 0.1 s",
+        "naive, all at once",
+        "naive, every 0.1 s",
+    ]
+    for throttled in (False, True):
+        counter, naive = results[Control.COUNTER, throttled], results[Control.NAIVE, throttled]
+        assert counter.regular
+        assert naive.violations > 0
+        assert naive.control_messages > counter.control_messages
+        assert naive.mean_edge_delay_ms < naive.pair_mean_delay_ms
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_a_thousand_nodes_join_at_once() -> None:
+    """Juslenius 2021, sections 4.3 and 5.4.2, measured at 120 s of virtual time."""
+    results = by_case(mass_join(1000))
+    for throttled in (False, True):
+        counter, naive = results[Control.COUNTER, throttled], results[Control.NAIVE, throttled]
+        assert counter.degrees == {4: 1000}
+        assert counter.one_sided == 0
+        assert naive.violations > 0
+        assert counter.converged_at is not None
+        assert naive.converged_at is not None
+        assert naive.converged_at > counter.converged_at
+        assert naive.mean_edge_delay_ms < naive.pair_mean_delay_ms
