@@ -16,7 +16,7 @@ from linnet.overlay.pool import Pool
 V = TypeVar("V", bound=Hashable)
 
 _PARTNERS = 8
-"""Partners that a node with one free slot tries for a bridge; each may cost a look at all edges."""
+"""Partners that a node tries in steps 4 and 5; each may cost a look at all edges."""
 
 
 def always(_a: object, _b: object) -> bool:
@@ -349,14 +349,19 @@ class Topology(Generic[V]):
         def gives(a: V, b: V) -> bool:
             return a != v and len(self._adjacent[a]) >= enough and self.suits(v, b)
 
-        edge = self._edges.draw(self._rng, lambda e: gives(e[0], e[1]) or gives(e[1], e[0]))
-        if edge is None:
-            return None
-        a, b = edge if gives(*edge) else (edge[1], edge[0])
-        self._disconnect(a, b)
-        self._connect(v, b)
-        if self.reaches(a, b):
-            return a
-        self._disconnect(v, b)
-        self._connect(a, b)
+        bridges: dict[tuple[V, V], None] = {}
+        for _ in range(_PARTNERS):
+            edge = self._edges.draw(
+                self._rng, lambda e: e not in bridges and (gives(e[0], e[1]) or gives(e[1], e[0]))
+            )
+            if edge is None:
+                return None
+            a, b = edge if gives(*edge) else (edge[1], edge[0])
+            self._disconnect(a, b)
+            self._connect(v, b)
+            if self.reaches(a, b):
+                return a
+            self._disconnect(v, b)
+            self._connect(a, b)
+            bridges[self._adjacent[a][b]] = None
         return None
