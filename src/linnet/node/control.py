@@ -34,7 +34,7 @@ from linnet.node.control_types import (
     PublishRequest,
     SubscribeQuery,
 )
-from linnet.node.control_views import graph_view, peer_view, publish_view, status_view
+from linnet.node.control_views import graph_view, peer_views, publish_view, status_view
 from linnet.node.doctor import node_checks
 from linnet.node.library import Node
 from linnet.node.lines import Lines
@@ -77,7 +77,7 @@ class Control:
     async def peers(self, request: Request) -> Response:
         """Every link."""
         status = await self._node.status()
-        return _json(PeersReply(tuple(map(peer_view, status.peers))))
+        return _json(PeersReply(peer_views(status)))
 
     async def publish(self, request: Request) -> Response:
         """Publish events."""
@@ -142,7 +142,8 @@ class Control:
     async def doctor(self, request: Request) -> Response:
         """What the node knows about its own health."""
         node = self._node
-        checks = node_checks(await node.status(), node.config, node.clock.offset, node.store.failed)
+        lost = 0 if node.trace_file is None else node.trace_file.lost
+        checks = node_checks(await node.status(), node.config, node.clock.offset, node.store.failed, lost)
         return _json(DoctorReply(tuple(checks)))
 
     async def graph(self, request: Request) -> Response:

@@ -91,13 +91,18 @@ def status_view(status: NodeStatus, label: str, contact: str, version: str, now:
         reachable=status.reachable,
         reachable_reason=_reason(status.reachable_reason),
         blocked=tuple(map(device_text, status.blocked)),
-        peers=tuple(map(peer_view, status.peers)),
+        peers=peer_views(status),
         streams=tuple(map(stream_view, status.streams)),
         tracked=tuple(topic_text(tracked.topic) for tracked in status.tracked),
     )
 
 
-def peer_view(status: PeerStatus) -> PeerView:
+def peer_views(status: NodeStatus) -> tuple[PeerView, ...]:
+    """Every link to another node: one that is its own tracker has a link to itself as well."""
+    return tuple(_peer_view(peer) for peer in status.peers if peer.peer != status.peer)
+
+
+def _peer_view(status: PeerStatus) -> PeerView:
     """One link."""
     return PeerView(
         device_text(status.peer),

@@ -54,7 +54,11 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
 
 
 def node_checks(
-    status: NodeStatus, config: NodeConfig, clock_offset: float, store_failed: StoreError | None
+    status: NodeStatus,
+    config: NodeConfig,
+    clock_offset: float,
+    store_failed: StoreError | None,
+    trace_lost: int = 0,
 ) -> Iterator[Check]:
     """What a running node knows about itself."""
     stepped = abs(clock_offset) > STEP_SECONDS
@@ -66,6 +70,8 @@ def node_checks(
     yield Check(
         "store", not failed, failed or "written and read", "free space, then restart" if failed else ""
     )
+    if trace_lost:
+        yield Check("trace", False, f"{trace_lost} rows could not be written", "free space on the disk")
     listens = ", ".join(status.listens)
     yield Check("listening", True, listens or "nowhere: this node only dials")
     yield _reachability(status)

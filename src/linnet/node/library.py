@@ -56,10 +56,14 @@ from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.commands import Declare, Declined, Done, Policy, Published, Subscribe
+from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.sink import NullTrace, TraceSink
 
 STOP_LIMIT = 5.0
 """Seconds that a node has to leave its streams in good order; then its links are cut."""
+
+FLUSH_PERIOD = 1.0
+"""Seconds that a row of the trace waits in memory at most."""
 
 Bodies = bytes | str | Iterable[bytes | str]
 MachineFactory = Callable[[PeerConfig, Identity, Store, Random], NodeMachine]
@@ -83,6 +87,8 @@ class Node:
         self._subscriptions: dict[int, Subscription] = {}
         self._last_number = 0
         self._is_open = False
+        self.trace_file: JsonTrace | None = None
+        """The trace of a node with a home."""
         self.clock = Clock()
         """The time that the node goes by."""
 
@@ -111,6 +117,8 @@ class Node:
             )
             self._background = await stack.enter_async_context(Background())
             self._batching = Batching(self._driver.ask, self._background.spawn)
+            if self.trace_file is not None:
+                self._background.spawn(_flush(self.trace_file), "flush the trace")
             stack.push_async_callback(self._leave)
             _done(await self._driver.ask(Start()))
             self._is_open = True
@@ -222,9 +230,11 @@ class Node:
     def _open_trace(self, stack: contextlib.AsyncExitStack, home: Home | None) -> TraceSink:
         if self._given_trace is not None:
             return self._given_trace
-        trace = NullTrace()
-        stack.callback(trace.close)
-        return trace
+        if home is None:
+            return NullTrace()
+        section = self.config.trace
+        self.trace_file = JsonTrace(home.trace, section.level, section.max_bytes, section.keep)
+        return stack.enter_context(self.trace_file)
 
     def _machine(self, store: Store, listeners: list[Listener]) -> NodeMachine:
         bound = tuple(listener.hint for listener in listeners)
@@ -254,6 +264,13 @@ class Node:
         subscription = self._subscriptions.get(effect.subscription)
         if subscription is not None:
             subscription.deliver(effect.items)
+
+
+async def _flush(trace: JsonTrace) -> None:
+    """Write rows out also when no others come to push them."""
+    while True:
+        await asyncio.sleep(FLUSH_PERIOD)
+        trace.flush()
 
 
 def _new_identity(now: float, label: str) -> Identity:
