@@ -170,6 +170,7 @@ def test_the_oldest_are_evicted_by_age(
     assert [u.first for u in store.log.evict(NEWS, 4.0, None, 2)] == [1, 2]
     assert [u.first for u in store.log.evict(NEWS, 4.0, None, 2)] == [3]
     assert store.log.evict(NEWS, 4.0, None, 2) == []
+    assert [store.log.get(unit(n).head) is not None for n in (1, 3, 4)] == [False, False, True]
     settle(store)
     assert store.log.kept(NEWS) == Kept(2, 2, 20, 4.0)
     assert store.log.heads(NEWS) == [ChainHead(ANN, PHONE, 4, 5, unit(5).head)]

@@ -110,6 +110,26 @@ def test_what_comes_during_a_commit_waits_for_the_next_and_is_read_meanwhile(pat
     store.close()
 
 
+def test_a_unit_that_came_again_is_known_while_it_is_under_way(path: Path) -> None:
+    store = SqliteStore(path)
+    hold, held = threading.Event(), threading.Event()
+
+    def block() -> None:
+        held.set()
+        hold.wait(WAIT)
+
+    assert store.log.append(unit(1)) == 1
+    store.commit(block)
+    assert held.wait(WAIT)
+    store.log.evict(NEWS, None, 0, 1)
+    assert store.log.append(unit(1)) == 2
+    store.commit(lambda: None)
+    assert store.log.append(unit(1)) is None
+    assert store.log.get(unit(1).head) == unit(1)
+    hold.set()
+    store.close()
+
+
 def test_a_failing_disk_is_told_and_loses_nothing_durable(path: Path) -> None:
     store = SqliteStore(path)
     store.log.append(unit(1, size=10))
