@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.sim.identities import seeded_identity
 from linnet.sim.luck import SeededEntropy, named_luck
 
 
@@ -37,11 +36,3 @@ def test_one_stream_does_not_disturb_another() -> None:
     alone = [named_luck(1, "b").random()]
     first.random()
     assert [second.random()] == alone
-
-
-def test_identities_follow_from_seed_and_name() -> None:
-    one, same = seeded_identity(1, "ada", 10.0), seeded_identity(1, "ada", 10.0)
-    assert (one.peer, one.card) == (same.peer, same.card)
-    assert one.peer != seeded_identity(1, "bob", 10.0).peer
-    assert one.peer != seeded_identity(2, "ada", 10.0).peer
-    assert bytes(one.peer) != bytes(one.author)
