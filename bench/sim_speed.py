@@ -10,11 +10,12 @@ import time
 
 from linnet.peer.interface import NodeMachine
 from linnet.sim.links import LinkModel, aws_latency
-from linnet.sim.network import Network, TraceSink
+from linnet.sim.network import Network
 from linnet.streams.commands import Publish
 from linnet.testing.machines import Flooder
 from linnet.testing.networks import build, random_edges
 from linnet.trace.records import Record
+from linnet.trace.sink import TraceSink
 
 
 class Counting:
@@ -25,6 +26,9 @@ class Counting:
 
     def write(self, node: bytes, record: Record, now: float) -> None:
         self.records += 1
+
+    def close(self) -> None:
+        pass
 
 
 def flood(nodes: int, messages: int, trace: TraceSink | None) -> float:

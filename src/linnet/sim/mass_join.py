@@ -12,10 +12,9 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from linnet.overlay.config import DEFAULT_DEGREE, Control
-from linnet.sim.meter import HashedTrace
 from linnet.sim.scenario import StreamScenario
 from linnet.sim.world import FIRST_JOIN, StreamWorld
-from linnet.trace.records import Record
+from linnet.trace.sink import NullTrace, TraceSink
 
 MEASURED_AT = 120.0
 """Virtual second at which an overlay is looked at, regular or not."""
@@ -65,10 +64,10 @@ def mass_join(
 
 
 def join_once(
-    scenario: StreamScenario, measured_at: float = MEASURED_AT, trace: HashedTrace | None = None
+    scenario: StreamScenario, measured_at: float = MEASURED_AT, trace: TraceSink | None = None
 ) -> MassJoin:
     """Let a scenario's nodes join, and look at the overlay at a virtual second."""
-    world = StreamWorld(scenario, _Unkept() if trace is None else trace)
+    world = StreamWorld(scenario, NullTrace() if trace is None else trace)
     world.join()
     last_join = FIRST_JOIN + (scenario.nodes - 1) * scenario.join
     world.network.run(measured_at)
@@ -90,14 +89,3 @@ def join_once(
         mean_edge_delay_ms=1000 * sum(edges.values()) / len(edges) if edges else 0.0,
         pair_mean_delay_ms=1000 * world.pair_mean(),
     )
-
-
-class _Unkept:
-    """A trace that nobody asked for."""
-
-    def write(self, node: bytes, record: Record, now: float) -> None:
-        """Forget it."""
-
-    def sha256(self) -> str:
-        """Nothing was kept."""
-        return ""

@@ -10,13 +10,11 @@ from linnet.core.reasons import Reason
 from linnet.delivery.items import Item
 from linnet.event.event import Event
 from linnet.trace.records import Kind, Record
+from linnet.trace.sink import TraceSink
 
 
-class HashedTrace(Protocol):
+class HashedTrace(TraceSink, Protocol):
     """A trace that can be compared with another."""
-
-    def write(self, node: PeerId, record: Record, now: float) -> None:
-        """Keep a record."""
 
     def sha256(self) -> str:
         """A hash over all records with node and time."""
@@ -25,8 +23,9 @@ class HashedTrace(Protocol):
 class Meter:
     """Passes records on to a trace and counts what the report needs."""
 
-    def __init__(self, trace: HashedTrace) -> None:
+    def __init__(self, trace: TraceSink) -> None:
         self._pass_on = trace.write
+        self.close = trace.close
         self.changed_at: float | None = None
         """When an overlay changed last."""
         self.stale = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from math import inf
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from linnet.core.effects import (
     AfterCommit,
@@ -33,13 +33,7 @@ from linnet.sim.luck import named_luck
 from linnet.sim.wires import Wires
 from linnet.streams.commands import Declined
 from linnet.trace.records import Kind, Record
-
-
-class TraceSink(Protocol):
-    """Where records go, with node and time."""
-
-    def write(self, node: PeerId, record: Record, now: float) -> None:
-        """Keep a record."""
+from linnet.trace.sink import NullTrace, TraceSink
 
 
 class Network:
@@ -59,7 +53,7 @@ class Network:
         self._commit_delay = commit_delay
         self._clock = Clock(start)
         self._hosts: dict[PeerId, Host] = {}
-        self._write = _forget if trace is None else trace.write
+        self._write = (NullTrace() if trace is None else trace).write
         self._wires = Wires(self._clock, links, self._hosts, self._write)
         self._requests = 0
         self.answers: dict[int, Result] = {}
@@ -309,7 +303,3 @@ class Network:
 
 def _nothing() -> None:
     """Nobody waits."""
-
-
-def _forget(node: PeerId, record: Record, now: float) -> None:
-    """No trace is wanted."""

@@ -22,13 +22,14 @@ from linnet.sim.estimate import Edges
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import named_luck
-from linnet.sim.meter import HashedTrace, Meter
+from linnet.sim.meter import Meter
 from linnet.sim.network import Network
 from linnet.sim.scenario import STREAM, StreamScenario
 from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Subscribe
 from linnet.streams.options import StorageRule, StreamOptions
+from linnet.trace.sink import TraceSink
 
 HINTS = ("sim://node",)
 FIRST_JOIN = 1.0
@@ -91,7 +92,7 @@ class Counted:
 class StreamWorld:
     """A network with one tracker and the nodes of one stream."""
 
-    def __init__(self, scenario: StreamScenario, trace: HashedTrace) -> None:
+    def __init__(self, scenario: StreamScenario, trace: TraceSink) -> None:
         self.scenario = scenario
         self.meter = Meter(trace)
         table = named_latency(scenario.latency)

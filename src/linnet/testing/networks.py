@@ -73,6 +73,9 @@ class RowTrace:
         self._counters[node] = counter + 1
         self.rows.append(row_of(record, now, node, counter))
 
+    def close(self) -> None:
+        """Nothing more comes; what is here stays."""
+
     def sha256(self) -> str:
         """A hash over all rows in the order of time, node and counter."""
         digest = hashlib.sha256()
