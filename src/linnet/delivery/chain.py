@@ -79,7 +79,7 @@ class Chain:
     def accept(self, verified: Verified, first: int, last: int) -> Range | None:
         """Count a new unit as seen; `InvalidEvent` if it contradicts what was seen before.
 
-        Returns the range that the window had to give up for it, if any.
+        Returns the hole that the window had to give up for it, if any.
         """
         if self.seen.touches(first, last):
             raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} to {last} overlaps what was seen")
@@ -88,10 +88,14 @@ class Chain:
             raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} does not follow the {first - 1} that was seen")
         self._edges.pop(first - 1, None)
         self._edges[last] = verified.head
+        floor = self.seen.floor
         lost = self.seen.add(first, last)
-        if lost is not None:
-            self._edges.pop(lost[1], None)
-        return lost
+        if lost is None:
+            return None
+        self._edges.pop(lost[1], None)
+        # What was seen is no loss; the hole before it is, since it counts as seen from now on.
+        lowest = max(self.base, floor)
+        return (lowest, lost[0] - 1) if lowest < lost[0] else None
 
     def in_order(self, verified: Verified, first: int, last: int) -> list[Verified]:
         """The units whose turn has come with this one, in order; none if it has to wait.
@@ -113,10 +117,22 @@ class Chain:
 
     def forgo(self, first: int, last: int) -> list[Verified]:
         """Stop waiting for a range; returns the units whose turn has come thereby."""
-        self.seen.add(first, last)
+        self._edges.pop(first - 1, None)
+        if last >= self.seen.floor:
+            self.seen.add(first, last)
         if first <= self.next <= last:
             self.next = last + 1
         return self._due()
+
+    def forget_hearsay(self) -> Range | None:
+        """Stop waiting for what was announced but never shown to exist; returns that range, if any.
+
+        Nobody signs announcements. If giving up on one counted as having seen it, a false one
+        would silence the author for good.
+        """
+        first, last = max(self.base, self.seen.last + 1), self.announced
+        self.announced = -1
+        return (first, last) if first <= last else None
 
     def _due(self) -> list[Verified]:
         due: list[Verified] = []

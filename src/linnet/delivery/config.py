@@ -18,7 +18,7 @@ class DeliveryConfig(Struct, frozen=True):
     gap_timeout: float = 3.0
     """Seconds until a storage node that does not answer is passed over."""
     gap_tries: int = 6
-    """Requests for a gap before it is given up, over all who may hold it."""
+    """Rounds of requests for a gap, each to all who may hold it, before it is given up."""
     gap_backoff: float = 1.0
     """Seconds between rounds of requests, doubled each time."""
     gaps_open: int = 10_000

@@ -24,8 +24,8 @@ GapEffect = Send[Resend] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] |
 OWNER = "gaps"
 _RANGES_PER_REQUEST = 16
 """Holes of a chain that are asked for at once; the others come after."""
-
-
+_REQUESTS_PER_SECOND = 200
+"""Ranges of a topic that are asked for in a second: well below what a peer may say for long."""
 _LONGEST_PAUSE = 8.0
 """Seconds between rounds at most: a gap that lasts is worth asking about, but not often."""
 
@@ -33,12 +33,15 @@ _LONGEST_PAUSE = 8.0
 class _Repair:
     """A chain that lacks something."""
 
-    __slots__ = ("asked", "missing", "tries")
+    __slots__ = ("missing", "out", "rounds", "turn")
 
     def __init__(self, missing: int) -> None:
-        self.tries = 0
-        self.asked = False
-        """Whether a request is out."""
+        self.rounds = 0
+        """Times that everyone who may hold it was asked, or nobody could be."""
+        self.turn = 0
+        """Whose turn it is in this round."""
+        self.out = 0
+        """Requests that are not answered yet."""
         self.missing = missing
         """Events that were missing when it was last looked at."""
 
@@ -52,8 +55,10 @@ class Gaps:
         self._links = links
         self._repairs: dict[ChainKey, _Repair] = {}
         self._storage: dict[PeerId, tuple[str, ...]] = {}
-        self._holders: dict[PeerId, None] = {}
+        self._holders: dict[PeerId, dict[ChainKey, None]] = {}
         self._held: dict[PeerId, None] = {}
+        self._asked = (0.0, 0)
+        """A second, and how many ranges were asked for in it."""
         self.filled = 0
         """Repairs that ended well."""
         self.lost = 0
@@ -67,11 +72,13 @@ class Gaps:
     def storage(self, nodes: Iterable[Contact]) -> list[GapEffect]:
         """These nodes keep the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
-        return self._hasten() if self._candidates() else []
+        return self._hasten() if any(peer in self._links for peer in self._storage) else []
 
-    def holder(self, peer: PeerId) -> None:
-        """This peer says that it can resend."""
-        self._holders[peer] = None
+    def holder(self, peer: PeerId, key: ChainKey) -> None:
+        """This peer says that it can resend a chain."""
+        held = self._holders.setdefault(peer, {})
+        if len(held) < self._config.max_chains:
+            held[key] = None
 
     def up(self, peer: PeerId) -> list[GapEffect]:
         """A link to this peer is open: whoever waited for one can ask now."""
@@ -99,48 +106,64 @@ class Gaps:
         return [CancelTimer(self._tick(key)), record, *self._release()]
 
     def answered(self, chain: Chain, done: bool) -> list[GapEffect]:
-        """Somebody sent a page of what was asked for. If that was all and not enough, ask the next."""
+        """Somebody sent a page of what was asked for. If that was all and not enough, ask on.
+
+        Who had some of it is asked for the rest; who had none lets the next have its turn.
+        """
         repair = self._repairs.get(chain.key)
-        if repair is None:
+        if repair is None or not repair.out:
             return []
         missing = _count(chain.missing())
         if missing < repair.missing:
             repair.missing = missing
-            repair.tries = 0
-        if not done:
+            repair.rounds = 0
+            repair.turn = max(0, repair.turn - 1)
+        repair.out -= done
+        if repair.out:
             return [SetTimer(self._config.gap_timeout, self._tick(chain.key))]
-        repair.asked = False
-        pause = 0.0 if repair.tries < len(self._candidates()) else self._pause(repair)
-        return [SetTimer(pause, self._tick(chain.key))]
+        if repair.turn < len(self._candidates(chain.key)):
+            return [SetTimer(0.0, self._tick(chain.key))]
+        return [self._next_round(chain.key, repair)]
 
-    def fired(self, chain: Chain) -> tuple[list[GapEffect], bool]:
+    def fired(self, chain: Chain, now: float) -> tuple[list[GapEffect], bool]:
         """It is time to ask; the second is whether to give up instead."""
         key = chain.key
         repair = self._repairs.get(key)
         if repair is None:
             return [], False
-        if repair.tries >= self._config.gap_tries:
+        repair.out = 0
+        if repair.rounds >= self._config.gap_tries:
             return self.abandon(chain), True
-        candidates = self._candidates()
-        turn = repair.tries
-        repair.tries += 1
-        if not candidates:
-            repair.asked = False
-            return [*self._call(turn), SetTimer(self._pause(repair), self._tick(key))], False
-        repair.asked = True
-        source = candidates[turn % len(candidates)]
-        effects: list[GapEffect] = [
+        missing = chain.missing()
+        if not missing:
+            return self.forget(key), False
+        repair.missing = _count(missing)
+        ranges = missing[:_RANGES_PER_REQUEST]
+        if not self._spend(len(ranges), now):
+            return [SetTimer(1.0, self._tick(key))], False
+        effects = self._call(repair.rounds + repair.turn)
+        candidates = self._candidates(key)
+        if repair.turn >= len(candidates):
+            return [*effects, self._next_round(key, repair)], False
+        source = candidates[repair.turn]
+        repair.turn += 1
+        repair.out = len(ranges)
+        effects += [
             Send(source, Resend(self._topic, chain.author, chain.device, first, last))
-            for first, last in chain.missing()[:_RANGES_PER_REQUEST]
+            for first, last in ranges
         ]
-        effects.append(SetTimer(self._config.gap_timeout, self._tick(key)))
-        return effects, False
+        return [*effects, SetTimer(self._config.gap_timeout, self._tick(key))], False
+
+    def forget(self, key: ChainKey) -> list[GapEffect]:
+        """A chain is not followed any more."""
+        if self._repairs.pop(key, None) is None:
+            return []
+        return [CancelTimer(self._tick(key)), *self._release()]
 
     def abandon(self, chain: Chain) -> list[GapEffect]:
         """Stop the repair of a chain."""
-        self._repairs.pop(chain.key, None)
         self.lost += _count(chain.missing())
-        return [CancelTimer(self._tick(chain.key)), *self._release()]
+        return self.forget(chain.key)
 
     def stop(self) -> list[GapEffect]:
         """Nobody waits any more."""
@@ -148,13 +171,20 @@ class Gaps:
         self._repairs = {}
         return [*timers, *self._release()]
 
-    def _candidates(self) -> list[PeerId]:
-        """Who may hold what is missing and can be asked now, storage nodes first."""
-        near = [peer for peer in self._storage if peer in self._links]
-        return near + [peer for peer in self._holders if peer in self._links and peer not in self._storage]
+    def _candidates(self, key: ChainKey) -> list[PeerId]:
+        """Who may hold a chain and can be asked now, storage nodes first."""
+        links, storage = self._links, self._storage
+        near = [peer for peer in storage if peer in links]
+        return near + [
+            peer
+            for peer, held in self._holders.items()
+            if key in held and peer in links and peer not in storage
+        ]
 
     def _call(self, turn: int) -> list[GapEffect]:
-        """Get a link to a storage node, another one each turn."""
+        """Get a link to a storage node if there is none, another one each turn."""
+        if any(peer in self._links for peer in self._storage):
+            return []
         waiting = [peer for peer in self._storage if peer not in self._held]
         if not waiting:
             return []
@@ -163,8 +193,25 @@ class Gaps:
         return [Hold(peer, self._storage[peer], self._purpose)]
 
     def _hasten(self) -> list[GapEffect]:
-        idle = [key for key, repair in self._repairs.items() if repair.tries and not repair.asked]
+        """Whoever waits for somebody to ask need not wait any longer."""
+        idle = [key for key, repair in self._repairs.items() if repair.rounds and not repair.out]
         return [SetTimer(0.0, self._tick(key)) for key in idle]
+
+    def _next_round(self, key: ChainKey, repair: _Repair) -> SetTimer[Tick]:
+        repair.turn = 0
+        repair.rounds += 1
+        pause = min(self._config.gap_backoff * 2.0 ** (repair.rounds - 1), _LONGEST_PAUSE)
+        return SetTimer(pause, self._tick(key))
+
+    def _spend(self, requests: int, now: float) -> bool:
+        """Count requests; whether that many are allowed within this second."""
+        since, count = self._asked
+        if now >= since + 1.0:
+            since, count = now, 0
+        if count and count + requests > _REQUESTS_PER_SECOND:
+            return False
+        self._asked = (since, count + requests)
+        return True
 
     def _release(self) -> list[GapEffect]:
         """Let the links go once nothing is under repair."""
@@ -172,9 +219,6 @@ class Gaps:
             return []
         held, self._held = self._held, {}
         return [Release(peer, self._purpose) for peer in held]
-
-    def _pause(self, repair: _Repair) -> float:
-        return min(self._config.gap_backoff * 2.0 ** max(0, repair.tries - 1), _LONGEST_PAUSE)
 
     @property
     def _purpose(self) -> str:

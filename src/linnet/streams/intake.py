@@ -25,6 +25,8 @@ class Intake:
         self._context = context
         self._governance = governance
         self.chains: dict[ChainKey, Chain] = {}
+        self._hearsay: dict[ChainKey, None] = {}
+        """Chains that were announced and never heard: the first to go when there are too many."""
         self.anchored = False
         """Whether a storage node has told us which chains there are: an unknown one is new then,
         and all of it is due to us."""
@@ -83,6 +85,8 @@ class Intake:
             chain = self._begin(unit.author, unit.device, self._base(first, unit.prev is None))
         elif live:
             chain.begin_earlier(first)
+        if self._hearsay:
+            self._hearsay.pop(chain.key, None)
         lost = chain.accept(verified, first, last)
         return chain, chain.in_order(verified, first, last), lost
 
@@ -98,6 +102,7 @@ class Intake:
             else:
                 base = 0 if self.anchored else place.last + 1
             chain = self._begin(place.author, place.device, base)
+            self._hearsay[chain.key] = None
         due: list[Verified] = []
         if storage and place.held and place.first > chain.base and not chain.seen.touches(0, place.first - 1):
             due = chain.rebase(place.first)
@@ -119,6 +124,7 @@ class Intake:
         for head in self._context.store.log.heads(self._topic):
             key = head.author + head.device
             known = self.chains.pop(key, None)
+            self._hearsay.pop(key, None)
             if known is not None and known.seen.last > head.last:
                 floors[key] = known.seen.last + 1
             chain = self._begin(head.author, head.device, head.first)
@@ -132,6 +138,10 @@ class Intake:
 
     def _begin(self, author: AuthorId, device: DeviceId, base: int) -> Chain:
         config = self._context.config
+        if len(self.chains) >= config.max_chains and self._hearsay:
+            # Anyone can announce chains that do not exist; those that do must find their place.
+            oldest = next(iter(self._hearsay))
+            del self._hearsay[oldest], self.chains[oldest]
         if len(self.chains) >= config.max_chains:
             raise InvalidEvent(Reason.TOO_MANY, f"{config.max_chains} chains are known already")
         chain = Chain(author, device, base, config.window_ranges)

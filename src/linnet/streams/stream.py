@@ -16,6 +16,7 @@ from linnet.core.effects import (
 )
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
@@ -221,8 +222,6 @@ class Stream:
         storage = peer in self.storage
         effects: list[StreamEffect] = []
         for place in heads.chains:
-            if place.held:
-                self.gaps.holder(peer)
             try:
                 chain, due = self.intake.announced(place, storage)
             except RemoteError as error:
@@ -230,6 +229,8 @@ class Stream:
                     Kind.REJECTED, self.topic, device=place.device, peer=peer, reason=error.reason
                 )
                 return [*effects, record, Blame(peer, error.reason)]
+            if place.held:
+                self.gaps.holder(peer, place.author + place.device)
             if chain is not None:
                 effects += self._in_turn(chain, due, None, now)
                 effects += self.gaps.changed(chain)
@@ -286,6 +287,7 @@ class Stream:
                 continue
             unit = verified.unit
             self.received += len(unit.tails)
+            self.flood.distinct += 1
             effects.append(
                 Record(Kind.RESYNC, self.topic, verified.head, unit.device, unit.seq, len(unit.tails), peer)
             )
@@ -304,11 +306,19 @@ class Stream:
         """It is time to ask for what is missing of a chain, or to give it up."""
         chain = self.intake.chains.get(key)
         if chain is None:
-            return []
-        effects, give_up = self.gaps.fired(chain)
+            return [*self.gaps.forget(key)]
+        effects, give_up = self.gaps.fired(chain, now)
         if not give_up:
             return [*effects]
-        return [*effects, *self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now)]
+        hearsay = chain.forget_hearsay()
+        unheard = [] if hearsay is None else [self._dropped(chain, *hearsay, Reason.GAP_UNFILLED, "hearsay")]
+        return [*effects, *unheard, *self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now)]
+
+    def _dropped(
+        self, chain: Chain, first: int, last: int, reason: Reason, note: str | None = None
+    ) -> Record:
+        events = min(last - first + 1, LARGEST_COUNT)
+        return Record(Kind.DROPPED, self.topic, None, chain.device, first, events, reason=reason, note=note)
 
     def _give_up(
         self, chain: Chain, ranges: list[tuple[int, int]], reason: Reason, now: float
@@ -316,16 +326,7 @@ class Stream:
         """Say what could not be had, and go on behind it."""
         effects: list[StreamEffect] = []
         for first, last in ranges:
-            effects.append(
-                Record(
-                    Kind.DROPPED,
-                    self.topic,
-                    device=chain.device,
-                    seq=first,
-                    events=last - first + 1,
-                    reason=reason,
-                )
-            )
+            effects.append(self._dropped(chain, first, last, reason))
             effects += self.readers.missed(
                 Missed(self.topic, chain.author, chain.device, first, last, reason)
             )

@@ -1,0 +1,211 @@
+"""One chain: duplicates, forks, order, giving up."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.delivery.voices import Voice, take
+
+from linnet.core.errors import InvalidEvent
+from linnet.core.reasons import Reason
+from linnet.delivery.chain import chain_key
+from linnet.event.event import Verified
+
+
+def fork_of(error: pytest.ExceptionInfo[InvalidEvent]) -> bool:
+    return error.value.reason is Reason.FORKED_CHAIN
+
+
+def test_its_key_is_author_and_device() -> None:
+    ann = Voice()
+    assert ann.chain().key == ann.key == chain_key(ann.identity.author, ann.identity.card.device)
+
+
+def test_units_in_order_have_their_turn_at_once() -> None:
+    ann = Voice()
+    chain = ann.chain()
+    for verified in (ann.say(), ann.say(b"a", b"b", b"c"), ann.say()):
+        assert take(chain, verified) == [verified]
+    assert chain.next == 5
+    assert chain.missing() == []
+    assert chain.seen.ranges == [(0, 4)]
+
+
+def test_an_early_unit_waits_for_those_before_it() -> None:
+    ann = Voice()
+    first, second, third, fourth = ann.units(4)
+    chain = ann.chain()
+    assert take(chain, third) == []
+    assert take(chain, fourth) == []
+    assert chain.early == 2
+    assert chain.missing() == [(0, 1)]
+    assert take(chain, first) == [first]
+    assert take(chain, second) == [second, third, fourth]
+    assert chain.early == 0
+
+
+def test_what_lies_before_our_time_never_gets_a_turn() -> None:
+    ann = Voice()
+    old, new = ann.units(2)
+    chain = ann.chain(base=1)
+    assert take(chain, old) == []
+    assert chain.early == 0
+    assert take(chain, new) == [new]
+
+
+def test_a_live_event_is_worth_more_than_word_of_a_later_beginning() -> None:
+    ann = Voice()
+    first, second = ann.units(2)
+    chain = ann.chain(base=7)
+    chain.begin_earlier(0)
+    assert take(chain, first) == [first]
+    chain.begin_earlier(0)
+    assert take(chain, second) == [second]
+
+
+def test_a_beginning_stands_once_something_was_seen() -> None:
+    ann = Voice()
+    units = ann.units(3)
+    chain = ann.chain(base=2)
+    take(chain, units[2])
+    chain.begin_earlier(0)
+    assert chain.base == 2
+
+
+def test_a_unit_that_overlaps_what_was_seen_is_a_fork() -> None:
+    ann, twin = Voice(), Voice()
+    chain = ann.chain()
+    take(chain, ann.say(b"a", b"b"))
+    twin.say(b"a")
+    with pytest.raises(InvalidEvent) as error:
+        take(chain, twin.say(b"other", b"more"))
+    assert fork_of(error)
+    assert chain.seen.ranges == [(0, 1)]
+
+
+def test_a_unit_that_names_another_predecessor_is_a_fork() -> None:
+    ann, twin = Voice(), Voice()
+    chain = ann.chain()
+    take(chain, ann.say(b"a"))
+    twin.say(b"other")
+    with pytest.raises(InvalidEvent) as error:
+        take(chain, twin.say(b"b"))
+    assert fork_of(error)
+    assert chain.next == 1
+    assert take(chain, ann.say(b"b")) != []
+
+
+def test_a_fork_is_seen_behind_a_gap_and_after_a_restart() -> None:
+    ann, twin = Voice(), Voice()
+    head = ann.units(3)[-1]
+    twin.units(2)
+    twin.say(b"other")
+    chain = ann.chain()
+    chain.restore(1, 2, head.head)
+    assert (chain.base, chain.next) == (1, 3)
+    with pytest.raises(InvalidEvent) as error:
+        take(chain, twin.say())
+    assert fork_of(error)
+    following = ann.say()
+    assert take(chain, following) == [following]
+
+
+def test_forgoing_a_range_lets_those_behind_it_go_on() -> None:
+    ann = Voice()
+    units = ann.units(6)
+    chain = ann.chain()
+    take(chain, units[0])
+    take(chain, units[3])
+    take(chain, units[5])
+    assert chain.forgo(1, 2) == [units[3]]
+    assert chain.missing() == [(4, 4)]
+    assert chain.forgo(4, 4) == [units[5]]
+    assert chain.next == 6
+    late = chain.seen.covers(1, 2)
+    assert late, "what was given up counts as seen, and comes as a duplicate"
+
+
+def test_forgoing_leaves_nothing_behind() -> None:
+    """Every give-up would otherwise leave an id for ever."""
+    ann = Voice()
+    chain = ann.chain()
+    for _ in range(50):
+        take(chain, ann.say())
+        ann.say()
+        last = ann.say()
+        take(chain, last)
+        chain.forgo(chain.next, chain.next)
+    assert len(chain._edges) <= 2
+
+
+def test_announcements_show_what_is_missing_at_the_end() -> None:
+    ann = Voice()
+    chain = ann.chain()
+    take(chain, ann.say())
+    chain.announced = 4
+    assert chain.missing() == [(1, 4)]
+    assert chain.forget_hearsay() == (1, 4)
+    assert chain.missing() == []
+    assert chain.forget_hearsay() is None
+
+
+def test_giving_up_on_an_announcement_does_not_silence_the_author() -> None:
+    """One false announcement would otherwise make duplicates of all that is to come."""
+    ann = Voice()
+    first, second = ann.units(2)
+    chain = ann.chain()
+    take(chain, first)
+    chain.announced = 2**62
+    chain.forget_hearsay()
+    assert take(chain, second) == [second]
+
+
+def test_rebasing_skips_what_cannot_be_had() -> None:
+    ann = Voice()
+    units = ann.units(5)
+    chain = ann.chain()
+    take(chain, units[3])
+    take(chain, units[4])
+    assert chain.rebase(3) == [units[3], units[4]]
+    assert (chain.base, chain.next) == (3, 5)
+    assert chain.rebase(2) == []
+    assert (chain.base, chain.next) == (3, 5)
+
+
+def test_a_full_window_gives_up_the_hole_not_what_was_seen() -> None:
+    ann = Voice()
+    units = ann.units(10)
+    chain = ann.chain(capacity=2)
+    lost = [chain.accept(units[n], n, n) for n in (0, 2, 4, 6)]
+    # Of 0 to 2 nothing is lost by itself; the hole at 1 is, when the range behind it goes.
+    assert lost == [None, None, None, (1, 1)]
+
+
+def test_the_hole_that_a_full_window_gives_up_stalls_nobody() -> None:
+    ann = Voice()
+    units = ann.units(10)
+    chain = ann.chain(capacity=2)
+    shown: list[Verified] = []
+    for n in (0, 2, 4, 6, 8):
+        hole = chain.accept(units[n], n, n)
+        shown += chain.in_order(units[n], n, n)
+        if hole is not None:
+            shown += chain.forgo(*hole)
+    assert shown == [units[0], units[2], units[4]]
+    assert chain.missing() == [(5, 5), (7, 7)]
+    assert len(chain.seen) <= 2
+
+
+@given(st.permutations(range(12)), st.integers(min_value=1, max_value=3))
+def test_any_order_of_arrival_gives_the_order_of_the_chain(order: list[int], size: int) -> None:
+    ann = Voice()
+    units = [ann.say(*(b"%d" % n for n in range(1 + number % size))) for number in range(12)]
+    chain = ann.chain()
+    shown: list[Verified] = []
+    for number in order:
+        shown += take(chain, units[number])
+    assert shown == units
+    assert chain.missing() == []
+    assert len(chain.seen) == 1
+    assert chain.early == 0

@@ -1,0 +1,55 @@
+"""Authors whose signed chains the tests of delivery and streams are made of."""
+
+from __future__ import annotations
+
+from linnet.core.ids import EventId, TopicId
+from linnet.delivery.chain import Chain
+from linnet.event.event import Tail, Verified
+from linnet.event.signing import message_tail, sign_unit
+from linnet.peer.config import Identity
+from linnet.testing.identities import known_identity
+
+TOPIC = TopicId(b"t" * 32)
+
+
+class Voice:
+    """One author and device that speaks in a topic, number after number."""
+
+    def __init__(self, name: str = "ann", topic: TopicId = TOPIC) -> None:
+        self.identity: Identity = known_identity(name)
+        self.topic = topic
+        self.next = 0
+        self.prev: EventId | None = None
+
+    def say(self, *bodies: bytes) -> Verified:
+        """The next unit of the chain; one event without a body if none is given."""
+        return self.sign([message_tail(body, 0) for body in bodies or (b"%d" % self.next,)])
+
+    def sign(self, tails: list[Tail]) -> Verified:
+        identity = self.identity
+        unit = sign_unit(
+            identity.device, self.topic, identity.author, identity.card.device, self.next, self.prev, tails
+        )
+        self.next += len(tails)
+        self.prev = unit.head
+        return unit
+
+    def units(self, count: int) -> list[Verified]:
+        return [self.say() for _ in range(count)]
+
+    @property
+    def key(self) -> bytes:
+        return self.identity.author + self.identity.card.device
+
+    def chain(self, base: int = 0, capacity: int = 100) -> Chain:
+        """A chain of this author that has seen nothing."""
+        return Chain(self.identity.author, self.identity.card.device, base, capacity)
+
+
+def take(chain: Chain, verified: Verified) -> list[Verified]:
+    """Accept a unit and return those whose turn has come."""
+    first = verified.unit.seq
+    assert first is not None
+    last = first + len(verified.events) - 1
+    chain.accept(verified, first, last)
+    return chain.in_order(verified, first, last)
