@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -71,6 +72,7 @@ class ControlClient:
 
     def __init__(self, home: Path | None = None, url: str | None = None, token: str | None = None) -> None:
         """The node of a home, or one at a loopback address with its token."""
+        self._socket: Path | None = None
         if url is not None:
             self._where = url
             headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -78,9 +80,9 @@ class ControlClient:
                 base_url=url, headers=headers, timeout=_timeouts(_ANSWER_SECONDS), trust_env=False
             )
             return
-        socket = control_socket(Home(home_path(home)))
-        self._where = str(socket)
-        transport = httpx.HTTPTransport(uds=str(socket))
+        self._socket = control_socket(Home(home_path(home)))
+        self._where = str(self._socket)
+        transport = httpx.HTTPTransport(uds=self._where)
         self._http = httpx.Client(
             base_url="http://localhost",
             transport=transport,
@@ -192,6 +194,15 @@ class ControlClient:
 
     @contextlib.contextmanager
     def _reaching(self) -> Iterator[None]:
+        if self._socket is not None:
+            # Looked at first: httpcore leaves a socket open that could not connect.
+            with socket.socket(socket.AF_UNIX) as probe:
+                try:
+                    probe.connect(str(self._socket))
+                except OSError as error:
+                    raise NodeUnreachable(
+                        f"no node answers at {self._where}; start one with: linnet up"
+                    ) from error
         try:
             yield
         except httpx.ConnectError as error:

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from linnet.core.errors import StoreError
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.identity.text import Sort, to_text
+from linnet.net.config import NetConfig
+from linnet.node.config import NodeConfig, NodeSection
+from linnet.node.control_types import Check
+from linnet.node.doctor import connection_checks, home_checks, node_checks
+from linnet.node.home import DAY, Home, held, init
+from linnet.node.library import Node
+from linnet.peer.interface import NodeStatus, PeerStatus
+
+NOW = 1_800_000_000.0
+OWN, TRACKER = PeerId(b"o" * 32), PeerId(b"t" * 32)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return init(tmp_path / "home", NOW).home
+
+
+def by_name(path: Path, now: float = NOW) -> dict[str, Check]:
+    return {check.name: check for check in home_checks(path, now)}
+
+
+def test_a_good_home_passes_everything(home: Home) -> None:
+    checks = by_name(home.path)
+    assert list(checks) == [
+        *("home", "clock", "configuration", "device key", "person key", "card", "store", "listening")
+    ]
+    assert all(check.ok for check in checks.values())
+    assert "365 more days" in checks["card"].detail
+
+
+def test_what_is_wrong_is_found_with_advice(home: Home) -> None:
+    home.path.chmod(0o750)
+    home.config.write_text("[node]\nlisten = ['127.0.0.1:1', 'x']\n")
+    home.person_key.chmod(0o644)
+    home.device_key.write_text("nonsense")
+    home.store.write_bytes(b"no database" * 1000)
+    checks = by_name(home.path)
+    wrong = {name: check.advice for name, check in checks.items() if not check.ok}
+    assert list(wrong) == [
+        *("home", "configuration", "device key", "person key", "card", "store", "listening")
+    ]
+    assert wrong["home"] == f"run chmod 700 {home.path}"
+    assert "linnet.toml:2: node.listen[1]" in checks["configuration"].detail
+
+
+def test_no_home(tmp_path: Path) -> None:
+    assert list(home_checks(tmp_path / "none", NOW)) == [
+        Check("home", False, f"{tmp_path / 'none'} is not there", "make one: linnet init")
+    ]
+
+
+def test_a_card_at_its_end_and_a_clock_never_set(home: Home) -> None:
+    late = by_name(home.path, NOW + 400 * DAY)["card"]
+    assert (late.ok, "card_expired" in late.detail, "person's key" in late.advice) == (False, True, True)
+    assert not by_name(home.path, 0.0)["clock"].ok
+
+
+def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        path = init(tmp_path / "home", NOW, NodeConfig(node=NodeSection(listen=(address,)))).home.path
+        check = by_name(path)["listening"]
+    assert (check.ok, check.advice) == (False, "stop what uses the port, or change node.listen")
+
+
+def test_a_running_node_is_left_alone(home: Home) -> None:
+    with held(home):
+        checks = by_name(home.path)
+    assert (checks["store"].ok, "listening" in checks) == (True, False)
+
+
+def status(peers: tuple[PeerStatus, ...] = (), reachable: bool | None = None) -> NodeStatus:
+    reason = Reason.CONNECTION_REFUSED if reachable is False else None
+    return NodeStatus(OWN, bytes(32), 0.0, (), ("tls://h:1",), reachable, reason, (), peers, (), ())
+
+
+def link(up: bool, failure: Reason | None) -> PeerStatus:
+    return PeerStatus(TRACKER, up, True, (), False, 0.01, 0.0, "", (), failure)
+
+
+def test_a_node_tells_what_it_knows() -> None:
+    config = NodeConfig(node=NodeSection(trackers=(f"{to_text(Sort.DEVICE, TRACKER)}@h:1",)))
+    failed = {
+        check.name.split()[0]: check
+        for check in node_checks(
+            status((link(False, Reason.DIAL_TIMEOUT),), reachable=False), config, 5.0, StoreError("disk"), 3
+        )
+        if not check.ok
+    }
+    assert list(failed) == ["clock", "store", "trace", "reachable", "tracker"]
+    assert "unreachable_inbound: connection_refused" in failed["reachable"].detail
+    assert failed["tracker"].advice.startswith("linnet doctor ld1")
+    good = node_checks(status((link(True, None),), reachable=True), config, 0.0, None)
+    assert [check.ok for check in good] == [True] * 6
+
+
+async def test_the_way_to_a_peer_is_walked(hub: Node) -> None:
+    steps = [check async for check in connection_checks(hub.contact, NetConfig())]
+    assert len(steps) == 7
+    assert all(check.ok for check in steps)
+    dead = Contact(hub.peer, ("tls://127.0.0.1:1", *hub.contact.hints))
+    steps = [check async for check in connection_checks(dead, NetConfig())]
+    assert [check.ok for check in steps] == [True, False] + [True] * 7
+    assert steps[1].advice

@@ -1,0 +1,171 @@
+"""The description is complete, and no request that can be derived from it breaks the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+
+from linnet.delivery.config import DeliveryConfig
+from linnet.net.config import NetConfig
+from linnet.node.config import ControlSection, NodeConfig, TrackerSection
+from linnet.node.control import Control
+from linnet.node.control_server import ControlServer
+from linnet.node.control_types import ErrorReply
+from linnet.node.library import Node
+from linnet.node.openapi import document
+from linnet.node.operations import OPERATIONS, Form, Operation
+
+LIMIT = 30.0
+SOAK = os.environ.get("LINNET_SOAK") == "1"
+SCHEMA = schemathesis.openapi.from_dict(document())
+FUZZ = settings(
+    max_examples=500 if SOAK else 10,
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+        HealthCheck.data_too_large,
+    ],
+)
+
+
+@pytest.fixture
+async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    config = NodeConfig(
+        tracker=TrackerSection(enabled=True),
+        control=ControlSection(max_request_bytes=64 * 1024),
+        delivery=DeliveryConfig(history_timeout=0.05),
+        net=NetConfig(linger=0.1),
+    )
+    path = tmp_path / "c.sock"
+    transport = httpx.AsyncHTTPTransport(uds=str(path))
+    async with (
+        Node(config=config) as node,
+        ControlServer(Control(node, lambda: None).app(), path, None, None),
+        httpx.AsyncClient(transport=transport, base_url="http://node", timeout=LIMIT) as client,
+    ):
+        yield client
+        node.end_subscriptions()
+
+
+async def answer(http: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:
+    """Status and body; of a subscription that is on, its first line."""
+    async with asyncio.timeout(LIMIT):
+        response = await http.send(request, stream=True)
+        try:
+            if response.headers.get("content-type") == Form.LINES:
+                return response.status_code, (await anext(response.aiter_lines())).encode()
+            return response.status_code, await response.aread()
+        finally:
+            await response.aclose()
+
+
+def check(operation: Operation, status: int, body: bytes) -> None:
+    described = document()["paths"][operation.path][operation.method.lower()]["responses"]
+    assert str(status) in described, f"{operation.name} answered {status}, which is not described"
+    msgspec.json.decode(body, type=operation.reply if status == operation.status else ErrorReply)
+
+
+def request_of(http: httpx.AsyncClient, case: Case[Any]) -> httpx.Request:
+    if isinstance(case.body, dict) and isinstance(case.body.get("confirm"), int | float):
+        case.body["confirm"] = 0  # or we would have to wait that long
+    kept = {key: value for key, value in (case.headers or {}).items() if str(value).isprintable()}
+    case.headers = requests.structures.CaseInsensitiveDict(kept)
+    case.cookies = {}
+    prepared = requests.Request(**case.as_transport_kwargs(base_url="http://node")).prepare()
+    content = prepared.body if isinstance(prepared.body, bytes | str) else None
+    headers = {key: str(value) for key, value in prepared.headers.items() if key.lower() == "content-type"}
+    return http.build_request(prepared.method or "GET", str(prepared.url), content=content, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("operation", "mode"),
+    [
+        *((operation, GenerationMode.POSITIVE) for operation in OPERATIONS),
+        # Nothing can be wrong with a request that has no types but text.
+        *(
+            (operation, GenerationMode.NEGATIVE)
+            for operation in OPERATIONS
+            if operation.query or operation.body
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+@FUZZ
+@given(data=st.data())
+async def test_every_request_has_a_described_answer(
+    http: httpx.AsyncClient, operation: Operation, mode: GenerationMode, data: st.DataObject
+) -> None:
+    described = SCHEMA[operation.path][operation.method]
+    case = data.draw(described.as_strategy(generation_mode=mode))
+    try:
+        request = request_of(http, case)
+    except (ValueError, httpx.InvalidURL, requests.RequestException):
+        return  # No client can send that.
+    if request.url.path.count("/") != operation.path.count("/"):
+        return  # A parameter with a slash is another path.
+    status, body = await answer(http, request)
+    if operation.parameters and status in (404, 405):
+        return  # An empty parameter is another path.
+    check(operation, status, body)
+
+
+PATHS = st.sampled_from([operation.path for operation in OPERATIONS]) | st.text("/v1{}.%abc\x7f", max_size=20)
+
+
+@FUZZ
+@given(
+    st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "DELETE"]),
+    PATHS,
+    st.binary(max_size=200) | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps),
+    st.sampled_from(["application/json", "", "text/plain", "application/json; charset=x"]),
+)
+async def test_no_bytes_break_the_server(
+    http: httpx.AsyncClient, method: str, path: str, content: bytes | str, form: str
+) -> None:
+    try:
+        url = httpx.URL("http://node").copy_with(raw_path=("/" + path.lstrip("/")).encode())
+    except httpx.InvalidURL:
+        return
+    request = http.build_request(method, url, content=content, headers={"content-type": form})
+    status, _ = await answer(http, request)
+    assert status < 500
+
+
+def test_the_description_is_complete() -> None:
+    described = document()
+    assert described["openapi"] == "3.1.0"
+    for operation in OPERATIONS:
+        found: dict[str, Any] = described["paths"][operation.path][operation.method.lower()]
+        assert found["operationId"] == operation.name
+        assert found["summary"].endswith(".")
+        assert str(operation.status) in found["responses"]
+        names = [parameter["name"] for parameter in found["parameters"]]
+        assert names == [name for name, _, _ in operation.parameters] + list(
+            operation.query.__struct_fields__ if operation.query else ()
+        )
+        assert all(
+            parameter["description"] for parameter in found["parameters"] if parameter["name"] != "stream"
+        )
+        assert ("requestBody" in found) is (operation.body is not None)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    described = document()
+    text = json.dumps(described)
+    references = {part.split('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}
+    assert references <= set(described["components"]["schemas"])
+    assert "SubscribeQuery" not in described["components"]["schemas"]
