@@ -70,6 +70,10 @@ class Network:
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
 
+    def count(self, message: str) -> int:
+        """How many messages of a kind were sent."""
+        return sum(count for (name, _), count in self.sent.items() if name == message)
+
     def add_tracker(self, name: int | str) -> Contact:
         peer = peer_id(name)
         self.trackers[peer] = Tracker(self.tracker_config, Random(self.rng.random()))
@@ -194,6 +198,10 @@ class Network:
     def _probed(self, peer: PeerId, to: PeerId) -> None:
         self.tell(peer, Probed(to, Reason.CONNECTION_REFUSED if to in self.undialable else None))
 
+    def _measure(self, peer: PeerId, other: PeerId) -> None:
+        if peer in self.members and _pair(peer, other) in self.links:
+            self._perform(peer, self.members[peer].rtt(other, 2 * self.delay(peer, other)))
+
     def _set_timer(self, peer: PeerId, delay: float, timer: Tick) -> None:
         self._number += 1
         number = self._timers[peer, timer] = self._number
@@ -237,6 +245,8 @@ class Network:
             self.links[_pair(peer, to)] = self._number
             self.tell(peer, LinkUp(to, HELLO, True))
             self.tell(to, LinkUp(peer, HELLO, False))
+            for one, other in ((peer, to), (to, peer)):
+                self._at(2 * self.delay(one, other), partial(self._measure, one, other))
         else:
             self.tell(peer, DialFailed(to, Reason.CONNECTION_REFUSED))
             self._at(REDIAL, lambda: self._dial(peer, to))

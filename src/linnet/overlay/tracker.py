@@ -198,7 +198,7 @@ class Tracker:
         if not tracked.places:
             del self._topics[tracked.topic]
             return [CancelTimer(_tick(what, tracked.topic)) for what in _TIMERS]
-        return effects + self._instruct(tracked, changed, now)
+        return effects + self._instruct(tracked, [peer for peer in changed if peer in tracked.places], now)
 
     def _forget_if_gone(self, peer: PeerId) -> None:
         node = self._nodes[peer]
