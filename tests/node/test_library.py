@@ -8,19 +8,21 @@ from pathlib import Path
 import pytest
 
 from linnet.core.errors import ConfigError, Refused
+from linnet.core.inputs import Asked
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.items import CaughtUp, Ended
 from linnet.event.event import Event
 from linnet.identity.text import Sort, to_text
 from linnet.net.clock import Clock
-from linnet.net.failure import DriverStopped
+from linnet.net.failure import DriverStopped, MachineFailed
 from linnet.node.config import NodeConfig, NodeSection
 from linnet.node.home import HomeBusy, init
 from linnet.node.library import Node
 from linnet.node.subscription import Subscription
-from linnet.peer.interface import NodeStatus
-from linnet.streams.commands import Policy
+from linnet.peer.interface import Effect, Input, NodeStatus
+from linnet.peer.peer import Peer
+from linnet.streams.commands import Policy, Publish
 
 STREAM = "weather"
 LIMIT = 30.0
@@ -168,3 +170,28 @@ async def test_a_taken_port_is_named_and_leaves_nothing_behind(tmp_path: Path, h
             pass
     async with Node(tmp_path / "home", NodeConfig()):
         pass
+
+
+class Broken(Peer):
+    """A node machine with a bug, which one publish meets."""
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        if isinstance(event, Asked) and isinstance(event.command, Publish) and event.command.stream == "bug":
+            raise ZeroDivisionError
+        return super().handle(event, now)
+
+
+async def meet_the_bug(home: Path) -> None:
+    async with asyncio.timeout(LIMIT), Node(home, machine=Broken) as node:
+        await node.publish(STREAM, b"kept")
+        with pytest.raises(DriverStopped):
+            await node.publish("bug", b"x")
+        await asyncio.Event().wait()
+
+
+async def test_a_bug_ends_the_node_with_a_report_and_loses_nothing(tmp_path: Path) -> None:
+    init(tmp_path / "home", Clock().now())
+    with pytest.raises(MachineFailed, match="handling Asked raised ZeroDivisionError"):
+        await meet_the_bug(tmp_path / "home")
+    async with Node(tmp_path / "home") as node:
+        assert (await node.publish(STREAM, b"next")).first == 1

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -276,7 +275,7 @@ async def _flush(trace: JsonTrace) -> None:
 def _new_identity(now: float, label: str) -> Identity:
     person = SigningKey.generate(secrets.token_bytes)
     device = SigningKey.generate(secrets.token_bytes)
-    return Identity(device, new_card(person, device.public, now, label or f"process {os.getpid()}"))
+    return Identity(device, new_card(person, device.public, now, label))
 
 
 def _bodies(bodies: Bodies) -> tuple[bytes, ...]:
