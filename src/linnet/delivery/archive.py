@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from linnet.core.effects import Send
-from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.stores import Entry, Store
+from linnet.core.stores import ChainHead, Entry, Store
 from linnet.delivery.cards import CardBook
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import ChainPlace, History, HistoryPage, Resend, Resent
@@ -15,8 +17,22 @@ from linnet.identity.cards import Card
 from linnet.trace.records import Kind, Record
 
 _EVICTED = "evicted"
+_encode = msgspec.msgpack.Encoder().encode
+_decode_tip = msgspec.msgpack.Decoder(tuple[AuthorId, DeviceId, int, int, EventId]).decode
 _EVICT_UNITS = 1024
 """Units that one look for evictions removes: a bound on the time it takes."""
+
+
+def known_heads(topic: TopicId, store: Store) -> list[ChainHead]:
+    """How far every chain of a topic went, those included of which nothing is kept any more."""
+    heads = store.log.heads(topic)
+    kept = {head.author + head.device for head in heads}
+    tips = [_decode_tip(value) for key, value in store.cells.scan(_tips(topic)) if key not in kept]
+    return heads + [ChainHead(*tip) for tip in tips]
+
+
+def _tips(topic: TopicId) -> str:
+    return f"tip {topic.hex()}"
 
 
 class Archive:
@@ -61,34 +77,30 @@ class Archive:
         return [decode_unit(entry.raw) for entry in entries]
 
     def resend(self, peer: PeerId, request: Resend) -> list[Send[Resent]]:
-        """Pages with what is kept of a range, the last of which says what is not."""
+        """A page with what is kept of a range; it says what is not, and the asker asks again for the rest."""
         entries = self._store.log.chain(
             self._topic, request.author, request.device, request.first, request.last, self._config.page_units
         )
+        page = self._page(entries)
         covered = request.first
-        for entry in entries:
+        for entry in page:
             if entry.first is not None and entry.first <= covered:
                 covered = max(covered, entry.first + entry.count)
-        partial = len(entries) == self._config.page_units  # the asker asks again for the rest
+        partial = len(page) < len(entries) or len(entries) == self._config.page_units
         reason = None if covered > request.last or partial else self._why_not(request)
-        pages = self._paged(entries)
-        sends = []
-        for number, page in enumerate(pages):
-            done = number == len(pages) - 1
-            units = tuple(decode_unit(entry.raw) for entry in page)
-            message = Resent(
-                self._topic,
-                request.author,
-                request.device,
-                request.first,
-                request.last,
-                units,
-                self._cards_of(units),
-                done,
-                reason if done else None,
-            )
-            sends.append(Send(peer, message))
-        return sends
+        units = tuple(decode_unit(entry.raw) for entry in page)
+        message = Resent(
+            self._topic,
+            request.author,
+            request.device,
+            request.first,
+            request.last,
+            units,
+            self._cards_of(units),
+            True,
+            reason,
+        )
+        return [Send(peer, message)]
 
     def history(self, peer: PeerId, request: History) -> list[Send[HistoryPage]]:
         """The page of the log that follows a position."""
@@ -97,7 +109,7 @@ class Archive:
         if after is None:
             after = log.since(self._topic, request.since_ms / 1000) if request.since_ms else 0
         found = log.read(self._topic, after, self._config.page_units)
-        page = self._paged([entry for _, entry in found])[0]
+        page = self._page([entry for _, entry in found])
         units = tuple(decode_unit(entry.raw) for entry in page)
         done = len(page) == len(found) < self._config.page_units
         end = found[len(page) - 1][0] if page else after
@@ -122,16 +134,31 @@ class Archive:
 
     def evict(self, retention: float | None, quota: int | None, now: float) -> list[Record]:
         """Remove what is too old or too much; every unit that goes leaves a record."""
-        records = []
+        log = self._store.log
+        gone: list[tuple[Entry, Reason]] = []
         if retention is not None:
-            gone = self._store.log.evict(self._topic, now - retention, None, _EVICT_UNITS)
-            records += [self._record(entry, Reason.RETENTION) for entry in gone]
+            old = log.evict(self._topic, now - retention, None, _EVICT_UNITS)
+            gone += [(entry, Reason.RETENTION) for entry in old]
         if quota is not None:
-            gone = self._store.log.evict(self._topic, None, quota, _EVICT_UNITS)
-            records += [self._record(entry, Reason.QUOTA) for entry in gone]
-        if records and not self.evicted:
+            much = log.evict(self._topic, None, quota, _EVICT_UNITS)
+            gone += [(entry, Reason.QUOTA) for entry in much]
+        if gone:
+            self._remember([entry for entry, _ in gone])
+        return [self._record(entry, reason) for entry, reason in gone]
+
+    def _remember(self, gone: list[Entry]) -> None:
+        """Note that something was evicted, and how far chains went of which nothing is left.
+
+        A chain that began anew would be a fork, our own above all.
+        """
+        if not self.evicted:
             self._store.cells.put(_EVICTED, self._topic, b"1")
-        return records
+        left = {head.author + head.device for head in self._store.log.heads(self._topic)}
+        for entry in gone:
+            key = entry.author + entry.device
+            if entry.last is not None and key not in left:
+                tip = (entry.author, entry.device, entry.last, entry.last, entry.head)
+                self._store.cells.put(_tips(self._topic), key, _encode(tip))
 
     def _record(self, entry: Entry, reason: Reason) -> Record:
         return Record(
@@ -145,17 +172,14 @@ class Archive:
             reason=reason,
         )
 
-    def _paged(self, entries: list[Entry]) -> list[list[Entry]]:
-        """Entries in pages of bounded bytes; at least one page."""
-        pages: list[list[Entry]] = [[]]
+    def _page(self, entries: list[Entry]) -> list[Entry]:
+        """As many of the entries as a page holds, and one at least if there is one."""
         room = self._config.page_bytes
-        for entry in entries:
-            if pages[-1] and len(entry.raw) > room:
-                pages.append([])
-                room = self._config.page_bytes
-            pages[-1].append(entry)
+        for number, entry in enumerate(entries):
             room -= len(entry.raw)
-        return pages
+            if room < 0 and number:
+                return entries[:number]
+        return entries
 
     def _cards_of(self, units: tuple[Unverified, ...]) -> tuple[Card, ...]:
         cards: dict[bytes, Card] = {}

@@ -30,6 +30,7 @@ class CardBook:
         self._revoked: dict[bytes, Revocation] = {}
         for key, value in cells.scan(_CARDS):
             self._cards[key] = _decode_card(value)
+        self._written: dict[bytes, Card] = dict(self._cards)
         for key, value in cells.scan(_REVOCATIONS):
             self._revoked[key] = _decode_revocation(value)
 
@@ -48,8 +49,10 @@ class CardBook:
     def keep(self, author: AuthorId, device: DeviceId) -> None:
         """Write a card beside the log, for as long as its events are there."""
         key = author + device
-        if self._cells.get(_CARDS, key) is None:
-            self._cells.put(_CARDS, key, _encode(self._cards[key]))
+        card = self._cards[key]
+        if self._written.get(key) is not card:
+            self._written[key] = card
+            self._cells.put(_CARDS, key, _encode(card))
 
     def find(self, author: AuthorId, device: DeviceId) -> Card | None:
         """The card of a device, whatever its dates."""
@@ -77,11 +80,16 @@ class CardBook:
         return card
 
     def revoke(self, revocation: Revocation) -> bool:
-        """Take a person's word that a device is theirs no longer; whether it is news."""
+        """Take a person's word that a device is theirs no longer; whether it is news.
+
+        `RemoteError` if it is false, or if there are too many.
+        """
         key = revocation.person + revocation.device
         if key in self._revoked:
             return False
         check_revocation(revocation)
+        if len(self._revoked) >= MAX_CARDS:
+            raise RemoteError(Reason.TOO_MANY, f"{MAX_CARDS} revocations are known already")
         self._revoked[key] = revocation
         self._cells.put(_REVOCATIONS, key, _encode(revocation))
         return True

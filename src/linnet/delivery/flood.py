@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId, TopicId
-from linnet.delivery.messages import Data
+from linnet.core.limits import LARGEST_COUNT
+from linnet.delivery.messages import MAX_HOPS, Data
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card
 from linnet.trace.records import Kind, Record
@@ -23,8 +24,8 @@ class Neighbor:
 
     def __init__(self, distinct: int) -> None:
         self.congested = False
-        self.devices: dict[bytes, None] = {}
-        """Devices whose card it has had from us."""
+        self.devices: dict[bytes, Card] = {}
+        """The card of each device that it has had from us; a renewed one is sent again."""
         self.told = 0
         """How much of our news of heads it has had (`linnet.streams.announcing`)."""
         self.units = -distinct
@@ -37,6 +38,7 @@ class Flood:
     def __init__(self, topic: TopicId) -> None:
         self._topic = topic
         self.neighbors: dict[PeerId, Neighbor] = {}
+        self._strangers: dict[PeerId, Neighbor] = {}
         self.distinct = 0
         """Units that were new to us, since the beginning."""
 
@@ -48,6 +50,11 @@ class Flood:
         """A neighbour is gone."""
         self.neighbors.pop(peer, None)
 
+    def unlinked(self, peer: PeerId) -> None:
+        """The link to a peer is gone, a neighbour or not."""
+        self.neighbors.pop(peer, None)
+        self._strangers.pop(peer, None)
+
     @property
     def stalled(self) -> bool:
         """Whether there are neighbours and all of them are congested."""
@@ -55,13 +62,16 @@ class Flood:
         return bool(neighbors) and all(neighbor.congested for neighbor in neighbors)
 
     def heard(self, peer: PeerId) -> int:
-        """Count a unit that a neighbour sent; returns how many it sent beyond those that there are.
+        """Count a unit that a peer sent; returns how many it sent beyond those that there are.
 
-        A neighbour sends each unit once at most, so what goes beyond is replayed.
+        A neighbour sends each unit once at most, so what goes beyond is replayed. Others send units
+        too: publishers to storage nodes, or neighbours that we do not know as such yet.
         """
         neighbor = self.neighbors.get(peer)
         if neighbor is None:
-            return 0
+            neighbor = self._strangers.get(peer)
+            if neighbor is None:
+                neighbor = self._strangers[peer] = Neighbor(self.distinct)
         neighbor.units += 1
         return neighbor.units - self.distinct
 
@@ -72,6 +82,8 @@ class Flood:
         unit = verified.unit
         device = unit.author + unit.device
         sent_us = int(now * 1_000_000)
+        # What others say of hops and age is not checked; what we pass on must stay a message.
+        hops, age_us = min(hops, MAX_HOPS), min(age_us, LARGEST_COUNT)
         onward = Data(unit, hops, age_us, sent_us, None)
         introduced: Data | None = None
         head, short, seq, events = verified.events[-1].id, unit.device, unit.seq, len(unit.tails)
@@ -80,10 +92,10 @@ class Flood:
         for peer, neighbor in self.neighbors.items():
             if peer in sources:
                 continue
-            if device in neighbor.devices:
+            if neighbor.devices.get(device) is card:
                 message = onward
             else:
-                neighbor.devices[device] = None
+                neighbor.devices[device] = card
                 message = introduced = introduced or Data(unit, hops, age_us, sent_us, card)
             effects.append(Send(peer, message))
             effects.append(Record(Kind.SENT, self._topic, head, short, seq, events, peer, hops, size))

@@ -21,13 +21,14 @@ from linnet.identity.cards import Card, Revocation
 
 Units = Annotated[tuple[Unverified, ...], Meta(max_length=1024)]
 Cards = Annotated[tuple[Card, ...], Meta(max_length=1024)]
+MAX_HOPS = 65_535
 
 
 class Data(Struct, frozen=True, array_like=True, tag=30, gc=False):
     """A unit on its way through an overlay. What changes from hop to hop is here, never in it."""
 
     unit: Unverified
-    hops: Annotated[int, Meta(ge=0, le=65_535)]
+    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
     """Links that it has crossed, this one included."""
     age_us: Count
     """Microseconds from its publication to when it was sent here, by the clocks on its way."""

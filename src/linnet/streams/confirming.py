@@ -66,7 +66,7 @@ class Confirming:
 
     def _tell(self, peer: PeerId, chains: dict[ChainKey, Chain], now: float) -> list[ConfirmingEffect]:
         places = tuple(
-            ChainPlace(chain.author, chain.device, min(chain.base, chain.next - 1), chain.next - 1, False)
+            ChainPlace(chain.author, chain.device, chain.base, chain.next - 1, False)
             for chain in chains.values()
             if chain.next > chain.base
         )[:CHAINS_PER_MESSAGE]

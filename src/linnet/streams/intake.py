@@ -8,6 +8,7 @@ from __future__ import annotations
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.reasons import Reason
+from linnet.delivery.archive import known_heads
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.messages import ChainPlace
 from linnet.delivery.ranges import Range
@@ -114,14 +115,14 @@ class Intake:
     def restore_own(self) -> None:
         """Our own chain goes on where the log ends, whatever else is done here."""
         context = self._context
-        for head in context.store.log.heads(self._topic):
+        for head in known_heads(self._topic, context.store):
             if (head.author, head.device) == (context.author, context.device):
                 self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
 
     def restore(self) -> dict[ChainKey, int]:
         """Begin with what the log holds. Gives, for chains that were seen further, how far."""
         floors: dict[ChainKey, int] = {}
-        for head in self._context.store.log.heads(self._topic):
+        for head in known_heads(self._topic, self._context.store):
             key = head.author + head.device
             known = self.chains.pop(key, None)
             self._hearsay.pop(key, None)

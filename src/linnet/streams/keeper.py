@@ -72,9 +72,9 @@ class Keeper:
         self, peers: dict[PeerId, None], chains: dict[ChainKey, Chain], now: float
     ) -> list[KeeperEffect]:
         places = [
-            ChainPlace(chain.author, chain.device, min(chain.base, chain.next - 1), chain.next - 1, True)
+            ChainPlace(chain.author, chain.device, chain.base, chain.next - 1, True)
             for chain in chains.values()
-            if chain.next > 0
+            if chain.next > chain.base
         ]
         effects: list[KeeperEffect] = []
         for start in range(0, len(places), CHAINS_PER_MESSAGE):

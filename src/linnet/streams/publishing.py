@@ -13,7 +13,7 @@ from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTime
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.limits import BURST_BYTES, BURST_EVENTS
 from linnet.core.timers import Tick
-from linnet.delivery.archive import Archive
+from linnet.delivery.archive import Archive, known_heads
 from linnet.delivery.messages import Data, Receipt, Watch
 from linnet.delivery.receipts import Ledger
 from linnet.event.event import Tail, Verified
@@ -59,7 +59,7 @@ class Publishing:
         self._prev: EventId | None = None
         self.next = 0
         self.ledger = Ledger()
-        for head in context.store.log.heads(topic):
+        for head in known_heads(topic, context.store):
             if head.author == context.author and head.device == context.device:
                 self.next, self._prev = head.last + 1, head.head
 
@@ -100,7 +100,7 @@ class Publishing:
 
     def storage(self, nodes: Sequence[Contact]) -> list[PublishingEffect]:
         """These nodes keep the topic."""
-        self.heard_of_storage = True
+        self._told = True
         self._storage = {
             contact.peer: contact.hints for contact in nodes if contact.peer != self._context.peer
         }
@@ -118,6 +118,8 @@ class Publishing:
     def receipt(self, receipt: Receipt) -> list[PublishingEffect]:
         """Take a receipt in, which was checked; answer those who waited for it."""
         reached = self.ledger.reached(receipt.receiver, self._chain)
+        if reached < 0:
+            return []
         effects: list[PublishingEffect] = [
             Record(Kind.ACKED, self._topic, device=self._context.device, seq=reached, peer=receipt.receiver)
         ]

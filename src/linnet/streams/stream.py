@@ -263,7 +263,7 @@ class Stream:
 
     def link_down(self, peer: PeerId) -> None:
         """A link is gone."""
-        self.flood.down(peer)
+        self.flood.unlinked(peer)
         self.gaps.down(peer)
         self.keeper.down(peer)
 

@@ -1,0 +1,124 @@
+"""Flooding: to everyone but the one it came from, cards once, replays counted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.delivery.voices import TOPIC, Voice
+
+from linnet.core.effects import Send
+from linnet.core.ids import PeerId
+from linnet.core.limits import LARGEST_COUNT
+from linnet.delivery.flood import Flood, FloodEffect, unit_bytes
+from linnet.delivery.messages import MAX_HOPS, Data
+from linnet.event.event import Verified
+from linnet.identity.cards import issue_card
+from linnet.identity.keys import SigningKey
+from linnet.peer.messages import CODEC
+from linnet.trace.records import Kind, Record
+
+PEERS = [PeerId(bytes([n]) * 32) for n in range(5)]
+NOW = 1_700_000_000.5
+NOW_US = int(NOW * 1_000_000)
+
+
+def flood_of(count: int) -> Flood:
+    flood = Flood(TOPIC)
+    for peer in PEERS[:count]:
+        flood.up(peer)
+    return flood
+
+
+def sent(peer: PeerId, unit: Verified, data: Data) -> list[FloodEffect]:
+    size = unit_bytes(unit.unit)
+    place = unit.unit
+    record = Record(
+        Kind.SENT, TOPIC, unit.head, place.device, place.seq, len(place.tails), peer, data.hops, size
+    )
+    return [Send(peer, data), record]
+
+
+def test_a_publisher_sends_d_copies() -> None:
+    ann, flood = Voice(), flood_of(4)
+    unit = ann.say(b"x")
+    data = Data(unit.unit, 1, 0, NOW_US, ann.identity.card)
+    effects = flood.spread(unit, ann.identity.card, (), 1, 0, NOW)
+    assert effects == [effect for peer in PEERS[:4] for effect in sent(peer, unit, data)]
+
+
+def test_a_forwarder_sends_d_less_one_and_never_back() -> None:
+    ann, flood = Voice(), flood_of(4)
+    unit = ann.say(b"x")
+    data = Data(unit.unit, 3, 40, NOW_US, ann.identity.card)
+    effects = flood.spread(unit, ann.identity.card, (PEERS[2],), 3, 40, NOW)
+    assert effects == [effect for peer in (PEERS[0], PEERS[1], PEERS[3]) for effect in sent(peer, unit, data)]
+
+
+def cards_sent(effects: list[FloodEffect]) -> dict[PeerId, bool]:
+    return {e.peer: e.message.card is not None for e in effects if isinstance(e, Send)}
+
+
+def test_a_card_goes_once_to_each_neighbour() -> None:
+    ann, ben, flood = Voice("ann"), Voice("ben"), flood_of(2)
+    a, b = PEERS[:2]
+    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (a,), 2, 0, NOW)) == {b: True}
+    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True, b: False}
+    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: False, b: False}
+    assert cards_sent(flood.spread(ben.say(), ben.identity.card, (), 1, 0, NOW)) == {a: True, b: True}
+    flood.down(a)
+    flood.up(a)
+    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True, b: False}
+
+
+def test_a_renewed_card_goes_out_again() -> None:
+    ann, flood = Voice(), flood_of(1)
+    flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)
+    old = ann.identity.card
+    renewed = issue_card(SigningKey(b"p" * 32), old.device_key, old.not_before, old.not_after + 1)
+    assert cards_sent(flood.spread(ann.say(), renewed, (), 1, 0, NOW)) == {PEERS[0]: True}
+    assert cards_sent(flood.spread(ann.say(), renewed, (), 1, 0, NOW)) == {PEERS[0]: False}
+
+
+def test_replayed_units_are_counted_beyond_those_that_there_are() -> None:
+    flood = flood_of(2)
+    flood.distinct = 10
+    late = PEERS[2]
+    flood.up(late)
+    assert flood.heard(PEERS[0]) == -9
+    assert flood.heard(late) == -19
+    flood.distinct += 1
+    for _ in range(20):
+        flood.heard(late)
+    assert flood.heard(late) == 1
+
+
+def test_a_stranger_that_replays_is_counted_as_well() -> None:
+    flood = flood_of(0)
+    counts = [flood.heard(PEERS[0]) for _ in range(3)]
+    assert counts == [1, 2, 3]
+    flood.unlinked(PEERS[0])
+    assert flood.heard(PEERS[0]) == 1
+
+
+def test_it_stalls_only_while_all_neighbours_are_congested() -> None:
+    flood = flood_of(2)
+    assert not Flood(TOPIC).stalled
+    assert not flood.stalled
+    flood.neighbors[PEERS[0]].congested = True
+    assert not flood.stalled
+    flood.neighbors[PEERS[1]].congested = True
+    assert flood.stalled
+    flood.up(PEERS[2])
+    assert not flood.stalled
+
+
+@given(
+    st.integers(min_value=0, max_value=2 * MAX_HOPS), st.integers(min_value=0, max_value=2 * LARGEST_COUNT)
+)
+def test_whatever_others_say_of_hops_and_age_what_we_pass_on_can_be_read(hops: int, age_us: int) -> None:
+    """Otherwise one lie would make all who pass it on look like offenders."""
+    ann, flood = Voice(), flood_of(1)
+    unit = ann.say(b"x")
+    effect = flood.spread(unit, ann.identity.card, (), hops, age_us, NOW)[0]
+    assert isinstance(effect, Send)
+    assert CODEC.decode(CODEC.encode(effect.message)) == effect.message

@@ -1,0 +1,93 @@
+"""Receipts: signed, the latest counts, nothing is guessed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.delivery.voices import TOPIC, Voice
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery import receipts as receipts_module
+from linnet.delivery.messages import ChainPlace, Receipt
+from linnet.delivery.receipts import Ledger, check_receipt, sign_receipt
+from linnet.identity.keys import SigningKey
+
+KEY = SigningKey(b"r" * 32)
+ANN = Voice()
+
+
+def place(last: int) -> ChainPlace:
+    return ChainPlace(ANN.identity.author, ANN.identity.card.device, 0, last, True)
+
+
+def receipt(last: int, at: float = 10.0, storage: bool = True, key: SigningKey = KEY) -> Receipt:
+    return sign_receipt(key, TOPIC, storage, at, (place(last),))
+
+
+def test_what_was_signed_passes() -> None:
+    check_receipt(receipt(4))
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        msgspec.structs.replace(receipt(4), chains=(place(5),)),
+        msgspec.structs.replace(receipt(4), storage=False),
+        msgspec.structs.replace(receipt(4), at_ms=11_000),
+        msgspec.structs.replace(receipt(4), topic=b"u" * 32),
+        msgspec.structs.replace(receipt(4), receiver=PeerId(SigningKey(b"x" * 32).public)),
+    ],
+    ids=["chains", "storage", "time", "topic", "receiver"],
+)
+def test_a_changed_one_is_forged(forged: Receipt) -> None:
+    ledger = Ledger()
+    with pytest.raises(RemoteError) as error:
+        ledger.learn(forged, 20.0)
+    assert error.value.reason is Reason.BAD_SIGNATURE
+    assert ledger.receivers == {}
+    assert ledger.latest == {}
+
+
+def test_the_ledger_knows_what_it_was_told_and_when() -> None:
+    ledger = Ledger()
+    assert ledger.reached(PeerId(KEY.public), ANN.key) == -1
+    assert ledger.learn(receipt(4), 20.0)
+    known = ledger.receivers[PeerId(KEY.public)]
+    assert (known.storage, known.chains, known.since) == (True, {ANN.key: 4}, {ANN.key: 20.0})
+    assert ledger.reached(PeerId(KEY.public), ANN.key) == 4
+    assert ledger.reached(PeerId(KEY.public), b"other") == -1
+    assert ledger.latest == {PeerId(KEY.public): receipt(4)}
+
+
+def test_an_older_one_is_no_news() -> None:
+    ledger = Ledger()
+    ledger.learn(receipt(4, at=10.0), 20.0)
+    assert not ledger.learn(receipt(2, at=9.0), 21.0)
+    assert not ledger.learn(receipt(9, at=9.0), 21.0)
+    assert ledger.reached(PeerId(KEY.public), ANN.key) == 4
+
+
+def test_what_was_delivered_stays_delivered() -> None:
+    """A receiver that lost its store says less later; the sender has still learned it."""
+    ledger = Ledger()
+    ledger.learn(receipt(4, at=10.0), 20.0)
+    assert ledger.learn(receipt(2, at=11.0), 21.0)
+    assert ledger.reached(PeerId(KEY.public), ANN.key) == 4
+    assert ledger.receivers[PeerId(KEY.public)].since == {ANN.key: 20.0}
+
+
+def test_the_parts_of_one_statement_have_one_time() -> None:
+    ledger = Ledger()
+    assert ledger.learn(receipt(4), 20.0)
+    assert ledger.learn(receipt(5), 20.0)
+    assert ledger.reached(PeerId(KEY.public), ANN.key) == 5
+
+
+def test_there_is_a_most_of_receivers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receipts_module, "MAX_RECEIVERS", 1)
+    ledger = Ledger()
+    assert ledger.learn(receipt(1), 20.0)
+    assert not ledger.learn(receipt(1, key=SigningKey(b"x" * 32)), 20.0)
+    assert ledger.learn(receipt(2, at=11.0), 20.0)
