@@ -1,19 +1,24 @@
-"""How fast the simulator is by itself: a flood of tiny machines, with or without a trace.
+"""How fast the simulator is: by itself, with a flood of tiny machines, and with the shipped node.
 
 python bench/sim_speed.py [NODES [MESSAGES]]
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 
 from linnet.peer.interface import NodeMachine
 from linnet.sim.links import LinkModel, aws_latency
 from linnet.sim.network import Network
+from linnet.sim.scenario import StreamScenario
+from linnet.sim.streams import run_streams
+from linnet.sim.world import StreamWorld
 from linnet.streams.commands import Publish
 from linnet.testing.machines import Flooder
 from linnet.testing.networks import build, random_edges
+from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Record
 from linnet.trace.sink import TraceSink
 
@@ -45,10 +50,23 @@ def flood(nodes: int, messages: int, trace: TraceSink | None) -> float:
     return (network.handled - before) / (time.perf_counter() - began)
 
 
+def shipped(nodes: int, messages: int) -> tuple[float, float]:
+    """The shipped node with a full trace: messages handled per second, and MB per 1,000 nodes joined."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    world = StreamWorld(StreamScenario(nodes, seed=2), ColumnTrace())
+    world.join()
+    world.settle(lambda done: None)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    report = run_streams(StreamScenario(nodes, messages=messages, gap=0.05))
+    return report.receives_per_second, grown / 1024 * 1000 / nodes
+
+
 def main() -> None:
     nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 2048
     messages = int(sys.argv[2]) if len(sys.argv) > 2 else 50
+    handled, megabytes = shipped(nodes, messages)
     print(f"{nodes} nodes, {messages} messages, messages handled per second")
+    print(f"  shipped node    {handled:10,.0f}   full trace; {megabytes:.1f} MB per 1,000 nodes joined")
     print(f"  no trace        {flood(nodes, messages, None):10,.0f}")
     print(f"  records counted {flood(nodes, messages, Counting()):10,.0f}")
 

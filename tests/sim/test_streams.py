@@ -58,6 +58,14 @@ def test_nodes_that_come_and_go_get_everything_if_someone_stores(seed: int) -> N
     assert report.completeness == 1.0
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_links_lose_is_fetched_again(seed: int) -> None:
+    trace = RowTrace()
+    report = run_streams(StreamScenario(nodes=16, messages=15, seed=seed, loss=0.02, storage=2), trace)
+    assert any(row.kind == Kind.DROPPED and row.seq is not None for row in trace.rows)
+    assert report.completeness == 1.0
+
+
 def test_holding_back_saves_duplicates_and_costs_delay() -> None:
     """Juslenius 2021, section 5.3.1: fewer than d - 2 duplicates need some way to skip neighbours."""
     plain = run_streams(StreamScenario(nodes=32, messages=10))

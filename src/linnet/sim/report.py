@@ -7,7 +7,7 @@ from msgspec.structs import asdict, replace
 
 
 class StreamReport(Struct, frozen=True, eq=False):
-    """The outcome of one stream scenario. Two are equal if all but the wall-clock times are."""
+    """The outcome of one stream scenario. Two are equal if all but the real times are."""
 
     nodes: int
     degree_min: int
@@ -46,7 +46,7 @@ class StreamReport(Struct, frozen=True, eq=False):
     trace_sha256: str
     wall_seconds: float
     receives_per_second: float
-    """Messages handled for each second of wall-clock time, while events were published."""
+    """Messages handled for each second of one core's time, while events were published."""
 
     def timeless(self) -> StreamReport:
         """The report without what depends on the machine that ran it."""
