@@ -21,6 +21,8 @@ TESTED_ELSEWHERE = {
     "overlay/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "overlay/notices.py": "values without behaviour",
     "overlay/config.py": "values without behaviour",
+    "overlay/effects.py": "names of unions; mypy closes them",
+    "overlay/follower.py": "a protocol: tests/overlay/test_member_counter.py and test_member_naive.py",
     "delivery/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "delivery/config.py": "values without behaviour",
     "streams/commands.py": "values without behaviour",

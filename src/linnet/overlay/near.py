@@ -1,7 +1,7 @@
 """Deliberate topology awareness: half of each node's links near, half random.
 
 The thesis found that the naive protocol favours near neighbours by accident, and that it pays;
-it proposes two low-latency and two random neighbours for d = 4 (Juslenius 2021, section 6.2).
+it proposes two low-latency and two random neighbours for d = 4 (Juslenius 2021, chapter 6).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random regular graphs made at once, as a baseline for the graph that grows.
 
 The algorithm of Steger and Wormald (1999), which the tracker's is modelled on (Juslenius 2021,
-section 4.1). It needs all nodes from the start, so it is of no use to a tracker.
+section 4.2.1). It needs all nodes from the start, so it is of no use to a tracker.
 """
 
 from __future__ import annotations

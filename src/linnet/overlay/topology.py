@@ -1,6 +1,6 @@
 """The tracker's graph: a random d-regular graph that follows joins, leaves and failed links.
 
-The algorithm is the dynamic one of the Streamr Network (Juslenius 2021, section 4.1), with
+The algorithm is the dynamic one of the Streamr Network (Juslenius 2021, section 4.2.1), with
 three additions that the thesis leaves open; see `Topology`.
 """
 
