@@ -34,8 +34,10 @@ class LinkConfig(Struct, frozen=True):
 
     ping_period: float = 15.0
     """Seconds between pings on a link."""
-    ping_timeout: float = 10.0
-    """Seconds until an unanswered ping means that the peer is gone."""
+    ping_timeout: float = 5.0
+    """Seconds until an unanswered ping is sent again."""
+    ping_tries: int = 3
+    """Pings without an answer that mean that the peer is gone; one may be lost, or its node busy."""
     idle_timeout: float = 30.0
     """Seconds that a link which neither end needs is kept."""
     backoff_first: float = 0.25

@@ -43,6 +43,7 @@ class _Link:
         "offences",
         "ping",
         "pinged_at",
+        "pings_lost",
         "roles",
         "rtt",
         "up_at",
@@ -59,6 +60,7 @@ class _Link:
         self.failure: Reason | None = None
         self.ping = 0
         self.pinged_at: float | None = None
+        self.pings_lost = 0
         self.rtt: float | None = None
         self.roles: tuple[str, ...] = ()
         self.agent = ""
@@ -176,6 +178,7 @@ class Links:
                 return []
             link.rtt = now - link.pinged_at
             link.pinged_at = None
+            link.pings_lost = 0
             return [SetTimer(self._config.ping_period, self._tick("ping", peer))]
         if isinstance(message, Needed):
             link.needed = message.needed
@@ -211,7 +214,9 @@ class Links:
         if tick.what == "idle":
             return [] if link.holds or link.needed else [HangUp(peer, Reason.NOT_NEEDED)]
         if link.pinged_at is not None:
-            return [HangUp(peer, Reason.PING_TIMEOUT)]
+            link.pings_lost += 1
+            if link.pings_lost >= self._config.ping_tries:
+                return [HangUp(peer, Reason.PING_TIMEOUT)]
         return self._ping(peer, link, now)
 
     def status(self) -> tuple[PeerStatus, ...]:
@@ -237,6 +242,7 @@ class Links:
         if link is None:
             return []
         link.up_at, link.dialing, link.failure, link.pinged_at = None, False, reason, None
+        link.pings_lost = 0
         if not link.holds:
             del self._links[peer]
             return []
