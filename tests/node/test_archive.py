@@ -93,9 +93,9 @@ def test_no_damaged_archive_becomes_a_home(tmp_path: Path, home: Home, passphras
     export_home(home.path, good, passphrase, effort=CHEAP)
     content = good.read_bytes()
     bad = tmp_path / "bad"
-    cuts = [content[:size] for size in range(0, len(content), 97)]
+    cuts = [content[:size] for size in range(0, len(content), 397)]
     flips = [
-        content[:at] + bytes([content[at] ^ 0x41]) + content[at + 1 :] for at in range(0, len(content), 131)
+        content[:at] + bytes([content[at] ^ 0x41]) + content[at + 1 :] for at in range(0, len(content), 331)
     ]
     for damaged in [*cuts, *flips, content + b"x", b"\xff" * 100]:
         bad.write_bytes(damaged)

@@ -211,43 +211,43 @@ async def test_stop_is_passed_on(served: Served) -> None:
     assert served.stopped.is_set()
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "content", "status", "why"),
-    [
-        ("GET", "/", b"", 404, "not_found"),
-        ("GET", "/v1/publish", b"", 405, "method_not_allowed"),
-        ("POST", "/v1/publish", b"", 400, "bad_request"),
-        ("POST", "/v1/publish", b"[1]", 400, "bad_request"),
-        ("POST", "/v1/publish", b"\xff", 400, "bad_request"),
-        ("POST", "/v1/publish", b"[" * 50_000, 400, "bad_request"),
-        ("POST", "/v1/publish", b'{"stream": "s", "bodies": ["*"]}', 400, "bad_request"),
-        ("POST", "/v1/publish", b'{"stream": "s"}', 400, "malformed"),
-        ("POST", "/v1/publish", b'{"stream": "a\\nb", "texts": ["x"]}', 400, "malformed"),
-        ("POST", "/v1/publish", b'{"stream": "s", "texts": ["x"], "confirm": -1}', 400, "bad_request"),
-        ("POST", "/v1/publish", b'{"stream": "s", "texts": ["x"], "more": 1}', 400, "bad_request"),
-        ("POST", "/v1/publish", b'{"x": "' + b"x" * 70_000 + b'"}', 413, "too_large"),
-        ("GET", "/v1/subscribe", b"", 400, "bad_request"),
-        ("GET", "/v1/subscribe?stream=", b"", 400, "bad_request"),
-        ("GET", "/v1/subscribe?stream=s&stream=t", b"", 400, "bad_request"),
-        ("GET", "/v1/subscribe?stream=s&since=nan", b"", 400, "bad_request"),
-        ("GET", "/v1/subscribe?stream=s&since=-1", b"", 400, "bad_request"),
-        ("GET", "/v1/subscribe?stream=s&ack=never", b"", 400, "bad_request"),
-        ("GET", "/v1/subscribe?stream=s&ordered=2", b"", 400, "bad_request"),
-        ("GET", "/v1/history?stream=s&x=1", b"", 400, "bad_request"),
-        ("POST", "/v1/subscriptions/x/consumed", b'{"items": 1}', 404, "not_found"),
-        ("POST", "/v1/subscriptions/99/consumed", b'{"items": 1}', 404, "not_found"),
-        ("POST", "/v1/subscriptions/99/consumed", b'{"items": 0}', 400, "bad_request"),
-        ("POST", "/v1/block", b'{"device": "lp1"}', 400, "bad_request"),
-        ("POST", "/v1/connect", b'{"contact": "nonsense"}', 400, "bad_request"),
-        ("POST", "/v1/declare", b'{"stream": "s", "publishers": ["x"]}', 400, "bad_request"),
-        ("GET", "/v1/trackers/x", b"", 400, "bad_request"),
-    ],
-)
-async def test_a_bad_request_is_told_what_is_wrong(
-    served: Served, method: str, path: str, content: bytes, status: int, why: str
-) -> None:
-    response = await served.http.request(method, path, content=content, headers=JSON)
-    assert (response.status_code, reason(response)) == (status, why)
+BAD_REQUESTS = [
+    ("GET", "/", b"", 404, "not_found"),
+    ("GET", "/v1/publish", b"", 405, "method_not_allowed"),
+    ("POST", "/v1/publish", b"", 400, "bad_request"),
+    ("POST", "/v1/publish", b"[1]", 400, "bad_request"),
+    ("POST", "/v1/publish", b"\xff", 400, "bad_request"),
+    ("POST", "/v1/publish", b"[" * 50_000, 400, "bad_request"),
+    ("POST", "/v1/publish", b'{"stream": "s", "bodies": ["*"]}', 400, "bad_request"),
+    ("POST", "/v1/publish", b'{"stream": "s"}', 400, "malformed"),
+    ("POST", "/v1/publish", b'{"stream": "a\\nb", "texts": ["x"]}', 400, "malformed"),
+    ("POST", "/v1/publish", b'{"stream": "s", "texts": ["x"], "confirm": -1}', 400, "bad_request"),
+    ("POST", "/v1/publish", b'{"stream": "s", "texts": ["x"], "more": 1}', 400, "bad_request"),
+    ("POST", "/v1/publish", b'{"x": "' + b"x" * 70_000 + b'"}', 413, "too_large"),
+    ("GET", "/v1/subscribe", b"", 400, "bad_request"),
+    ("GET", "/v1/subscribe?stream=", b"", 400, "bad_request"),
+    ("GET", "/v1/subscribe?stream=s&stream=t", b"", 400, "bad_request"),
+    ("GET", "/v1/subscribe?stream=s&since=nan", b"", 400, "bad_request"),
+    ("GET", "/v1/subscribe?stream=s&since=-1", b"", 400, "bad_request"),
+    ("GET", "/v1/subscribe?stream=s&ack=never", b"", 400, "bad_request"),
+    ("GET", "/v1/subscribe?stream=s&ordered=2", b"", 400, "bad_request"),
+    ("GET", "/v1/history?stream=s&x=1", b"", 400, "bad_request"),
+    ("POST", "/v1/subscriptions/x/consumed", b'{"items": 1}', 404, "not_found"),
+    ("POST", "/v1/subscriptions/99/consumed", b'{"items": 1}', 404, "not_found"),
+    ("POST", "/v1/subscriptions/99/consumed", b'{"items": 0}', 400, "bad_request"),
+    ("POST", "/v1/block", b'{"device": "lp1"}', 400, "bad_request"),
+    ("POST", "/v1/connect", b'{"contact": "nonsense"}', 400, "bad_request"),
+    ("POST", "/v1/declare", b'{"stream": "s", "publishers": ["x"]}', 400, "bad_request"),
+    ("GET", "/v1/trackers/x", b"", 400, "bad_request"),
+]
+
+
+async def test_a_bad_request_is_told_what_is_wrong(served: Served) -> None:
+    found = []
+    for method, path, content, _, _ in BAD_REQUESTS:
+        response = await served.http.request(method, path, content=content, headers=JSON)
+        found.append((method, path, content, response.status_code, reason(response)))
+    assert found == BAD_REQUESTS
 
 
 async def test_only_json_is_read(served: Served) -> None:
