@@ -56,12 +56,15 @@ class CatchUp:
         self._begins_at: float | None = None
         self._evicted = False
         self._paused = False
+        """Whether the next page waits for the application."""
+        self._at_seam = False
+        """Whether all pages were read, and history is asked once more for what joins on."""
         self.over = False
 
     def begin(self, storage: Iterable[Contact]) -> list[CatchUpEffect]:
         """Find somebody who has the history; whoever comes to be known later will do as well."""
         self._storage = {contact.peer: contact.hints for contact in storage}
-        return [SetTimer(self._config.history_timeout, self._tick), *self._turn()]
+        return self._turn() or [self._timeout()]
 
     def storage(self, nodes: Iterable[Contact]) -> list[CatchUpEffect]:
         """These nodes keep the topic."""
@@ -70,7 +73,12 @@ class CatchUp:
 
     def up(self, peer: PeerId) -> list[CatchUpEffect]:
         """A link is open: ask, if it leads to the one that we wait for."""
-        return self._ask() if peer == self._source else []
+        return self._ask() if peer == self._source and not self._paused else []
+
+    @property
+    def reached(self) -> dict[ChainKey, int]:
+        """The number in each chain below which everything was handed over or named as missed."""
+        return self._next
 
     def wants(self, peer: PeerId, page: HistoryPage) -> bool:
         """Whether this page is an answer to what was asked."""
@@ -100,11 +108,15 @@ class CatchUp:
         if not page.done:
             self._paused = not room
             return (self._ask() if room else [CancelTimer(self._tick)]), items
+        if page.reason is not None:
+            effects, rest = self._pass_over(page.reason)
+            return effects, [*items, *rest]
         if self._overflowed or (self._holes() and self._seam_tries < _SEAM_TRIES):
             self._overflowed = False
             self._seam_tries += 1
+            self._at_seam = True
             return [SetTimer(_SEAM_PAUSE, self._tick)], items
-        effects, rest = self.finish(page.reason)
+        effects, rest = self.finish(None)
         return effects, [*items, *rest]
 
     def resume(self) -> list[CatchUpEffect]:
@@ -116,23 +128,29 @@ class CatchUp:
 
     def fired(self) -> tuple[list[CatchUpEffect], list[Item]]:
         """It took too long, or it is time to ask again."""
-        if self._seam_tries and self._source is not None and self._after is not None:
+        if self._at_seam:
             return self._ask(), []
         if self._source is None:
             return self.finish(Reason.NO_STORAGE)
-        left = [Release(self._source, self._purpose)]
+        return self._pass_over(Reason.TIMEOUT)
+
+    def _pass_over(self, reason: Reason) -> tuple[list[CatchUpEffect], list[Item]]:
+        """Leave a storage node that does not help for the next one, if there is one."""
+        effects: list[CatchUpEffect] = []
+        if self._source is not None:
+            effects.append(Release(self._source, self._purpose))
         self._source = None
         again = self._turn()
-        if not again:
-            effects, items = self.finish(Reason.TIMEOUT)
-            return [*left, *effects], items
-        return [*left, SetTimer(self._config.history_timeout, self._tick), *again], []
+        if again:
+            return [*effects, *again], []
+        last, items = self.finish(reason)
+        return [*effects, *last], items
 
     def finish(self, reason: Reason | None) -> tuple[list[CatchUpEffect], list[Item]]:
         """Go live with what waited."""
         self.over = True
         items: list[Item] = []
-        for verified in self._waiting:
+        for verified in _by_number(self._waiting):
             items += self._join(verified)
         self._waiting.clear()
         items.append(CaughtUp(self._begins_at, self._evicted, reason))
@@ -152,14 +170,19 @@ class CatchUp:
         return [Hold(source, self._storage[source], self._purpose), *self._ask()]
 
     def _ask(self) -> list[CatchUpEffect]:
+        """Ask for the next page, now or when the link is up; not for ever in either case."""
+        self._at_seam = False
         if self._source is None or self._source not in self._links:
-            return []
+            return [self._timeout()]
         request = History(self._topic, self._request, self._after, self._since_ms)
-        return [Send(self._source, request), SetTimer(self._config.history_timeout, self._tick)]
+        return [Send(self._source, request), self._timeout()]
+
+    def _timeout(self) -> SetTimer[Tick]:
+        return SetTimer(self._config.history_timeout, self._tick)
 
     def _holes(self) -> bool:
         after = dict(self._next)
-        for verified in self._waiting:
+        for verified in _by_number(self._waiting):
             unit = verified.unit
             if unit.seq is None:
                 continue
@@ -184,3 +207,8 @@ class CatchUp:
         if unit.seq > due:
             items.append(Missed(self._topic, unit.author, unit.device, due, unit.seq - 1, Reason.NOT_HELD))
         return [*items, *(event for event in verified.events if event.seq is not None and event.seq >= due)]
+
+
+def _by_number(units: list[Verified]) -> list[Verified]:
+    """Each chain in its own order; a subscription that did not ask for order may have them otherwise."""
+    return sorted(units, key=lambda verified: verified.unit.seq or 0)

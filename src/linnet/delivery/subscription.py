@@ -36,6 +36,10 @@ class Window:
         """Items that may be handed over now."""
         return max(0, self._config.window_items - self._in_flight)
 
+    def fits(self, items: int) -> bool:
+        """Whether so many may be handed over now; more than a whole window may when nothing else is."""
+        return items <= self.room or not self._in_flight
+
     @property
     def idle(self) -> bool:
         """Whether nothing waits and at least half of the window is free."""

@@ -6,7 +6,7 @@ from linnet.core.effects import Deliver
 from linnet.core.stores import EventLog
 from linnet.delivery.catchup import CatchUp, CatchUpEffect
 from linnet.delivery.chain import ChainKey
-from linnet.delivery.items import Item
+from linnet.delivery.items import Item, Missed
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.event.signing import decode_unit, recall_unit
@@ -44,12 +44,30 @@ class Reader:
                 return self.window.hand(event for event in shown(verified) if (event.seq or 0) >= floor)
         return self.window.hand(shown(verified))
 
+    def missed(self, missed: Missed) -> list[Deliver[Item]]:
+        """Say what could not be had, unless it was had before or history may still bring it."""
+        if self.catchup is not None and not self.catchup.over:
+            return []
+        floor = self.floors.get(missed.author + missed.device, 0)
+        return [] if missed.last < floor else self.note(missed)
+
+    def note(self, item: Item) -> list[Deliver[Item]]:
+        """Hand over something that is no event; a cursor counts it, as the application does."""
+        if self.cursor is not None:
+            self.cursor.handed(self.cursor.read, 1)
+        return self.window.hand((item,))
+
+    def passed_history(self) -> None:
+        """History was handed over: what of it comes live after all was had."""
+        if self.catchup is not None:
+            self.floors.update(self.catchup.reached)
+
     def logged(self, position: int, verified: Verified) -> list[Deliver[Item]]:
         """Hand a unit to a durable subscription as it is written, if nothing waits before it."""
         events = shown(verified)
         if self.cursor is None or self.behind:
             return []
-        if len(events) > self.window.room:
+        if not self.window.fits(len(events)):
             self.behind = True
             return []
         self.cursor.handed(position, len(events))
@@ -65,7 +83,7 @@ class Reader:
             found = log.read(topic, self.cursor.read, _PAGE)
             for position, entry in found:
                 events = shown(recall_unit(decode_unit(entry.raw)))
-                if len(events) > self.window.room:
+                if not self.window.fits(len(events)):
                     return effects
                 self.cursor.handed(position, len(events))
                 effects += self.window.hand(events)

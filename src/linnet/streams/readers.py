@@ -81,7 +81,7 @@ class Readers:
         effects: list[ReadersEffect] = []
         if reader.catchup is not None and not reader.catchup.over:
             effects += reader.catchup.finish(None)[0]
-        return [*effects, *reader.window.end(None)]
+        return [*effects, *self._in_line(reader, reader.window.end(None))]
 
     # What the stream hands over.
 
@@ -126,7 +126,10 @@ class Readers:
 
     def missed(self, missed: Missed) -> list[ReadersEffect]:
         """A range that could not be had, to all."""
-        return [effect for reader in self._readers.values() for effect in reader.window.hand((missed,))]
+        effects: list[ReadersEffect] = []
+        for reader in self._readers.values():
+            effects += self._in_line(reader, reader.missed(missed))
+        return effects
 
     # Catching up.
 
@@ -161,7 +164,7 @@ class Readers:
         for reader in self._readers.values():
             if reader.cursor is not None:
                 kept = self._context.store.log.kept(self._topic)
-                effects += reader.window.hand((CaughtUp(kept.oldest, False, None),))
+                effects += self._in_line(reader, reader.note(CaughtUp(kept.oldest, False, None)))
         return effects
 
     def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
@@ -169,25 +172,22 @@ class Readers:
         reader = self._readers.get(subscription)
         if reader is None:
             return []
-        effects = reader.handled(items, self._context.store.log)
-        promised: list[Deliver[Item] | Record] = []
-        others: list[ReadersEffect] = []
-        for effect in effects:
-            if isinstance(effect, Deliver) and reader.cursor is not None:
-                promised.append(effect)
-            else:
-                others.append(effect)
-        return [*others, *self._after_commit(promised)]
+        effects: list[ReadersEffect] = []
+        for effect in reader.handled(items, self._context.store.log):
+            effects += self._in_line(reader, [effect]) if isinstance(effect, Deliver) else [effect]
+        return effects
 
     def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
         effects = self._handed(reader, reader.window.hand(items))
-        if reader.catchup is not None and reader.catchup.over and not reader.command.live:
-            effects += reader.window.end(None)
+        if reader.catchup is not None and reader.catchup.over:
+            reader.passed_history()
+            if not reader.command.live:
+                effects += reader.window.end(None)
         return effects
 
     def _handed(self, reader: Reader, effects: list[Deliver[Item]]) -> list[ReadersEffect]:
         """What was handed over, and a record if the subscription ended by it."""
-        if not reader.window.ended:
+        if not effects or not reader.window.ended:
             return [*effects]
         return [*effects, Record(Kind.DROPPED, self._topic, reason=Reason.SUBSCRIBER_SLOW)]
 
@@ -199,6 +199,10 @@ class Readers:
         unit = verified.unit
         events = len(shown(verified))
         return Record(Kind.DELIVERED, self._topic, verified.head, unit.device, unit.seq, events, hops=hops)
+
+    def _in_line(self, reader: Reader, effects: list[Deliver[Item]]) -> list[ReadersEffect]:
+        """What a durable subscription is handed comes after the commit, all of it: in one order."""
+        return self._after_commit(effects) if reader.cursor is not None else [*effects]
 
     def _after_commit(self, effects: Iterable[Deliver[Item] | Record]) -> list[ReadersEffect]:
         promises = tuple(effects)
