@@ -43,6 +43,8 @@ class Topology(Generic[V]):
        least two neighbours more. It happens only where most nodes cannot be dialled or many pairs
        are excluded, and keeps anyone from starving.
 
+    With `plain`, only the three published steps are run.
+
     Steps 1, 3 and 4 add edges, step 5 evens degrees out, and each ends when its search over what
     there is finds nothing: it always terminates.
 
