@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.streams.village import STREAM, Village
+
 from linnet.core.reasons import Reason
 from linnet.delivery.items import CaughtUp, Ended
 from linnet.streams.commands import Declined, Published
-from tests.streams.village import STREAM, Village
 
 
 def test_everyone_gets_every_event_once() -> None:
@@ -107,3 +108,14 @@ def test_a_standby_takes_over_when_the_tracker_dies() -> None:
             assert village.bodies(name, subscription) == [b"during", b"after"], name
             assert village.status(name).streams[0].tracker != village.peer(tracker)
             assert len(village.status(name).streams[0].neighbors) == 4
+
+
+def test_one_node_may_be_everything() -> None:
+    village = Village(trackers=0, storage=0, peers=0, alone=1)
+    first = village.subscribe("x0")
+    village.run(1)
+    assert isinstance(village.publish("x0", b"to myself"), Published)
+    late = village.subscribe("x0", since=0.0)
+    village.run(3)
+    assert village.bodies("x0", first) == village.bodies("x0", late) == [b"to myself"]
+    assert village.status("x0").peers == ()

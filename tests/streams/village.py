@@ -36,7 +36,7 @@ class Notes:
 
 
 class Village:
-    """Trackers t0…, storage nodes s0…, and peers p0…, by name."""
+    """Trackers t0…, storage nodes s0…, peers p0…, and x0… that are all of it, by name."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Village:
         trackers: int = 1,
         storage: int = 1,
         peers: int = 6,
+        alone: int = 0,
         links: LinkModel | None = None,
         delivery: DeliveryConfig | None = None,
         rules: tuple[StorageRule, ...] = (StorageRule(STREAM),),
@@ -63,6 +64,7 @@ class Village:
             *(f"t{i}" for i in range(trackers)),
             *(f"s{i}" for i in range(storage)),
             *(f"p{i}" for i in range(peers)),
+            *(f"x{i}" for i in range(alone)),
         ]
         self.identity: dict[str, Identity] = {
             name: seeded_identity(seed, name, self.network.now) for name in self.names
@@ -89,9 +91,9 @@ class Village:
 
         config = PeerConfig(
             listens=hint(name),
-            trackers=tuple(Contact(self.peer(n), hint(n)) for n in self.names if n[0] == "t"),
-            is_tracker=name[0] == "t",
-            storage=self._rules if name[0] == "s" else (),
+            trackers=tuple(Contact(self.peer(n), hint(n)) for n in self.names if n[0] in "tx"),
+            is_tracker=name[0] in "tx",
+            storage=self._rules if name[0] in "sx" else (),
             streams=self._options,
             delivery=self._delivery,
             member=MemberConfig(),
@@ -114,9 +116,7 @@ class Village:
         self.run(wait)
         return self.network.answers[request]
 
-    def subscribe(
-        self, node: str, /, stream: str = STREAM, wait: float = 0.0, **options: object
-    ) -> int:
+    def subscribe(self, node: str, /, stream: str = STREAM, wait: float = 0.0, **options: object) -> int:
         self._subscriptions += 1
         command = Subscribe(self._subscriptions, stream, **options)  # type: ignore[arg-type]
         self.network.ask(self.peer(node), command)

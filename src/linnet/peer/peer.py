@@ -179,6 +179,8 @@ class Peer:
         return [record, HangUp(peer, Reason.FLOODING)]
 
     def _link_up(self, event: LinkUp, now: float) -> list[Asking]:
+        if event.peer == self._ours:
+            return self._overlay(event, now)
         effects, stays = self._links.link_up(event, now)
         if not stays:
             return [*effects]

@@ -80,7 +80,8 @@ class Announcing:
             return []
         return [
             Send(peer, Heads(self._topic, tuple(places[start : start + CHAINS_PER_MESSAGE])))
-            for start in range(0, max(1, len(places)), CHAINS_PER_MESSAGE)
+            # The last message is never full: that is how the other end knows that it had all.
+            for start in range(0, len(places) + 1, CHAINS_PER_MESSAGE)
         ]
 
     def policy(self, peers: Iterable[PeerId]) -> list[AnnouncingEffect]:

@@ -120,17 +120,20 @@ class Intake:
                 self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
 
     def restore(self) -> dict[ChainKey, int]:
-        """Begin with what the log holds. Gives, for chains that were seen further, how far."""
-        floors: dict[ChainKey, int] = {}
+        """Begin with what the log holds. Gives, for chains that were seen further, how far.
+
+        All of the chains that the log does not know is due again.
+        """
+        before, self.chains = self.chains, {}
+        self._hearsay = {}
         for head in known_heads(self._topic, self._context.store):
-            key = head.author + head.device
-            known = self.chains.pop(key, None)
-            self._hearsay.pop(key, None)
-            if known is not None and known.seen.last > head.last:
+            self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
+        floors: dict[ChainKey, int] = {}
+        for key, known in before.items():
+            chain = self.chains.get(key) or self._begin(known.author, known.device, 0)
+            chain.announced = max(known.announced, known.seen.last)
+            if known.seen.last > chain.seen.last:
                 floors[key] = known.seen.last + 1
-            chain = self._begin(head.author, head.device, head.first)
-            chain.restore(head.first, head.last, head.head)
-            chain.announced = -1 if known is None else max(known.announced, known.seen.last)
         return floors
 
     def _base(self, first: int, begins: bool) -> int:

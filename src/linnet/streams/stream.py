@@ -9,6 +9,7 @@ from __future__ import annotations
 from linnet.core.effects import (
     AfterCommit,
     Blame,
+    CancelTimer,
     HangUp,
     Hold,
     Release,
@@ -16,7 +17,7 @@ from linnet.core.effects import (
 )
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.limits import LARGEST_COUNT
+from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
@@ -236,12 +237,9 @@ class Stream:
                 effects += self.gaps.changed(chain)
         if self.stores and not storage and peer not in self.flood.neighbors:
             effects += self.announcing.heads(peer, self.keeps)
-        if storage and not self.intake.anchored:
+        if storage and not self.intake.anchored and len(heads.chains) < CHAINS_PER_MESSAGE:
             self.intake.anchored = True
-            effects += self.readers.anchored()
-            if self._anchor is not None:
-                effects.append(Release(self._anchor.peer, self._anchor_purpose))
-                self._anchor = None
+            effects += [*self.readers.anchored(), *self._weigh_anchor()]
         return effects
 
     def on_storage(self, nodes: tuple[Contact, ...]) -> list[StreamEffect]:
@@ -253,6 +251,10 @@ class Stream:
         mine = (Contact(ours),) if self.stores else ()
         effects: list[StreamEffect] = [*self.gaps.storage(others), *self.publishing.storage(others)]
         return [*effects, *self.readers.storage((*mine, *others)), *self.anchor()]
+
+    def on_own_storage(self) -> list[StreamEffect]:
+        """This node keeps the stream itself: its own subscribers need nobody else for history."""
+        return [*self.readers.storage((Contact(self._context.peer),))]
 
     def link_up(self, peer: PeerId) -> list[StreamEffect]:
         """A link is open, to a storage node of this stream perhaps."""
@@ -345,7 +347,7 @@ class Stream:
     def leave(self) -> list[StreamEffect]:
         """The node leaves the stream: stop every timer and let go of every link."""
         effects: list[StreamEffect] = [*self.publishing.leave(), *self.announcing.stop()]
-        return [*effects, *self.gaps.stop(), *self.confirming.stop()]
+        return [*effects, *self.gaps.stop(), *self.confirming.stop(), *self._weigh_anchor()]
 
     def on_revoked(self, peer: PeerId, revocation: Revocation) -> list[StreamEffect]:
         """A person's word that a device is theirs no longer: take it and pass it on, if it is news."""
@@ -398,7 +400,22 @@ class Stream:
             return []
         self._anchor = anchor = self._context.rng.choice(list(self.storage.values()))
         told = self.announcing.heads(anchor.peer, self.keeps) if anchor.peer in self._context.links else []
-        return [Hold(anchor.peer, anchor.hints, self._anchor_purpose), *told]
+        hold = Hold(anchor.peer, anchor.hints, self._anchor_purpose)
+        return [hold, *told, SetTimer(self._context.config.history_timeout, self._anchor_tick)]
+
+    def anchor_fired(self) -> list[StreamEffect]:
+        """The storage node that was asked did not answer: ask again, perhaps another one."""
+        return [*self._weigh_anchor(), *self.anchor()]
+
+    def _weigh_anchor(self) -> list[StreamEffect]:
+        if self._anchor is None:
+            return []
+        anchor, self._anchor = self._anchor, None
+        return [CancelTimer(self._anchor_tick), Release(anchor.peer, self._anchor_purpose)]
+
+    @property
+    def _anchor_tick(self) -> Tick:
+        return Tick(OWNER, "anchor", self.topic)
 
     @property
     def _anchor_purpose(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from linnet.core.effects import AfterCommit, Reply, SetTimer
+from linnet.core.effects import AfterCommit, Reply, Send, SetTimer
 from linnet.core.errors import BadText, RemoteError
-from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
@@ -47,6 +47,7 @@ from linnet.streams.commands import (
 from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect
 from linnet.streams.messages import PolicyIs
+from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.publish import declare, publish
 from linnet.streams.status import status_of
@@ -96,8 +97,16 @@ class Streams:
         return effects
 
     def stop(self, now: float) -> list[StreamEffect]:
-        """Leave every stream."""
-        return [effect for stream in list(self._streams.values()) for effect in self._leave(stream, now)]
+        """Leave every stream, and answer whoever waits to publish."""
+        queued, self._queued = self._queued, {}
+        effects: list[StreamEffect] = [
+            Reply(request, Declined(Reason.SHUTDOWN, "the node stops, and links were slow until the end"))
+            for waiting in queued.values()
+            for request, _ in waiting
+        ]
+        for stream in list(self._streams.values()):
+            effects += self._leave(stream, now)
+        return effects
 
     # Commands.
 
@@ -114,13 +123,10 @@ class Streams:
         match command:
             case Publish():
                 return self._publish(request, command, now)
-            case Declare(name, policy):
-                stream, effects = self._open(name, now)
-                return [*effects, *declare(stream, self._context, request, policy, now)]
+            case Declare():
+                return self._declare(request, command, now)
             case Subscribe():
-                stream, effects = self._open(command.stream, now)
-                self._by_subscription[command.subscription] = stream
-                return [*effects, *subscribe(stream, self._context, request, command)]
+                return self._subscribe(request, command, now)
             case Unsubscribe(subscription):
                 return self._unsubscribe(request, subscription, now)
             case Consumed(subscription, items):
@@ -148,8 +154,30 @@ class Streams:
             waiting.append((request, command))
             return effects
         tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
-        effects += publish(stream, self._context, request, tails, command.confirm, now)
+        try:
+            effects += publish(stream, self._context, request, tails, command.confirm, now)
+        except RemoteError as error:
+            effects.append(Reply(request, Declined(error.reason, error.detail)))
         return [*effects, self._linger(stream)]
+
+    def _declare(self, request: int, command: Declare, now: float) -> list[StreamEffect]:
+        stream, effects = self._open(command.stream, now)
+        try:
+            effects += declare(stream, self._context, request, command.policy, now)
+        except RemoteError as error:
+            effects.append(Reply(request, Declined(error.reason, error.detail)))
+        return [*effects, *self._join(stream, now), self._linger(stream)]
+
+    def _subscribe(self, request: int, command: Subscribe, now: float) -> list[StreamEffect]:
+        if command.subscription in self._by_subscription:
+            detail = f"there is a subscription {command.subscription} already"
+            return [Reply(request, Declined(Reason.IN_USE, detail))]
+        stream, effects = self._open(command.stream, now)
+        effects += subscribe(stream, self._context, request, command)
+        if command.subscription not in stream.readers:
+            return [*effects, self._linger(stream)]
+        self._by_subscription[command.subscription] = stream
+        return effects
 
     def _unsubscribe(self, request: int, subscription: int, now: float) -> list[StreamEffect]:
         stream = self._by_subscription.pop(subscription, None)
@@ -198,13 +226,15 @@ class Streams:
             case Heads():
                 return stream.on_heads(peer, message, now)
             case Resend():
-                return [*stream.archive.resend(peer, message)]
+                return self._answer(peer, stream.archive.resend(peer, message))
             case Resent():
                 return stream.on_resent(peer, message, now)
             case History():
-                return [*stream.archive.history(peer, message)]
+                return self._answer(peer, stream.archive.history(peer, message, stream.stores))
             case HistoryPage():
                 return stream.on_page(peer, message)
+            case Watch(on=True) if not stream.stores:
+                return [Record(Kind.REJECTED, stream.topic, peer=peer, reason=Reason.NOT_HELD, note="watch")]
             case Watch(on=True):
                 return [*stream.keeper.watch(peer, stream.publishing.ledger, stream.intake.chains, now)]
             case Watch():
@@ -215,9 +245,13 @@ class Streams:
             case Revoked():
                 return stream.on_revoked(peer, message.revocation)
             case PolicyIs():
-                return [*stream.on_policy(peer, message), *self._follow_policy(stream, now)]
+                return [*stream.on_policy(peer, message), *self._join(stream, now)]
             case _:
                 assert_never(message)
+
+    def _answer(self, peer: PeerId, sends: Sequence[Send[Resent | HistoryPage]]) -> list[StreamEffect]:
+        """What was read from the log, once it is durable there: a chain that was shown and then lost forks."""
+        return [*sends] if peer == self._context.peer else [AfterCommit(tuple(sends))]
 
     # The overlay and the links.
 
@@ -286,7 +320,9 @@ class Streams:
                 return [*stream.confirming.fired(stream.intake.chains, now)]
             case announcing.OWNER:
                 return [*stream.announcing.fired(stream.keeps)]
-            case _ if tick.what == "spread":
+            case stream_module.OWNER if tick.what == "anchor":
+                return stream.anchor_fired()
+            case stream_module.OWNER:
                 return stream.spread_fired(tick.key[32:], now)
             case _:
                 return self._leave(stream, now) if self._idle(stream) else []
@@ -303,10 +339,10 @@ class Streams:
     def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
         """The stream of this name, joined if it was not."""
         name = self._context.own_name(name)
-        stream = Stream(name, self._context)
-        known = self._streams.get(stream.topic)
+        known = self._streams.get(topic_of(name))
         if known is not None:
             return known, []
+        stream = Stream(name, self._context)
         self._streams[stream.topic] = stream
         effects: list[StreamEffect] = []
         rule = self._rules.get(name)
@@ -314,12 +350,14 @@ class Streams:
             stream.stores = True
             stream.intake.wants_all = True
             stream.intake.restore()
+            effects += stream.on_own_storage()
             stream.keeper.retention, stream.keeper.quota = rule.retention, rule.quota
             if rule.retention is not None or rule.quota is not None:
                 effects.append(stream.keeper.evict_timer())
         return stream, [*effects, *self._join(stream, now)]
 
     def _join(self, stream: Stream, now: float) -> list[StreamEffect]:
+        """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
         options = self._options.get(stream.name, StreamOptions())
         policy = stream.governance.policy
         trackers = self._registry.trackers(stream.topic, policy.trackers or options.trackers)
@@ -332,14 +370,6 @@ class Streams:
             now=now,
         )
         return self.heed(effects, now)
-
-    def _follow_policy(self, stream: Stream, now: float) -> list[StreamEffect]:
-        """Go to the trackers that the owner names, if they are not those where we are."""
-        wanted: tuple[Contact, ...] = stream.governance.policy.trackers
-        current = self._member.tracker(stream.topic)
-        if not wanted or current in {contact.peer for contact in wanted}:
-            return []
-        return self._join(stream, now)
 
     def _leave(self, stream: Stream, now: float) -> list[StreamEffect]:
         del self._streams[stream.topic]

@@ -34,12 +34,15 @@ def subscribe(stream: Stream, context: StreamContext, request: int, command: Sub
     else:
         cursor.begin(0)
         stream.intake.wants_all = True
-    if not kept:
+    repairs: list[StreamEffect] = []
+    if not kept and stream.intake.wants_all:
         # From now on everything is written; go on from what the log holds.
-        stream.readers.go_back(stream.intake.restore() if stream.intake.wants_all else {})
+        stream.readers.go_back(stream.intake.restore())
+        for chain in stream.intake.chains.values():
+            repairs += stream.gaps.changed(chain)
     reader = stream.readers.add(command, cursor)
     durable = AfterCommit((Reply(request, Subscribed(stream.topic, cursor.resumed)),))
-    return [durable, *stream.readers.begin(reader), *stream.anchor()]
+    return [durable, *stream.readers.begin(reader), *repairs, *stream.anchor()]
 
 
 def _objection(stream: Stream, command: Subscribe) -> Declined | None:
