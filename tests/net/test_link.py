@@ -15,7 +15,7 @@ from linnet.delivery.messages import Data
 from linnet.event.event import Unverified
 from linnet.net.config import NetConfig
 from linnet.peer.messages import CODEC, PROTOCOLS, Bye, Ping, Unsupported
-from linnet.testing.live import HandHeld, LiveNode, link, ordered_keys
+from linnet.testing.live import LIMIT, HandHeld, LiveNode, link, ordered_keys
 from linnet.testing.machines import HELLO
 from linnet.testing.strangers import Speaker, raw_link
 from linnet.trace.records import Kind, Record
@@ -104,6 +104,18 @@ async def test_hanging_up_sends_what_was_said_before(scheme: str) -> None:
         assert dropped == [Record(Kind.DROPPED, peer=peer.peer, reason=Reason.UNREACHABLE, note="Ping")], (
             "what came after the hang-up"
         )
+
+
+@SCHEMES
+async def test_two_that_hang_up_at_once_do_not_wait_for_each_other(scheme: str) -> None:
+    where, config = [f"{scheme}://127.0.0.1:0"], NetConfig(linger=3600)
+    async with asyncio.timeout(LIMIT):
+        async with LiveNode(SMALL, where, config) as node, LiveNode(LARGE, where, config) as peer:
+            await link(node, peer)
+            node.act(HangUp(peer.peer, Reason.SHUTDOWN))
+            peer.act(HangUp(node.peer, Reason.SHUTDOWN))
+            await node.happens(LinkDown)
+            await peer.happens(LinkDown)
 
 
 async def test_the_peers_last_word_is_the_reason() -> None:

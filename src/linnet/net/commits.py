@@ -68,9 +68,14 @@ class Commits:
         self._inputs = 0
         self._store.rollback()
 
-    async def settled(self) -> None:
-        """Return when no commit is under way."""
-        await self._settled.wait()
+    async def settled(self, limit: float) -> bool:
+        """Wait until no commit is under way; whether that came within so many seconds."""
+        try:
+            async with asyncio.timeout(limit):
+                await self._settled.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def give_up(self) -> None:
         """No commit will land any more: the store has failed."""

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self, assert_never
+from typing import Any, Self, assert_never
 
 from linnet.core.effects import (
     AfterCommit,
@@ -44,14 +44,8 @@ from linnet.peer.interface import Command, Effect, Input, NodeMachine, Result
 from linnet.peer.messages import BULK, CODEC, Message
 from linnet.store.base import CommittingStore
 from linnet.trace.records import Kind, Record
+from linnet.trace.sink import TraceSink
 from linnet.wire.frame import HEADER_BYTES, frame
-
-
-class TraceSink(Protocol):
-    """Where records go, with node and time."""
-
-    def write(self, node: PeerId, record: Record, now: float) -> None:
-        """Keep a record."""
 
 
 class Driver:
@@ -338,9 +332,13 @@ class Driver:
         failed = self._failure.done()
         if not failed:
             self._commits.commit()
-            await self._commits.settled()
+            if not await self._commits.settled(self._config.linger):
+                note = "the store did not finish; what it was to keep is promised to nobody"
+                self.record(Record(Kind.DROPPED, reason=Reason.TIMEOUT, note=note))
         self._is_running = False
         self._timers.clear()
+        # First the waiting, then the socket: a loop must not wait for a number that is given away anew.
+        await self._switchboard.stop_serving()
         for listener in self._listeners:
             listener.close()
         for answer in self._answers.values():

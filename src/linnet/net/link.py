@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import Protocol
 
 from linnet.core.errors import MalformedMessage
@@ -21,6 +22,9 @@ from linnet.peer.messages import CODEC, Bye, Message, Unsupported
 from linnet.trace.records import Kind, Record
 from linnet.wire.codec import UnknownMessage
 from linnet.wire.frame import FrameReader, frame
+
+_BYE = CODEC.encode(Bye(Reason.SHUTDOWN))[:2]
+"""How each `Bye` begins, whatever its reason."""
 
 
 class LinkOwner(Protocol):
@@ -139,7 +143,8 @@ class Link:
     def data_received(self, data: bytes) -> None:
         """See `Consumer`."""
         if self._ended:
-            return  # Read on until the peer has our reason: unread bytes would turn it into a reset.
+            self._skim(data)
+            return
         try:
             frames = self._reader.feed(data)
         except MalformedMessage as error:
@@ -176,7 +181,6 @@ class Link:
             self._inbox_bytes -= len(payload)
             self._handle(payload)
         if self._ended:
-            inbox.clear()
             return
         if inbox:
             self._work_later()
@@ -207,6 +211,17 @@ class Link:
             else:
                 self._owner.message_received(self, message)
 
+    def _skim(self, data: bytes) -> None:
+        """Read on after the end: bytes left unread would turn our reason into a reset for the peer.
+
+        A peer that hangs up at the same time waits for us as we wait for it: its `Bye` ends both.
+        """
+        with suppress(MalformedMessage):
+            self._inbox.extend(self._reader.feed(data))
+        if any(payload.startswith(_BYE) for payload in self._inbox):
+            self.channel.close()
+        self._inbox.clear()
+
     def _work_later(self) -> None:
         if not self._scheduled and not self._owner.is_stalled:
             self._scheduled = True
@@ -233,12 +248,14 @@ class Link:
 
     def _end(self, reason: Reason) -> None:
         self._ended = True
+        loop = asyncio.get_running_loop()
         if self._lost is None:
             if not self._reading:
                 self.channel.resume_reading()
-            loop = asyncio.get_running_loop()
             self._linger = loop.call_later(self._config.linger, self.channel.abort)
         self._owner.link_ended(self, reason)
+        if self._inbox and self._lost is None:
+            loop.call_soon(self._skim, b"")
 
     def _end_lost(self) -> None:
         reason = self._lost or Reason.REMOTE_CLOSED

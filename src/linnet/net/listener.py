@@ -64,6 +64,11 @@ class Listener:
             raise
         return channel
 
+    @property
+    def is_open(self) -> bool:
+        """Whether connections can still come."""
+        return self._socket.fileno() >= 0
+
     def close(self) -> None:
         """Give the port back."""
         self._socket.close()

@@ -77,6 +77,7 @@ class Switchboard:
         self._dials: dict[PeerId, _Dial] = {}
         self._waiting: dict[PeerId, Channel] = {}
         self._strangers = 0
+        self._accepting: list[asyncio.Task[None]] = []
 
     def get(self, peer: PeerId) -> Link | None:
         """The link to this peer, if it is up."""
@@ -102,7 +103,14 @@ class Switchboard:
     def serve(self, listener: Listener) -> None:
         """Take links that others open here."""
         listener.start(self._config.backlog)
-        self._owner.spawn(self._accept(listener), f"accept at {listener.hint}")
+        self._accepting.append(self._owner.spawn(self._accept(listener), f"accept at {listener.hint}"))
+
+    async def stop_serving(self) -> None:
+        """Take no more links; afterwards the listeners can be closed."""
+        for task in self._accepting:
+            task.cancel()
+        if self._accepting:
+            await asyncio.wait(self._accepting)
 
     def ended(self, link: Link, reason: Reason) -> None:
         """A link is over for the machine; it may still be sending its last words."""
@@ -171,7 +179,8 @@ class Switchboard:
         self._owner.put(Probed(peer, reason))
 
     async def _accept(self, listener: Listener) -> None:
-        while True:
+        # The node closes its listeners before it has told all peers that it goes.
+        while listener.is_open:
             try:
                 accepted, origin = await listener.accept()
             except OSError as error:

@@ -89,13 +89,20 @@ class LiveNode:
             self,
             self.listeners,
             config or NetConfig(),
-            self.delivered.append,
+            self._deliver,
             clock or Clock(),
         )
 
     def write(self, node: PeerId, record: Record, now: float) -> None:
         """See `TraceSink`."""
         self.records.append(record)
+        self.machine.happened.set()
+
+    def close(self) -> None:
+        """See `TraceSink`."""
+
+    def _deliver(self, delivery: Deliver[Item]) -> None:
+        self.delivered.append(delivery)
         self.machine.happened.set()
 
     async def __aenter__(self) -> Self:
