@@ -390,4 +390,5 @@ class Engines(RuleBasedStateMachine):
         self.both(picture)
 
 
-test_engines_agree = Engines.TestCase
+# A soak tries a thousand runs with a file each; on a busy machine this takes minutes.
+test_engines_agree = pytest.mark.timeout(900)(Engines.TestCase)
