@@ -102,8 +102,11 @@ class Archive:
         )
         return [Send(peer, message)]
 
-    def history(self, peer: PeerId, request: History) -> list[Send[HistoryPage]]:
-        """The page of the log that follows a position."""
+    def history(self, peer: PeerId, request: History, keeps: bool = True) -> list[Send[HistoryPage]]:
+        """The page of the log that follows a position; who does not keep the topic says just that."""
+        if not keeps:
+            nothing = HistoryPage(self._topic, request.request, (), (), 0, True, None, False, Reason.NOT_HELD)
+            return [Send(peer, nothing)]
         log = self._store.log
         after = request.after
         if after is None:

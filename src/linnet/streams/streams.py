@@ -250,7 +250,7 @@ class Streams:
                 assert_never(message)
 
     def _answer(self, peer: PeerId, sends: Sequence[Send[Resent | HistoryPage]]) -> list[StreamEffect]:
-        """What was read from the log, once it is durable there: a chain that was shown and then lost forks."""
+        """What was read from the log, once it is durable: a chain that was shown and then lost forks."""
         return [*sends] if peer == self._context.peer else [AfterCommit(tuple(sends))]
 
     # The overlay and the links.
