@@ -68,3 +68,8 @@ class Reason(StrEnum):
     # The node itself.
     CLOCK_STEP = "clock_step"
     BUG = "bug"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Reason | None:
+        """A newer node may give a reason that we do not know: that is no reason to hang up on it."""
+        return cls.UNKNOWN if isinstance(value, str) and 0 < len(value) <= 64 else None
