@@ -24,6 +24,7 @@ from linnet.cli import (
     subscribe,
     up,
 )
+from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
 from linnet.cli.output import say, warn
 from linnet.core.errors import LinnetError
@@ -38,7 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"\b\nFirst steps:\n  linnet init\n  linnet up\n\n{EXIT_CODES}",
+    epilog=f"\b\nFirst steps:\n  linnet demo\n  linnet init\n  linnet up\n\n{EXIT_CODES}",
 )
 sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -96,3 +97,4 @@ _add(app, "import", import_.import_, "Make a home from such a file.", import_.EP
 _add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", sim_streams.EPILOG)
 _add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
 app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)
+_add(app, "demo", demo.demo, "Watch a real network deliver every message.", demo.EPILOG)

@@ -1,0 +1,122 @@
+"""The numbers of the demo, from what its processes wrote: nothing is taken from the demo's own word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from linnet.cli.demo.member import PUBLISHED, RECEIVED
+from linnet.cli.demo.messages import Published, Received
+from linnet.trace.jsonlines import FILE_NAME, Line
+from linnet.trace.records import Kind
+
+T = TypeVar("T")
+
+
+class PeerTally(Struct, frozen=True):
+    """What one peer got."""
+
+    peer: str
+    delivered: int
+    """Distinct events that its subscription was handed."""
+    missing: int
+    """Events that were published and that it was not handed."""
+    repeated: int
+    """Events that it was handed once more, after a crash."""
+    duplicates: int
+    """Copies that came over another path and were filtered out; from its trace."""
+    p50_ms: float
+    """From publishing to being handed over, the time that it was away included."""
+    p99_ms: float
+    gaps_filled: int
+    """Gaps in chains that it noticed and closed; from its trace."""
+    resent: int
+    """Events that it got by asking for them; from its trace."""
+    reconnects: int
+    """Links to peers that it had been linked to before; from its trace."""
+    foreign: int
+    """Events that nobody published: forged or damaged ones."""
+
+
+def published_ids(homes: Iterable[Path]) -> dict[str, None]:
+    """Every event that a publisher's node took."""
+    return {line.id: None for home in homes for line in _lines(home / PUBLISHED, Published)}
+
+
+def tally(name: str, home: Path, published: dict[str, None]) -> PeerTally:
+    """What one peer got, by its own files."""
+    first: dict[str, float] = {}
+    repeated = 0
+    for line in _lines(home / RECEIVED, Received):
+        if not line.id:
+            continue
+        if line.id in first:
+            repeated += 1
+        else:
+            first[line.id] = line.got - line.at
+    delays = sorted(first.values())
+    traced = _Traced(home / "trace" / FILE_NAME)
+    return PeerTally(
+        peer=name,
+        delivered=len(first),
+        missing=sum(id not in first for id in published),
+        repeated=repeated,
+        duplicates=traced.duplicates,
+        p50_ms=1000 * percentile(delays, 0.50),
+        p99_ms=1000 * percentile(delays, 0.99),
+        gaps_filled=traced.gaps_filled,
+        resent=traced.resent,
+        reconnects=traced.reconnects,
+        foreign=sum(id not in published for id in first),
+    )
+
+
+def percentile(ordered: list[float], share: float) -> float:
+    """The smallest value that so large a share does not exceed; 0 of nothing."""
+    return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else 0.0
+
+
+class _Traced:
+    """What the trace of one node counts up to."""
+
+    def __init__(self, path: Path) -> None:
+        self.duplicates = 0
+        self.gaps_filled = 0
+        self.resent = 0
+        self.reconnects = 0
+        linked: dict[str, None] = {}
+        for row in _rows(path):
+            if row.kind is Kind.DUPLICATE:
+                self.duplicates += row.events
+            elif row.kind is Kind.RESYNC and row.note is not None:
+                self.gaps_filled += row.note == "gap filled"
+            elif row.kind is Kind.RESYNC:
+                self.resent += row.events
+            elif row.kind is Kind.LINK_UP and row.peer is not None:
+                self.reconnects += row.peer in linked
+                linked[row.peer] = None
+
+
+def _rows(path: Path) -> Iterator[Line]:
+    """The rows of a trace; a killed process may leave its last line cut short."""
+    decoder = msgspec.json.Decoder(Line)
+    for raw in _whole_lines(path):
+        if not raw.startswith(b'{"linnet_trace"'):
+            yield decoder.decode(raw)
+
+
+def _lines(path: Path, kind: type[T]) -> Iterator[T]:
+    decoder = msgspec.json.Decoder(kind)
+    return (decoder.decode(raw) for raw in _whole_lines(path))
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    if not path.exists():
+        return []
+    *whole, _ = path.read_bytes().split(b"\n")
+    return whole
