@@ -75,9 +75,8 @@ class Outcome(Struct, frozen=True):
             say_json(self)
             return
         say_table(_COLUMNS, map(self._row, self.peers))
-        say(
-            f"{self.published:,} messages from {' and '.join(self.publishers)}, {self.wall_seconds:.1f} s in all"
-        )
+        publishers = " and ".join(self.publishers)
+        say(f"{self.published:,} messages from {publishers}, {self.wall_seconds:.1f} s in all")
         say(f"{self.killed} was away for {self.seconds_away:.1f} s and resumed its durable subscription")
         say(f"the tracker was killed for good, its standby took over in {self.takeover_seconds:.1f} s")
         say(f"missing: {self.missing}")
