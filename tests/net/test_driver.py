@@ -255,6 +255,19 @@ async def test_no_effect_of_a_failed_input_is_performed() -> None:
     assert node.delivered == [], "a promise of the same batch is not kept either"
 
 
+async def test_an_application_that_fails_on_delivery_stops_the_node() -> None:
+    async def run(*effects: Effect) -> None:
+        async with LiveNode(SMALL) as node:
+            node.delivered = None  # type: ignore[assignment]
+            node.act(*effects)
+            await asyncio.sleep(10)
+
+    with pytest.raises(MachineFailed, match="AttributeError"):
+        await run(Deliver(1, ()))
+    with pytest.raises(MachineFailed, match="handling Deliver raised AttributeError"):
+        await run(AfterCommit((Deliver(1, ()),)))
+
+
 async def test_a_store_that_fails_stops_the_node() -> None:
     store = FailingStore()
     node = LiveNode(SMALL, store=store)

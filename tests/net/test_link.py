@@ -188,11 +188,12 @@ async def test_nothing_is_sent_that_the_peer_would_not_read() -> None:
     small_frames = HandHeld(hello=Hello(1, 1, PROTOCOLS, max_frame=65_536))
     async with LiveNode(SMALL) as node, LiveNode(LARGE, machine=small_frames) as peer:
         await link(node, peer)
-        node.act(Send(peer.peer, bulk(1, 100_000)), Send(peer.peer, Ping(1)))
+        # One is too long for this peer, the other for everyone.
+        node.act(*(Send(peer.peer, bulk(1, size)) for size in (100_000, 2_000_000)), Send(peer.peer, Ping(1)))
         await peer.happens(Received)
         assert peer.messages(node.peer) == [Ping(1)]
-        (dropped,) = node.recorded(Kind.DROPPED)
-        assert (dropped.peer, dropped.reason) == (peer.peer, Reason.TOO_LARGE)
+        dropped = Record(Kind.DROPPED, peer=peer.peer, reason=Reason.TOO_LARGE, note="Data")
+        assert node.recorded(Kind.DROPPED) == [dropped, dropped]
 
 
 async def test_control_overtakes_data() -> None:

@@ -19,7 +19,7 @@ from linnet.trace.records import Kind, Record
 from linnet.wire.frame import frame
 
 SMALL, LARGE = ordered_keys(2)
-ROUNDS = 100 if os.environ.get("LINNET_SOAK") == "1" else 50
+ROUNDS = 1000 if os.environ.get("LINNET_SOAK") == "1" else 100
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])

@@ -11,8 +11,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from linnet.core.limits import MIB
 from linnet.peer.interface import Promise
 from linnet.store.base import CommittingStore
+
+BACKLOG_BYTES = 64 * MIB
+"""Bytes that the store may be behind; past this nothing more is read, whatever the number of inputs."""
 
 
 class Commits:
@@ -41,7 +45,7 @@ class Commits:
     @property
     def is_behind(self) -> bool:
         """Whether the store has so much to do that nothing more should be handled."""
-        return self._uncommitted >= self._limit
+        return self._uncommitted >= self._limit or self._store.backlog > BACKLOG_BYTES
 
     def handled(self) -> None:
         """An input was handled: there may be something to commit."""

@@ -28,6 +28,7 @@ from linnet.core.errors import StoreError
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, Congested, Drained, Received, TimerFired
+from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.items import Item
@@ -40,7 +41,7 @@ from linnet.net.link import Link
 from linnet.net.listener import Listener
 from linnet.net.switchboard import Switchboard
 from linnet.net.timers import Timers
-from linnet.peer.interface import Command, Effect, Input, NodeMachine, Result
+from linnet.peer.interface import Command, Effect, Input, NodeMachine, Promise, Result
 from linnet.peer.messages import BULK, CODEC, Message
 from linnet.store.base import CommittingStore
 from linnet.trace.records import Kind, Record
@@ -92,7 +93,7 @@ class Driver:
         self._loop = asyncio.get_running_loop()
         self._failure: asyncio.Future[BaseException] = self._loop.create_future()
         self._commits = Commits(
-            self._store, self._perform, self._commit_landed, self._config.uncommitted_inputs
+            self._store, self._keep_promise, self._commit_landed, self._config.uncommitted_inputs
         )
         self._timers = Timers(self._timer_fired)
         self._switchboard = Switchboard(self._key, self, self._config)
@@ -196,15 +197,21 @@ class Driver:
                 event = self._inputs.popleft()
                 try:
                     effects = self._machine.handle(event, self._clock.now())
-                except Exception as error:  # Whatever it is: the machine's bug, reported whole.
+                    self._commits.handled()
+                    for effect in effects:
+                        self._perform(effect)
+                except Exception as error:  # Whatever it is, it is a bug of ours, reported whole.
                     self._machine_failed(event, error)
                     return
-                self._commits.handled()
-                for effect in effects:
-                    self._perform(effect)
         finally:
             self._is_handling = False
         self._end_turn_soon()
+
+    def _keep_promise(self, promise: Promise) -> None:
+        try:
+            self._perform(promise)
+        except Exception as error:  # As above.
+            self._machine_failed(promise, error)
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -250,12 +257,12 @@ class Driver:
             return
         known = self._frames.get(id(message))
         if known is None:
-            # The message is kept beside its frame: as long as it lives nothing else has its id.
-            known = self._frames[id(message)] = message, frame(CODEC.encode(message))
+            # The message is kept beside its bytes: as long as it lives nothing else has its id.
+            known = self._frames[id(message)] = message, _encode(message)
         data = known[1]
-        if len(data) - HEADER_BYTES > link.hello.max_frame:
-            size = len(data)
-            self.record(Record(Kind.DROPPED, peer=peer, bytes=size, reason=Reason.TOO_LARGE))
+        if not HEADER_BYTES <= len(data) <= HEADER_BYTES + link.hello.max_frame:
+            note = type(message).__name__
+            self.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TOO_LARGE, note=note))
             return
         link.send(data, isinstance(message, BULK))
 
@@ -310,7 +317,7 @@ class Driver:
     async def _watch(self) -> None:
         raise await asyncio.shield(self._failure)
 
-    def _machine_failed(self, event: Input, error: Exception) -> None:
+    def _machine_failed(self, event: Input | Promise, error: Exception) -> None:
         failure = MachineFailed(event, error)
         failure.__cause__ = error
         self._commits.abandon()
@@ -345,3 +352,9 @@ class Driver:
             if not answer.done():
                 answer.set_exception(DriverStopped("the node stopped before it answered"))
         await self._switchboard.hang_up_all(Reason.BUG if failed else Reason.SHUTDOWN)
+
+
+def _encode(message: Message) -> bytes:
+    """The frame of a message; nothing if no node would read it."""
+    payload = CODEC.encode(message)
+    return frame(payload) if len(payload) <= FRAME_BYTES else b""
