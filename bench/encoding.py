@@ -9,13 +9,18 @@ import argparse
 import base64
 import json
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from bench.rates import per_second
+from bench.results import Measure, Plan
+
 SECONDS = 0.3
+SECTION = "encoding"
+BATCH = 100
 
 
 class AsArray(msgspec.Struct, frozen=True, array_like=True):
@@ -71,13 +76,17 @@ def candidates() -> dict[str, tuple[Callable[[], bytes], Callable[[bytes], objec
     }
 
 
-def per_second(action: Callable[[], object]) -> int:
-    rounds, started = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - started) < SECONDS:
-        for _ in range(100):
-            action()
-        rounds += 100
-    return round(rounds / elapsed)
+def section(plan: Plan) -> list[Measure]:
+    """The same for a run of everything."""
+    taken: list[Measure] = []
+    for name, (encode, decode) in candidates().items():
+        raw = encode()
+        note = f"{len(raw)} bytes"
+        encodes = tuple(per_second(encode, plan.seconds, BATCH) for _ in range(plan.runs))
+        decodes = tuple(per_second(partial(decode, raw), plan.seconds, BATCH) for _ in range(plan.runs))
+        taken.append(Measure(SECTION, f"encode, {name}", "1/s", encodes, note))
+        taken.append(Measure(SECTION, f"decode, {name}", "1/s", decodes, note))
+    return taken
 
 
 def measure() -> list[dict[str, Any]]:
@@ -88,8 +97,8 @@ def measure() -> list[dict[str, Any]]:
             {
                 "encoding": name,
                 "bytes": len(raw),
-                "encodes_per_second": per_second(encode),
-                "decodes_per_second": per_second(lambda decode=decode, raw=raw: decode(raw)),  # type: ignore[misc]
+                "encodes_per_second": round(per_second(encode, SECONDS, BATCH)),
+                "decodes_per_second": round(per_second(partial(decode, raw), SECONDS, BATCH)),
             }
         )
     return rows

@@ -11,6 +11,7 @@ import sys
 import time
 
 from linnet.core.ids import AuthorId, EventId, TopicId
+from linnet.event.event import Verified
 from linnet.event.signing import decode_unit, encode_unit, message_tail, sign_unit, verify_unit
 from linnet.identity.cards import issue_card
 from linnet.identity.keys import SigningKey
@@ -25,17 +26,22 @@ DEVICE = SigningKey(b"d" * 32)
 CARD = issue_card(PERSON, DEVICE.public, 0, 2_000_000_000)
 
 
-def unit_of(count: int) -> bytes:
-    """An encoded unit of so many events with a body of 100 bytes, in the middle of a chain."""
-    tails = [message_tail(BODY, TIME)] * count
+def signed(count: int, body: bytes = BODY) -> Verified:
+    """A unit of so many events, in the middle of a chain."""
+    tails = [message_tail(body, TIME)] * count
     topic, author = TopicId(b"t" * 32), AuthorId(PERSON.public)
-    return encode_unit(sign_unit(DEVICE, topic, author, CARD.device, 1_000, EventId(b"v" * 32), tails).unit)
+    return sign_unit(DEVICE, topic, author, CARD.device, 1_000, EventId(b"v" * 32), tails)
 
 
-def checked_per_second(raw: bytes, count: int) -> float:
+def unit_of(count: int, body: bytes = BODY) -> bytes:
+    """An encoded unit of so many events."""
+    return encode_unit(signed(count, body).unit)
+
+
+def checked_per_second(raw: bytes, count: int, seconds: float = SECONDS) -> float:
     """Events decoded, hashed and verified a second on one core."""
     rounds, started = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - started) < SECONDS:
+    while (elapsed := time.perf_counter() - started) < seconds:
         verify_unit(decode_unit(raw), CARD)
         rounds += 1
     return rounds * count / elapsed

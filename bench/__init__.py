@@ -1,0 +1,1 @@
+"""Measurements: `python -m bench` runs all of them (docs/benchmarks.md)."""

@@ -1,0 +1,70 @@
+"""What is to be reached, and whether it was. Ratios are of medians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench import network, simulator
+from bench.fleet import EIGHT, ONE, Layout
+from bench.results import Comparison, Figures, Measure
+
+BURST_SHARE = {ONE.name: 25.0, EIGHT.name: 30.0}
+"""Percent of the coalesced ceiling."""
+
+SYNCS = 3
+"""Syncs that the way of an event may take where both ends have a store."""
+
+
+def compare(measures: Iterable[Measure]) -> list[Comparison]:
+    """Every target whose figures were measured."""
+    figures = Figures(measures)
+    found: list[Comparison | None] = [
+        _absolute("simulator: messages handled a second and core", figures),
+        *_throughputs(figures, ONE),
+        *_throughputs(figures, EIGHT),
+        *_latencies(figures),
+    ]
+    return [each for each in found if each is not None]
+
+
+def _absolute(name: str, figures: Figures) -> Comparison | None:
+    handled = figures.get(simulator.SECTION, simulator.HANDLED)
+    return None if handled is None else Comparison(name, handled, 100_000.0, "1/s", at_least=True)
+
+
+def _throughputs(figures: Figures, layout: Layout) -> list[Comparison | None]:
+    def ours(how: str) -> float | None:
+        return figures.get(network.SECTION, network.name_of(layout, how, network.NO_STORE))
+
+    def ceiling(how: str) -> float | None:
+        return figures.get(network.SECTION, network.ceiling_name(layout, how))
+
+    bursts = ours(network.IN_BURSTS)
+    alone = ours(network.ONE_BY_ONE)
+    checks = figures.get(network.SECTION, network.CHECKS)
+    name = layout.name
+    return [
+        _share(f"{name}, one by one / signature checks", alone, checks, 60.0),
+        _share(
+            f"{name}, bursts / coalesced TLS", bursts, ceiling(network.COALESCED), BURST_SHARE[layout.name]
+        ),
+        _share(f"{name}, bursts / uncoalesced TLS", bursts, ceiling(network.UNCOALESCED), 100.0),
+    ]
+
+
+def _share(name: str, value: float | None, of: float | None, percent: float) -> Comparison | None:
+    if value is None or not of:
+        return None
+    return Comparison(name, 100.0 * value / of, percent, "%", at_least=True)
+
+
+def _latencies(figures: Figures) -> list[Comparison | None]:
+    plain = figures.get(network.LATENCY, f"p50, {network.NO_STORE}")
+    stored = figures.get(network.LATENCY, f"p50, {network.SQLITE}")
+    sync = figures.get(network.LATENCY, network.SYNC)
+    return [
+        None if plain is None else Comparison("latency p50, no store", plain, 1.0, "ms", at_least=False),
+        None
+        if stored is None or sync is None
+        else Comparison("latency p50, SQLite", stored, 1.0 + SYNCS * sync, "ms", at_least=False),
+    ]

@@ -1,0 +1,64 @@
+"""A worker that takes frames from bare TLS 1.3 and hashes each: the least that any receiver does."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+
+from msgspec import Struct
+
+from bench.workers.talk import Arrived, Expect, Expecting, Linked, Ready, orders, role, say
+from linnet.net.tls import client_context
+from linnet.node.running import run
+from linnet.wire.frame import FrameReader
+
+
+class BareReceiverRole(Struct, frozen=True):
+    """Where the sender listens on this machine."""
+
+    port: int
+
+
+class Receiving(asyncio.Protocol):
+    """The one link."""
+
+    def __init__(self) -> None:
+        self._reader = FrameReader()
+        self._left = 0
+        self._arrived = asyncio.Event()
+        self._ended_ns = 0
+
+    def data_received(self, data: bytes) -> None:
+        frames = self._reader.feed(data)
+        for payload in frames:
+            hashlib.sha256(payload).digest()
+        self._left -= len(frames)
+        if self._left == 0:
+            self._ended_ns = time.monotonic_ns()
+            self._arrived.set()
+
+    async def receive(self, messages: int) -> Arrived:
+        """Wait for so many messages."""
+        self._left = messages
+        self._arrived.clear()
+        say(Expecting())
+        cpu = time.process_time()
+        await self._arrived.wait()
+        return Arrived(self._ended_ns, time.process_time() - cpu, 0.0, 0.0)
+
+
+async def main(given: BareReceiverRole) -> None:
+    link = Receiving()
+    await asyncio.get_running_loop().create_connection(
+        lambda: link, "127.0.0.1", given.port, ssl=client_context()
+    )
+    say(Ready(""))
+    say(Linked())
+    async for order in orders():
+        if isinstance(order, Expect):
+            say(await link.receive(order.messages))
+
+
+if __name__ == "__main__":
+    run(main(role(BareReceiverRole)))

@@ -1,0 +1,94 @@
+"""The measurements run, and tell what they promise; their figures are nobody's business here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.results import Comparison, Measure
+from bench.runs import SECTIONS
+from bench.targets import compare
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def run_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    file = tmp_path_factory.mktemp("bench") / "bench.json"
+    done = run_bench("--quick", "--only", "encoding", "--only", "events", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "check a signature" in done.stdout
+    assert "measuring: events" in done.stderr
+    written: dict[str, Any] = json.loads(file.read_text())
+    return written
+
+
+def test_json_tells_the_machine_and_its_load(written: dict[str, Any]) -> None:
+    assert set(written) == {
+        "machine", "load_before", "load_after", "runs", "quick", "seconds", "measures", "targets",
+    }  # fmt: skip
+    assert {"cpu", "python", "loop", "stores"} <= set(written["machine"])
+    assert len(written["load_before"]) == len(written["load_after"]) == 3
+    assert written["quick"] is True
+
+
+def test_json_tells_every_run_of_every_measure(written: dict[str, Any]) -> None:
+    for measure in written["measures"]:
+        assert set(measure) == {"section", "name", "unit", "median", "runs", "note"}
+        assert len(measure["runs"]) == written["runs"] == 1
+        assert measure["median"] > 0
+    names = {(measure["section"], measure["name"]) for measure in written["measures"]}
+    assert {("events", f"verified, bursts of {count}") for count in (1, 4, 16, 64, 256)} <= names
+    assert ("encoding", "encode, msgpack array, typed (ours)") in names
+
+
+def test_nothing_is_compared_that_was_not_measured(written: dict[str, Any]) -> None:
+    assert written["targets"] == []
+
+
+def test_a_star_over_real_links_is_measured(tmp_path: Path) -> None:
+    """The cheapest of the sections that start processes: links, workers and their end."""
+    done = run_bench("--quick", "--only", "memory", "--json", "-", "--dir", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    measures = json.loads(done.stdout)["measures"]
+    assert {measure["unit"] for measure in measures} == {"MiB"}
+    assert all(measure["median"] > 1 for measure in measures)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_sections_are_refused() -> None:
+    done = run_bench("--only", "everything")
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in SECTIONS)
+
+
+def test_targets_follow_from_medians() -> None:
+    measures = [
+        Measure("simulator", "messages handled, per core", "1/s", (90_000.0, 120_000.0, 110_000.0)),
+        Measure("network", "1→1, in bursts, no store", "deliveries/s", (50.0,)),
+        Measure("network", "1→1, bare TLS, coalesced", "deliveries/s", (400.0,)),
+        Measure("latency", "p50, SQLite", "ms", (1.5,)),
+        Measure("latency", "fdatasync p50 beside", "ms", (0.25,)),
+    ]
+    found = compare(measures)
+    assert found == [
+        Comparison("simulator: messages handled a second and core", 110_000.0, 100_000.0, "1/s", True),
+        Comparison("1→1, bursts / coalesced TLS", 12.5, 25.0, "%", True),
+        Comparison("latency p50, SQLite", 1.5, 1.75, "ms", False),
+    ]
+    assert [each.reached for each in found] == [True, False, True]
