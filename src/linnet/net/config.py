@@ -11,7 +11,7 @@ class NetConfig(Struct, frozen=True):
     """How links are opened, filled and cut."""
 
     dial_timeout: float = 10.0
-    """Seconds for a whole dial: all addresses, encryption, authentication, `Hello`."""
+    """Seconds to reach a peer at any of its addresses, and as long again for authentication and `Hello`."""
     dial_stagger: float = 0.25
     """Seconds after which the next address is tried beside one that has not answered (RFC 8305)."""
     max_dials: int = 128

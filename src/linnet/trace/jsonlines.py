@@ -62,7 +62,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 class JsonTrace:
     """A `TraceSink` that keeps the newest rows in at most `keep` files of `max_bytes` each.
 
-    At level `loss`, kinds outside `LOSS_KINDS` are only counted, per topic and minute. A disk that
+    At level `loss`, kinds outside `LOSS_KINDS` are only counted, per topic and minute, unless they
+    have a reason. A disk that
     fails stops nothing: rows that could not be written are counted in `lost`, and their counters are
     missing in the file.
     """
@@ -107,7 +108,7 @@ class JsonTrace:
         if minute != self._minute:
             self._write_counts()
             self._minute = minute
-        if self._level is Level.FULL or record.kind in LOSS_KINDS:
+        if self._level is Level.FULL or record.kind in LOSS_KINDS or record.reason is not None:
             self._write(node, record, now)
         else:
             key = (node, record.topic, record.kind)

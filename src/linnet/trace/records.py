@@ -62,7 +62,7 @@ LOSS_KINDS = frozenset(
         Kind.LINK_DOWN,
     }
 )
-"""Kinds that are written one by one at level `loss`; the others are counted there."""
+"""Kinds that are written one by one at level `loss`; others are counted there, unless they have a reason."""
 
 
 class Record(Struct, frozen=True, gc=False):
