@@ -115,14 +115,31 @@ def test_a_cursor_moves_over_units_that_were_handled_whole() -> None:
     cursor.handed(1, 3)
     cursor.handed(2, 2)
     assert cursor.read == 2
-    assert not cursor.handled(2)
+    assert cursor.handled(2)
     assert cursor_at(store).position == 0
     assert cursor.handled(1)
     assert cursor_at(store).position == 1
-    assert not cursor.handled(1)
+    assert cursor.handled(1)
     assert cursor.handled(5)
     assert cursor_at(store).position == 2
     assert not cursor.handled(5)
+
+
+def test_what_was_handled_of_a_unit_is_not_handed_over_again() -> None:
+    store = MemoryStore()
+    cursor = cursor_at(store)
+    cursor.begin(0)
+    cursor.handed(1, 3)
+    cursor.handled(1)
+    again = cursor_at(store)
+    assert (again.position, again.skipped(1), again.skipped(2)) == (0, 1, 0)
+    again.handed(1, 2)
+    again.handed(2, 4)
+    again.handled(1)
+    assert cursor_at(store).skipped(1) == 2
+    again.handled(2)
+    last = cursor_at(store)
+    assert (last.position, last.skipped(1), last.skipped(2)) == (1, 0, 1)
 
 
 def test_a_unit_that_shows_nothing_is_passed_over_with_the_next() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from struct import Struct
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import TopicId
@@ -19,6 +20,7 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Item
 
 _CURSORS = "cursor"
+_PLACE = Struct(">QQI")
 
 
 class Window:
@@ -92,8 +94,9 @@ class Cursor:
         self._key = topic + name.encode()
         kept = cells.get(_CURSORS, self._key)
         self.resumed = kept is not None
-        self.position = 0 if kept is None else int.from_bytes(kept, "big")
-        """Everything up to here was handled."""
+        self.position, self._partly, self._skip = (0, 0, 0) if kept is None else _PLACE.unpack(kept)
+        # Everything up to `position` was handled, and of the unit at `_partly` the first `_skip` items:
+        # a burst holds many events, and whoever has handled half of one is not handed that half again.
         self.read = self.position
         """Everything up to here was handed over."""
         self._in_flight: deque[list[int]] = deque()
@@ -103,25 +106,32 @@ class Cursor:
         self.position = self.read = position
         self._write()
 
+    def skipped(self, position: int) -> int:
+        """How many items of the unit at this position were handled before."""
+        return self._skip if position == self._partly else 0
+
     def handed(self, position: int, items: int) -> None:
-        """The unit at this position was handed over, as so many items."""
+        """The unit at this position was handed over, as so many items, without those `skipped`."""
         self.read = position
-        self._in_flight.append([position, items])
+        self._in_flight.append([position, items, self.skipped(position)])
 
     def handled(self, items: int) -> bool:
         """The application is done with so many items; whether the cursor moved."""
-        before = self.position
+        before = (self.position, self._partly, self._skip)
         while items and self._in_flight:
             unit = self._in_flight[0]
             taken = min(items, unit[1])
             unit[1] -= taken
+            unit[2] += taken
             items -= taken
+            self._partly, self._skip = unit[0], unit[2]
             if unit[1] == 0:
                 self.position = self._in_flight.popleft()[0]
-        if self.position == before:
+                self._partly = self._skip = 0
+        if (self.position, self._partly, self._skip) == before:
             return False
         self._write()
         return True
 
     def _write(self) -> None:
-        self._cells.put(_CURSORS, self._key, self.position.to_bytes(8, "big"))
+        self._cells.put(_CURSORS, self._key, _PLACE.pack(self.position, self._partly, self._skip))

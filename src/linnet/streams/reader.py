@@ -82,7 +82,7 @@ class Reader:
         while True:
             found = log.read(topic, self.cursor.read, _PAGE)
             for position, entry in found:
-                events = shown(recall_unit(decode_unit(entry.raw)))
+                events = shown(recall_unit(decode_unit(entry.raw)))[self.cursor.skipped(position) :]
                 if not self.window.fits(len(events)):
                     return effects
                 self.cursor.handed(position, len(events))
