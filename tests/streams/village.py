@@ -5,13 +5,16 @@ from __future__ import annotations
 from random import Random
 
 from linnet.core.effects import Deliver
+from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import Received
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Item, Missed
 from linnet.event.event import Event
 from linnet.overlay.config import MemberConfig, TrackerConfig
 from linnet.peer.config import Identity, LinkConfig, PeerConfig
-from linnet.peer.interface import Command, Examine, NodeStatus, Result, Start
+from linnet.peer.interface import Command, Effect, Examine, Input, NodeMachine, NodeStatus, Result, Start
+from linnet.peer.messages import Message
 from linnet.peer.peer import Peer
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
@@ -21,6 +24,7 @@ from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Consumed, Publish, Subscribe
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.trace.records import Record
+from linnet.trace.sink import TraceSink
 
 STREAM = "weather"
 
@@ -33,6 +37,27 @@ class Notes:
 
     def write(self, node: PeerId, record: Record, now: float) -> None:
         self.records.append((node, record))
+
+    def close(self) -> None:
+        pass
+
+
+class Eavesdropped:
+    """A node machine as it is; what it is handed by others is noted."""
+
+    def __init__(self, village: Village, name: str) -> None:
+        self.machine = village.machine(name)
+        self._heard = village.heard.setdefault(name, [])
+        self._village = village
+
+    @property
+    def hello(self) -> Hello:
+        return self.machine.hello
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        if type(event) is Received:
+            self._heard.append((self._village.name(event.peer), event.message))
+        return self.machine.handle(event, now)
 
 
 class Village:
@@ -51,9 +76,17 @@ class Village:
         rules: tuple[StorageRule, ...] = (StorageRule(STREAM),),
         options: dict[str, StreamOptions] | None = None,
         autoconsume: bool = True,
+        commit_delay: float = 0.0,
+        keep: LinkConfig | None = None,
+        trace: TraceSink | None = None,
     ) -> None:
         self.notes = Notes()
-        self.network = Network(seed, links or LinkModel(constant_latency(10.0)), self.notes)
+        self.heard: dict[str, list[tuple[str, Message]]] = {}
+        """Every message that a node was handed, with who sent it."""
+        self.network = Network(
+            seed, links or LinkModel(constant_latency(10.0)), trace or self.notes, commit_delay=commit_delay
+        )
+        self._keep = keep or LinkConfig()
         self.seed = seed
         self._delivery = delivery or DeliveryConfig()
         self._options = options or {}
@@ -76,7 +109,7 @@ class Village:
         for name in self.names:
             self.network.add(
                 self.peer(name),
-                self.machine(name),
+                Eavesdropped(self, name),
                 deliver=self._deliver,
                 store=self.stores[name],
             )
@@ -84,6 +117,16 @@ class Village:
 
     def peer(self, name: str) -> PeerId:
         return self.identity[name].peer
+
+    def name(self, peer: PeerId) -> str:
+        return self._name_of.get(peer, "?")
+
+    def add(self, name: str, machine: NodeMachine) -> Identity:
+        """A node of another kind: it is given the identity of this name, and is not started."""
+        self.identity[name] = identity = seeded_identity(self.seed, name, self.network.now)
+        self._name_of[identity.peer] = name
+        self.network.add(identity.peer, machine)
+        return identity
 
     def machine(self, name: str) -> Peer:
         def hint(other: str) -> tuple[str, ...]:
@@ -98,7 +141,7 @@ class Village:
             delivery=self._delivery,
             member=MemberConfig(),
             tracker=TrackerConfig(),
-            links=LinkConfig(),
+            links=self._keep,
         )
         rng = Random(f"{self.seed}/{name}")
         return Peer(config, self.identity[name], self.stores[name], rng, self._verifier)
@@ -134,7 +177,7 @@ class Village:
         self.network.crash(self.peer(name))
 
     def restart(self, name: str) -> None:
-        self.network.restart(self.peer(name), self.machine(name))
+        self.network.restart(self.peer(name), Eavesdropped(self, name))
         self.network.ask(self.peer(name), Start())
 
     # What was seen.

@@ -1,0 +1,82 @@
+"""Every event to everyone, whatever happens on the way: over many seeds."""
+
+from __future__ import annotations
+
+import pytest
+from tests.streams.tale import DURABLE, PUBLISHERS, Tale
+
+from linnet.delivery.config import DeliveryConfig
+
+SEEDS = range(200 if SOAK else 3)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_reordering_between_links(seed: int) -> None:
+    tale = Tale(seed, jitter=0.2)
+    tale.talk(10, each=0.05)
+    tale.end()
+    tale.check()
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.05, 0.1])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_single_messages_lost(seed: int, loss: float) -> None:
+    tale = Tale(seed, loss=loss)
+    tale.talk(15)
+    tale.end()
+    tale.check()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_when_subscribers_crash_and_return(seed: int) -> None:
+    tale = Tale(seed, commit_delay=0.05)
+    tale.churn(DURABLE, 4)
+    tale.end()
+    tale.check()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_when_publishers_crash_and_return(seed: int) -> None:
+    tale = Tale(seed, commit_delay=0.05)
+    tale.churn(PUBLISHERS, 5, away=3.0)
+    tale.end()
+    tale.check()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_when_storage_nodes_crash_and_return(seed: int) -> None:
+    tale = Tale(seed, commit_delay=0.05)
+    tale.churn(("s0", "s1"), 4)
+    tale.end()
+    tale.check()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_when_trackers_die_and_return(seed: int) -> None:
+    tale = Tale(seed)
+    tale.churn(("t0", "t1"), 3, away=15.0)
+    tale.end()
+    tale.check()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_when_the_network_falls_apart_and_heals(seed: int) -> None:
+    tale = Tale(seed)
+    tale.talk(3)
+    tale.partition(10)
+    tale.partition(15)
+    tale.end()
+    tale.check()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_when_everything_happens(seed: int) -> None:
+    # What was said in a part that fell off is with its publisher alone; who waits for it must wait
+    # until that one is back for good.
+    patient = DeliveryConfig(gap_tries=30)
+    tale = Tale(seed, loss=0.02, commit_delay=0.05, delivery=patient)
+    tale.churn((*DURABLE, *PUBLISHERS, "s0", "t0"), 4)
+    tale.partition(10)
+    tale.churn((*DURABLE, *PUBLISHERS, "s1", "t1"), 3)
+    tale.end()
+    tale.check()
