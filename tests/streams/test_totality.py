@@ -6,6 +6,7 @@ import pytest
 from tests.streams.tale import DURABLE, PUBLISHERS, Tale
 
 from linnet.delivery.config import DeliveryConfig
+from tests.conftest import SOAK
 
 SEEDS = range(200 if SOAK else 3)
 
