@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.conftest import SOAK
 from tests.streams.tale import DURABLE, PUBLISHERS, Tale
 
 from linnet.delivery.config import DeliveryConfig
-from tests.conftest import SOAK
 
 SEEDS = range(200 if SOAK else 3)
 
