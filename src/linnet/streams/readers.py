@@ -12,9 +12,10 @@ from linnet.delivery.chain import ChainKey
 from linnet.delivery.items import CaughtUp, Item, Missed
 from linnet.delivery.messages import HistoryPage
 from linnet.delivery.subscription import Cursor, Window
-from linnet.event.event import Verified
+from linnet.event.event import Event, Verified
 from linnet.streams.commands import Subscribe
 from linnet.streams.context import StreamContext
+from linnet.streams.policy import POLICY
 from linnet.streams.reader import Reader, shown
 from linnet.trace.records import Kind, Record
 
@@ -178,7 +179,9 @@ class Readers:
         return effects
 
     def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
-        effects = self._handed(reader, reader.window.hand(items))
+        # History knows nothing of kinds: what only nodes need is left out here, as it is live.
+        events = (item for item in items if not (isinstance(item, Event) and item.tail.kind == POLICY))
+        effects = self._handed(reader, reader.window.hand(events))
         if reader.catchup is not None and reader.catchup.over:
             reader.passed_history()
             if not reader.command.live:
