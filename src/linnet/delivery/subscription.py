@@ -54,8 +54,9 @@ class Window:
         batch = tuple(items)
         if not batch:
             return []
-        if not self._waiting and len(batch) <= self.room:
-            self._in_flight += len(batch)
+        in_flight = self._in_flight + len(batch)
+        if not self._waiting and in_flight <= self._config.window_items:
+            self._in_flight = in_flight
             return [Deliver(self.subscription, batch)]
         self._waiting.extend(batch)
         if len(self._waiting) > self._config.buffer_items:

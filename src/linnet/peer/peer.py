@@ -125,7 +125,7 @@ class Peer:
         if type(event) is Received and type(event.message) is Data and event.peer != self._ours:
             # By far the most frequent input, and nearly all that it brings about is for the driver.
             asked = self._streams.on_data(event.peer, event.message, now)
-            if not any(type(effect) in _FOR_THE_NODE for effect in asked):
+            if _FOR_THE_NODE.isdisjoint(map(type, asked)):
                 return asked  # type: ignore[return-value] # just seen
             return self._heed(asked, now)
         effects = self._heed(self._apply(event, now), now)
@@ -142,7 +142,7 @@ class Peer:
             case LinkUp():
                 return self._link_up(event, now)
             case LinkDown(peer, reason):
-                mended = self._links.link_down(peer, reason)
+                mended = self._links.link_down(peer, reason, now)
                 return [*self._overlay(event, now), *self._streams.link_down(event), *mended]
             case DialFailed(peer, reason):
                 return [*self._overlay(event, now), *self._links.dial_failed(peer, reason)]

@@ -29,6 +29,11 @@ class Readers:
         self._topic = topic
         self._context = context
         self._readers: dict[int, Reader] = {}
+        self._durable: list[Reader] = []
+        self.ordered: list[Reader] = []
+        """Live subscriptions that asked for order."""
+        self.unordered: list[Reader] = []
+        """Live subscriptions that did not."""
         self._storage: tuple[Contact, ...] = ()
 
     def __len__(self) -> int:
@@ -40,7 +45,7 @@ class Readers:
     @property
     def durable(self) -> bool:
         """Whether any subscription lives on the log."""
-        return any(reader.cursor is not None for reader in self._readers.values())
+        return bool(self._durable)
 
     @property
     def confirming(self) -> bool:
@@ -52,6 +57,7 @@ class Readers:
         window = Window(command.subscription, self._context.config)
         reader = Reader(command, window, cursor)
         self._readers[command.subscription] = reader
+        self._sort()
         return reader
 
     def get(self, subscription: int) -> Reader | None:
@@ -79,6 +85,7 @@ class Readers:
         reader = self._readers.pop(subscription, None)
         if reader is None:
             return []
+        self._sort()
         effects: list[ReadersEffect] = []
         if reader.catchup is not None and not reader.catchup.over:
             effects += reader.catchup.finish(None)[0]
@@ -86,28 +93,20 @@ class Readers:
 
     # What the stream hands over.
 
-    def unordered(self, verified: Verified, hops: int | None) -> list[ReadersEffect]:
-        """A unit as it came, to those who did not ask for order."""
+    def hand(self, readers: list[Reader], verified: Verified, hops: int | None) -> list[ReadersEffect]:
+        """A unit to live subscriptions: as it came, or when its turn has come."""
         effects: list[ReadersEffect] = []
-        for reader in self._readers.values():
-            if reader.cursor is None and not reader.command.ordered:
-                effects += self._handed(reader, reader.offer(verified))
-        return [*effects, self._delivered(verified, hops)] if effects else effects
-
-    def ordered(self, verified: Verified, hops: int | None) -> list[ReadersEffect]:
-        """A unit whose turn has come, to those who asked for order."""
-        effects: list[ReadersEffect] = []
-        for reader in self._readers.values():
-            if reader.cursor is None and reader.command.ordered:
-                effects += self._handed(reader, reader.offer(verified))
-        return [*effects, self._delivered(verified, hops)] if effects else effects
+        for reader in readers:
+            effects += self._handed(reader, reader.offer(verified))
+        if effects:
+            effects.append(self._delivered(verified, hops))
+        return effects
 
     def logged(self, position: int, verified: Verified, hops: int | None) -> list[Deliver[Item] | Record]:
         """A unit that was written, to durable subscriptions; to be performed after the commit."""
         effects: list[Deliver[Item] | Record] = []
-        for reader in self._readers.values():
-            if reader.cursor is not None:
-                effects += reader.logged(position, verified)
+        for reader in self._durable:
+            effects += reader.logged(position, verified)
         return [*effects, self._delivered(verified, hops)] if effects else effects
 
     def here(self, verified: Verified, position: int | None) -> list[Deliver[Item] | Record]:
@@ -193,6 +192,14 @@ class Readers:
         if not effects or not reader.window.ended:
             return [*effects]
         return [*effects, Record(Kind.DROPPED, self._topic, reason=Reason.SUBSCRIBER_SLOW)]
+
+    def _sort(self) -> None:
+        """Who is handed what: looked at for every unit, changed seldom."""
+        readers = list(self._readers.values())
+        self._durable = [reader for reader in readers if reader.cursor is not None]
+        live = [reader for reader in readers if reader.cursor is None]
+        self.ordered = [reader for reader in live if reader.command.ordered]
+        self.unordered = [reader for reader in live if not reader.command.ordered]
 
     def _catching_up(self) -> list[CatchUp]:
         readers = self._readers.values()

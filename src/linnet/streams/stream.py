@@ -91,7 +91,9 @@ class Stream:
         """A unit on its way through the overlay."""
         unit = data.unit
         beyond = self.flood.heard(peer)
-        if self.intake.is_duplicate(unit):
+        seq = unit.seq
+        chain = self.intake.chains.get(unit.author + unit.device)
+        if chain is not None and seq is not None and chain.seen.covers(seq, seq + len(unit.tails) - 1):
             return self._on_duplicate(peer, unit, data.hops, beyond)
         try:
             verified, card = self.intake.check(unit, data.card, now)
@@ -167,13 +169,16 @@ class Stream:
         effects: list[StreamEffect] = []
         if self.governance.owner is not None and self.governance.read(verified):
             effects += self.announcing.policy(self.flood.neighbors)
-        effects += self.readers.unordered(verified, hops)
-        effects += self._in_turn(chain, due, hops, now)
+        if self.readers.unordered:
+            effects += self.readers.hand(self.readers.unordered, verified, hops)
+        if due:
+            effects += self._in_turn(chain, due, hops, now)
         if not due or self.gaps.open:
             effects += self.gaps.changed(chain)
             if chain.early > self._context.config.gaps_open:
                 effects += self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
-        return [*effects, *self.announcing.news(chain)]
+        effects += self.announcing.news(chain)
+        return effects
 
     def _in_turn(self, chain: Chain, due: list[Verified], hops: int | None, now: float) -> list[StreamEffect]:
         """Units whose turn has come: into the log, then to those who asked for order."""
@@ -182,7 +187,7 @@ class Stream:
         effects: list[StreamEffect] = []
         if not self.keeps:
             for verified in due:
-                effects += self.readers.ordered(verified, hops)
+                effects += self.readers.hand(self.readers.ordered, verified, hops)
             return effects
         promises: list[StreamPromise] = []
         for verified in due:
@@ -190,7 +195,7 @@ class Stream:
             if position is not None:
                 promises += self.readers.logged(position, verified, hops)
                 promises.append(self._stored(verified))
-            effects += self.readers.ordered(verified, hops)
+            effects += self.readers.hand(self.readers.ordered, verified, hops)
         if promises:
             effects.append(AfterCommit(tuple(promises)))
         return [*effects, *self.keeper.advanced(chain)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from linnet.core.effects import AfterCommit, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
@@ -205,14 +205,14 @@ class Streams:
             return self.on_data(peer, message, now)
         stream = self._streams.get(message.topic)
         if stream is None:
-            return [self._not_joined(message.topic, peer)]
+            return self._not_joined(message.topic, peer)
         return self._on_message(stream, peer, message, now)
 
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[StreamEffect]:
         """A unit on its way through an overlay."""
         stream = self._streams.get(data.unit.topic)
         if stream is None:
-            return [self._not_joined(data.unit.topic, peer)]
+            return self._not_joined(data.unit.topic, peer)
         return stream.on_data(peer, data, now)
 
     def _on_message(
@@ -390,5 +390,7 @@ class Streams:
             effects += self.ask(request, command, now)
         return effects
 
-    def _not_joined(self, topic: TopicId, peer: PeerId) -> Record:
-        return Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED)
+    def _not_joined(self, topic: TopicId, peer: PeerId) -> list[StreamEffect]:
+        """Some of this comes of crossing messages; much of it is a peer that does not care."""
+        record = Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED)
+        return [record, Blame(peer, Reason.NOT_JOINED)]
