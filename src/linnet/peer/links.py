@@ -24,7 +24,12 @@ OWNER = "links"
 LinksEffect = Send[LinkMessage] | Dial | HangUp | SetTimer[Tick] | Record
 
 _GRAVE = (Reason.BAD_SIGNATURE, Reason.MALFORMED, Reason.FORKED_CHAIN)
-"""What nobody honest sends: each counts as an offence. Others may come of crossing messages."""
+"""What nobody honest sends: each counts as an offence. Others may come of crossing messages, and
+count as control messages do."""
+
+
+_SHUNNED = (Reason.FLOODING, Reason.FORGING, Reason.REPLAYING)
+"""Who was cut off for these is left alone for the longest back-off, whoever dials."""
 
 
 class _Link:
@@ -78,6 +83,8 @@ class Links:
         self._rng = rng
         self._links: dict[PeerId, _Link] = {}
         self.blocked: dict[PeerId, None] = {}
+        self._shunned: dict[PeerId, tuple[float, Reason]] = {}
+        """Until when, and why; the latest are last."""
 
     def is_up(self, peer: PeerId) -> bool:
         """Whether a link to this peer is open."""
@@ -121,8 +128,10 @@ class Links:
     def blame(self, blame: Blame, now: float) -> list[LinksEffect]:
         """A peer sent what it must not; too much of that ends its link."""
         link = self._links.get(blame.peer)
-        if link is None or link.up_at is None or blame.reason not in _GRAVE:
+        if link is None or link.up_at is None:
             return []
+        if blame.reason not in _GRAVE:
+            return [] if self.spend(blame.peer, now) else [HangUp(blame.peer, Reason.FLOODING)]
         most = float(self._config.offences)
         left = _refilled(link.offences, most, most / 60.0, now) - 1.0
         link.offences = (left, now)
@@ -142,6 +151,9 @@ class Links:
         """A link is open; the second is whether it may stay."""
         if event.peer in self.blocked:
             return [HangUp(event.peer, Reason.BLOCKED)], False
+        until, reason = self._shunned.get(event.peer, (now, Reason.BLOCKED))
+        if now < until:
+            return [HangUp(event.peer, reason)], False
         link = self._links.setdefault(event.peer, _Link())
         if not link.holds and len(self.up) >= self._config.max_links:
             return [HangUp(event.peer, Reason.TOO_MANY_LINKS)], False
@@ -158,8 +170,10 @@ class Links:
             effects.append(SetTimer(self._config.idle_timeout, self._tick("idle", event.peer)))
         return effects, True
 
-    def link_down(self, peer: PeerId, reason: Reason) -> list[LinksEffect]:
+    def link_down(self, peer: PeerId, reason: Reason, now: float) -> list[LinksEffect]:
         """A link is gone; it is dialled again if it is needed here."""
+        if reason in _SHUNNED and self.is_up(peer):
+            self._shun(peer, reason, now)
         return self._lost(peer, reason)
 
     def dial_failed(self, peer: PeerId, reason: Reason) -> list[LinksEffect]:
@@ -247,9 +261,16 @@ class Links:
             del self._links[peer]
             return []
         config = self._config
-        link.backoff = min(max(2 * link.backoff, config.backoff_first), config.backoff_most)
+        least = config.backoff_most if reason in _SHUNNED else config.backoff_first
+        link.backoff = min(max(2 * link.backoff, least), config.backoff_most)
         delay = link.backoff * (0.5 + self._rng.random())
         return [SetTimer(delay, self._tick("dial", peer))]
+
+    def _shun(self, peer: PeerId, reason: Reason, now: float) -> None:
+        self._shunned.pop(peer, None)
+        self._shunned[peer] = (now + self._config.backoff_most / 2, reason)
+        while len(self._shunned) > self._config.max_links or next(iter(self._shunned.values()))[0] < now:
+            del self._shunned[next(iter(self._shunned))]
 
     def _dial(self, peer: PeerId, link: _Link) -> list[LinksEffect]:
         if peer in self.blocked or not link.hints:
