@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
 
 import pytest
 
@@ -170,3 +171,22 @@ async def test_what_was_not_handled_is_not_told(machine: Machine) -> None:
         assert subscription.unhandled == 3
         await subscription.consume(2)
     assert machine.consumed == [2]
+
+
+async def test_a_reader_that_never_waits_starts_one_task_to_tell(machine: Machine) -> None:
+    spawned: list[str] = []
+
+    async with Background() as background:
+
+        def spawn(work: Coroutine[Any, Any, None], name: str) -> object:
+            spawned.append(name)
+            return background.spawn(work, name)
+
+        subscription = Subscription(COMMAND, machine.ask, spawn, machine.register)
+        async with subscription:
+            subscription.deliver(tuple(map(event, range(4 * ACKNOWLEDGE_EVERY))))
+            events = aiter(subscription)
+            for _ in range(4 * ACKNOWLEDGE_EVERY):
+                await anext(events)
+            assert spawned == ["acknowledge s"]
+        assert sum(machine.consumed) == 4 * ACKNOWLEDGE_EVERY - 1

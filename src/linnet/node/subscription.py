@@ -22,6 +22,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
+from typing import cast
 
 from linnet.core.errors import LinnetError, Refused
 from linnet.core.reasons import Reason
@@ -59,6 +60,7 @@ class Subscription:
         self._within_block = False
         self._taken = 0
         self._untold = 0
+        self._telling = False
         self.missed: deque[Missed] = deque(maxlen=MISSED_KEPT)
         """The ranges that could not be had, the latest of them."""
         self.missed_events = 0
@@ -130,23 +132,29 @@ class Subscription:
     ) -> None:
         await self.close()
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[Event]:
         """The events alone. `Refused` if the subscription is ended by anyone but us."""
-        async for item in self.items():
-            if isinstance(item, Event):
-                yield item
-            elif isinstance(item, Ended) and item.reason is not None:
-                raise Refused(item.reason, f"the subscription of {self.stream!r} ended")
+        return cast("AsyncIterator[Event]", self._read(events_only=True))
 
-    async def items(self) -> AsyncIterator[Item]:
+    def items(self) -> AsyncIterator[Item]:
         """Everything that is handed over: events, what was missed, that history is over, the end."""
+        return self._read(events_only=False)
+
+    async def _read(self, events_only: bool) -> AsyncIterator[Item]:
+        queue = self._queue
         try:
+            await self.open()
             while True:
-                for item in await self.take(1):
+                if not queue:
+                    await self._arrival()
+                item = self._noted(queue.popleft())
+                if type(item) is Event or not events_only:
                     yield item
-                    self.handled(1)
-                    if isinstance(item, Ended):
-                        return
+                elif isinstance(item, Ended) and item.reason is not None:
+                    raise Refused(item.reason, f"the subscription of {self.stream!r} ended")
+                self.handled(1)
+                if isinstance(item, Ended):
+                    return
         finally:
             if not self._within_block:
                 await self.close()
@@ -155,16 +163,22 @@ class Subscription:
         """The next items, at least one; they count as handled only by `handled`."""
         await self.open()
         if not self._queue:
-            if self.ended is not None:
-                return [self.ended]
-            self._tell_later()
-            self._arrived.clear()
-            await self._arrived.wait()
+            await self._arrival()
         return [self._noted(self._queue.popleft()) for _ in range(min(most, len(self._queue)))]
+
+    async def _arrival(self) -> None:
+        """Wait until something is in the queue; the end is there for whoever asks again."""
+        if self.ended is not None:
+            self._queue.append(self.ended)
+            return
+        self._tell_later()
+        self._arrived.clear()
+        await self._arrived.wait()
 
     def handled(self, items: int) -> None:
         """The application is done with so many of those it took."""
-        items = min(items, self._taken)
+        if items > self._taken:
+            items = self._taken
         self._taken -= items
         self._untold += items
         if self._untold >= ACKNOWLEDGE_EVERY:
@@ -193,6 +207,8 @@ class Subscription:
 
     def _noted(self, item: Item) -> Item:
         self._taken += 1
+        if type(item) is Event:
+            return item
         match item:
             case Missed(first=first, last=last):
                 self.missed.append(item)
@@ -206,7 +222,9 @@ class Subscription:
         return item
 
     def _tell_later(self) -> None:
-        if self._untold and not self._closed:
+        # A reader that never waits gives the task no turn; one is enough to tell all that it read.
+        if self._untold and not self._closed and not self._telling:
+            self._telling = True
             self._spawn(self._tell_quietly(), f"acknowledge {self.stream}")
 
     async def _tell_quietly(self) -> None:
@@ -216,7 +234,7 @@ class Subscription:
             return  # The node is stopping: the reader is told by the end of the subscription.
 
     async def _tell(self) -> None:
-        untold, self._untold = self._untold, 0
+        untold, self._untold, self._telling = self._untold, 0, False
         if untold:
             result = await self._ask(Consumed(self.number, untold))
             if isinstance(result, Declined):
