@@ -1,0 +1,47 @@
+"""The examples run as they stand, say what they should, and stay small."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SAID = {
+    "chat.py": ["bea reads: Did it arrive?", "ada reads: Yes.", "ada reads: Without one:"],
+    "durable_reader.py": ["new: one, two", "resumed: three, four, five", "nothing lost, nothing twice: True"],
+    "owned_stream.py": ["kept by 1 storage node", "and published", "and was refused: not_a_publisher"],
+    "publish_and_subscribe.py": ["bob heard 'rain'", "bob heard 'sun'", "bob heard 'rainbow'"],
+    "simulate.py": ["    8    100%", "   16    100%", "   32    100%"],
+}
+
+
+def test_every_example_is_known_here() -> None:
+    assert sorted(path.name for path in EXAMPLES.glob("*.py")) == sorted(SAID)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_example_runs_and_says_what_it_should(name: str) -> None:
+    # In development mode with warnings as errors: no example forgets to close something.
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", EXAMPLES / name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    at = 0
+    for words in SAID[name]:
+        assert words in done.stdout[at:], done.stdout
+        at = done.stdout.index(words, at)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_example_is_short_and_says_how_to_run_it(name: str) -> None:
+    text = (EXAMPLES / name).read_text()
+    assert len(text.splitlines()) < 60
+    assert f"Run it: python examples/{name}" in text
