@@ -30,6 +30,9 @@ _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PAC
 """What OpenSSL calls an answer that is no TLS."""
 
 
+_CLOSE_SECONDS = 1.0
+
+
 class Step(StrEnum):
     """The steps of a connection, in their order."""
 
@@ -84,7 +87,7 @@ async def check_connection(
             if not result.ok:
                 return
     finally:
-        walk.close()
+        await walk.close()
 
 
 async def _result(step: Step, take: Callable[[], Awaitable[str]], config: NetConfig) -> Checked:
@@ -159,9 +162,12 @@ class _Walk:
         protocols = ", ".join(f"{name} {version}" for name, version in self._answer.protocols.items())
         return f"{self._answer.agent or 'a node'}; protocols: {protocols}"
 
-    def close(self) -> None:
+    async def close(self) -> None:
         if self._channel is not None:
             self._channel.close()
+            # A caller that ends its loop behind us must not leave the connection half closed.
+            await asyncio.wait([self._channel.lost], timeout=_CLOSE_SECONDS)
+            self._channel.abort()
         elif self._socket is not None:
             self._socket.close()
 
