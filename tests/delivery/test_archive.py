@@ -60,7 +60,7 @@ def test_a_unit_is_kept_once_with_its_card() -> None:
     assert again.find(scene.ann.identity.author, scene.ann.identity.card.device) == scene.ann.identity.card
     author, device = scene.ann.identity.author, scene.ann.identity.card.device
     assert scene.archive.places() == [ChainPlace(author, device, 0, 0, True)]
-    assert scene.archive.units(author, device, 0, 9, 5) == [scene.units[0].unit]
+    assert scene.archive.page(author, device, 0, 9) == [scene.units[0].unit]
 
 
 def test_exactly_the_range_is_resent() -> None:

@@ -69,12 +69,10 @@ class Archive:
             for head in self._store.log.heads(self._topic)
         ]
 
-    def units(
-        self, author: AuthorId, device: DeviceId, first: int, last: int, limit: int
-    ) -> list[Unverified]:
-        """Units of a chain that overlap a range."""
-        entries = self._store.log.chain(self._topic, author, device, first, last, limit)
-        return [decode_unit(entry.raw) for entry in entries]
+    def page(self, author: AuthorId, device: DeviceId, first: int, last: int) -> list[Unverified]:
+        """Units of a chain that overlap a range, as many as a page holds."""
+        entries = self._store.log.chain(self._topic, author, device, first, last, self._config.page_units)
+        return [decode_unit(entry.raw) for entry in self._page(entries)]
 
     def resend(self, peer: PeerId, request: Resend) -> list[Send[Resent]]:
         """A page with what is kept of a range; it says what is not, and the asker asks again for the rest."""

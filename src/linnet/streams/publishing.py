@@ -177,7 +177,7 @@ class Publishing:
 
     def _push(self, peer: PeerId, first: int, last: int, now: float) -> list[PublishingEffect]:
         context = self._context
-        units = self._archive.units(context.author, context.device, first, last, context.config.page_units)
+        units = self._archive.page(context.author, context.device, first, last)
         sent_us = int(now * 1_000_000)
         return [
             *(Send(peer, Data(unit, 1, 0, sent_us, context.card)) for unit in units),
