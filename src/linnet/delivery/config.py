@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from linnet.core.limits import BURST_EVENTS
 
 
 class DeliveryConfig(Struct, frozen=True):
@@ -10,7 +14,9 @@ class DeliveryConfig(Struct, frozen=True):
 
     window_ranges: int = 10_000
     """Ranges that a duplicate window holds per chain (Juslenius 2021, section 4.2.2)."""
-    suppress: float = 0.0
+    burst_events: Annotated[int, Meta(ge=1, le=BURST_EVENTS)] = BURST_EVENTS
+    """Events of one loop turn that one signature covers at most; 1 signs each by itself."""
+    suppress: Annotated[float, Meta(ge=0.0)] = 0.0
     """Seconds that a unit waits before it is passed on, so that neighbours which send it meanwhile
     can be skipped: fewer duplicates for more delay (section 5.3.1). 0 passes on at once."""
     gap_grace: float = 0.5

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
-from linnet.core.limits import BURST_BYTES, BURST_EVENTS
+from linnet.core.limits import BURST_BYTES
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive, known_heads
 from linnet.delivery.messages import Data, Receipt, Watch
@@ -65,7 +65,7 @@ class Publishing:
 
     def sign(self, tails: Sequence[Tail]) -> Iterator[Verified]:
         """The next events of our chain, in as few units as may be."""
-        for part in _bursts(tails):
+        for part in _bursts(tails, self._context.config.burst_events):
             context = self._context
             verified = sign_unit(
                 context.key, self._topic, context.author, context.device, self.next, self._prev, part
@@ -206,12 +206,12 @@ class Publishing:
         return Tick(OWNER, "confirm", self._topic + request.to_bytes(8, "big"))
 
 
-def _bursts(tails: Sequence[Tail]) -> Iterator[Sequence[Tail]]:
+def _bursts(tails: Sequence[Tail], most: int) -> Iterator[Sequence[Tail]]:
     """Cut a sequence of tails at the limits of a burst."""
     start, room = 0, BURST_BYTES
     for index, tail in enumerate(tails):
         size = len(tail.body) + _TAIL_OVERHEAD
-        if index > start and (size > room or index - start == BURST_EVENTS):
+        if index > start and (size > room or index - start == most):
             yield tails[start:index]
             start, room = index, BURST_BYTES
         room -= size
