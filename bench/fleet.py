@@ -57,7 +57,7 @@ class Fleet:
     async def run(self, order: Go) -> Outcome:
         """Send, and wait until every receiver's application has had everything."""
         for receiver in self.receivers:
-            receiver.order(Expect(order.messages))
+            receiver.order(Expect(order.messages, stamped=order.per_second > 0))
         for receiver in self.receivers:
             await receiver.hear(Expecting)
         self.sender.order(order)

@@ -45,7 +45,7 @@ class Receiving(asyncio.Protocol):
         say(Expecting())
         cpu = time.process_time()
         await self._arrived.wait()
-        return Arrived(self._ended_ns, time.process_time() - cpu, 0.0, 0.0)
+        return Arrived(self._ended_ns, time.process_time() - cpu)
 
 
 async def main(given: BareReceiverRole) -> None:

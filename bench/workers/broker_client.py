@@ -50,7 +50,7 @@ class Counter:
         say(Expecting())
         cpu = time.process_time()
         await self._arrived.wait()
-        return Arrived(self._ended_ns, time.process_time() - cpu, 0.0, 0.0)
+        return Arrived(self._ended_ns, time.process_time() - cpu)
 
 
 class Client(Protocol):

@@ -17,6 +17,7 @@ IN_FLIGHT = 4
 """Calls of a burst publisher that wait for their outcome at once: signing goes on while a commit is
 under way. One by one means one call at a time."""
 
+_BODY = bytes(BODY_BYTES)
 _PADDING = bytes(BODY_BYTES - STAMP_BYTES)
 
 
@@ -28,7 +29,7 @@ class PublisherRole(Struct, frozen=True):
     neighbors: int
 
 
-def body() -> bytes:
+def stamped() -> bytes:
     """A message that tells when it was made."""
     return time.monotonic_ns().to_bytes(STAMP_BYTES, "big") + _PADDING
 
@@ -36,21 +37,23 @@ def body() -> bytes:
 async def publish_all(node: Node, order: Go) -> None:
     """Publish as fast as it goes."""
 
-    async def caller(sizes: Iterator[int]) -> None:
-        for size in sizes:
-            await node.publish(STREAM, [body() for _ in range(size)])
+    bodies = [_BODY] * order.at_once
 
-    sizes = iter([order.at_once] * (order.messages // order.at_once))
+    async def caller(turns: Iterator[int]) -> None:
+        for _ in turns:
+            await node.publish(STREAM, bodies)
+
+    turns = iter(range(order.messages // order.at_once))
     async with asyncio.TaskGroup() as group:
         for _ in range(1 if order.at_once == 1 else IN_FLIGHT):
-            group.create_task(caller(sizes))
+            group.create_task(caller(turns))
 
 
 async def publish_paced(node: Node, order: Go) -> None:
     """Publish so many a second, each in its own call, whatever becomes of those before."""
 
     async def one() -> None:
-        await node.publish(STREAM, body())
+        await node.publish(STREAM, stamped())
 
     clock = asyncio.get_running_loop().time
     began = clock()

@@ -22,6 +22,8 @@ class Expect(Struct, frozen=True, tag="expect"):
     """To a receiver: report when so many messages have come."""
 
     messages: int
+    stamped: bool = False
+    """Whether they tell when they were made, and their age is wanted."""
 
 
 class Go(Struct, frozen=True, tag="go"):
@@ -31,7 +33,7 @@ class Go(Struct, frozen=True, tag="go"):
     at_once: int
     """Messages of one call, or of one write."""
     per_second: float = 0.0
-    """The pace; 0: as fast as it goes."""
+    """The pace, with a stamp in each message; 0: as fast as it goes, without."""
 
 
 Order = Expect | Go
@@ -64,8 +66,9 @@ class Arrived(Struct, frozen=True, tag="arrived"):
 
     ended_ns: int
     cpu_seconds: float
-    p50_ns: float
-    p99_ns: float
+    p50_ns: float = 0.0
+    """Age of the messages, if they were stamped."""
+    p99_ns: float = 0.0
 
 
 class Simulated(Struct, frozen=True, tag="simulated"):
