@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import threading
+from typing import Protocol
 
 from linnet.core.errors import LinnetError
-from linnet.node.client import ControlClient
+
+
+class Consumer(Protocol):
+    """Who is told; `linnet.node.client.ControlClient` is one."""
+
+    def consumed(self, subscription: int, items: int) -> None:
+        """So many more items were handled; returns when that is durable."""
 
 
 class Acknowledging:
     """A thread that acknowledges: what is handled while one request is under way goes with the next."""
 
-    def __init__(self, control: ControlClient, subscription: int) -> None:
+    def __init__(self, control: Consumer, subscription: int) -> None:
         self._control = control
         self._subscription = subscription
         self._handled = 0

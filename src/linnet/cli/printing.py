@@ -12,12 +12,11 @@ from typing import assert_never
 
 import typer
 
-from linnet.cli.acknowledging import Acknowledging
+from linnet.cli.acknowledging import Acknowledging, Consumer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import clock_text
 from linnet.cli.output import say, say_json, warn
 from linnet.core.reasons import Reason
-from linnet.node.client import ControlClient
 from linnet.node.control_types import (
     CaughtUpView,
     EndedView,
@@ -37,7 +36,7 @@ class Printer:
     """Prints items until the source ends, enough are printed, or the time is over."""
 
     def __init__(
-        self, as_json: bool, count: int | None, consumer: ControlClient | None, is_history: bool = False
+        self, as_json: bool, count: int | None, consumer: Consumer | None, is_history: bool = False
     ) -> None:
         """With a `consumer`, what was printed is acknowledged."""
         self._as_json = as_json

@@ -6,16 +6,19 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from linnet.cli.exits import Failure
+from linnet.cli.exits import ExitCode, Failure
+from linnet.core.errors import ConfigError
 
 _EXTRA = ("numpy", "scipy", "pyarrow")
 
 
 @contextmanager
 def simulation() -> Generator[None]:
-    """Name the extra if a package of it is not installed."""
+    """Name the extra if a package of it is not installed; what is configured wrongly was typed."""
     try:
         yield
+    except ConfigError as error:
+        raise Failure(str(error), ExitCode.USAGE) from error
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _EXTRA:
             raise

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from linnet.cli.demo.messages import Published, Received
+from linnet.cli.demo.tally import PeerTally, percentile, published_ids, tally
+from linnet.core.ids import PeerId
+from linnet.trace.jsonlines import JsonTrace
+from linnet.trace.records import Kind, Level, Record
+
+NODE, OTHER = PeerId(bytes(32)), PeerId(bytes([1]) * 32)
+
+
+def write(path: Path, *lines: msgspec.Struct, rest: bytes = b"") -> None:
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines) + rest)
+
+
+def test_the_numbers_come_from_what_was_written(tmp_path: Path) -> None:
+    write(tmp_path / "published.jsonl", Published("a"), Published("b"), Published("c"), rest=b'{"id":"cut')
+    write(
+        tmp_path / "received.jsonl",
+        Received("a", at=10.0, got=10.001),
+        Received("b", at=10.0, got=10.003),
+        Received(missed=2),
+        Received("a", at=10.0, got=12.0),
+        Received("z", at=10.0, got=10.002),
+    )
+    with JsonTrace(tmp_path / "trace", Level.FULL, 1 << 20, 1) as trace:
+        for record in (
+            Record(Kind.LINK_UP, peer=OTHER),
+            Record(Kind.DUPLICATE, events=4),
+            Record(Kind.RESYNC, events=3, peer=OTHER),
+            Record(Kind.RESYNC, note="gap filled"),
+            Record(Kind.RESYNC, note="pushed"),
+            Record(Kind.LINK_DOWN, peer=OTHER),
+            Record(Kind.LINK_UP, peer=OTHER),
+        ):
+            trace.write(NODE, record, 1.0)
+    published = published_ids([tmp_path])
+    assert list(published) == ["a", "b", "c"]
+    found = tally("peer 1", tmp_path, published)
+    assert (round(found.p50_ms, 3), round(found.p99_ms, 3)) == (2.0, 3.0)
+    assert replace(found, p50_ms=0.0, p99_ms=0.0) == PeerTally(
+        peer="peer 1",
+        delivered=3,
+        missing=1,
+        repeated=1,
+        duplicates=4,
+        p50_ms=0.0,
+        p99_ms=0.0,
+        gaps_filled=1,
+        resent=3,
+        reconnects=1,
+        foreign=1,
+    )
+
+
+def test_a_peer_that_wrote_nothing_misses_everything(tmp_path: Path) -> None:
+    found = tally("peer 1", tmp_path, {"a": None, "b": None})
+    assert (found.delivered, found.missing) == (0, 2)
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    values = [float(n) for n in range(1, 101)]
+    assert [percentile(values, share) for share in (0.0, 0.5, 0.99, 1.0)] == [1.0, 50.0, 99.0, 100.0]
+    assert percentile([], 0.5) == 0.0

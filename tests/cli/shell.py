@@ -1,0 +1,46 @@
+"""Typing commands in a test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from linnet.cli.app import app
+
+COMMANDS_WITHOUT_HOME = ("sim", "demo", "--version", "--help")
+
+
+class Linnet:
+    """The command line with a home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.address = ""
+
+    def run(self, *words: str, given: str | bytes | None = None) -> Result:
+        """Type a command; a traceback fails the test."""
+        home = () if words[0] in COMMANDS_WITHOUT_HOME else ("--home", str(self.home))
+        result = CliRunner().invoke(app, [*words, *home], input=given)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    def ok(self, *words: str, given: str | bytes | None = None) -> str:
+        """What it prints, if it ends well."""
+        result = self.run(*words, given=given)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def json(self, *words: str, given: str | bytes | None = None) -> Any:  # noqa: ANN401 - JSON is
+        """The value that it prints, if it ends well."""
+        return json.loads(self.ok(*words, "--json", given=given))
+
+    def fails(self, status: int, *words: str, given: str | bytes | None = None) -> str:
+        """What it says on standard error, in one line, with this status."""
+        result = self.run(*words, given=given)
+        assert result.exit_code == status, result.output
+        assert "Traceback" not in result.stderr
+        return result.stderr.strip()

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import socket
+
+from tests.cli.shell import Linnet
+
+
+def test_a_running_node_is_well(running: Linnet) -> None:
+    said = running.ok("doctor")
+    for name in ("home", "clock", "configuration", "device key", "card", "store", "listening", "reachable"):
+        assert f"ok    {name}: " in said
+    assert said.endswith("all is well\n")
+
+
+def test_a_home_without_a_node_is_checked_by_itself(shell: Linnet) -> None:
+    shell.ok("init")
+    said = shell.ok("doctor")
+    assert "node: does not run at the moment" in said
+
+
+def test_the_way_to_a_peer_is_walked(running: Linnet, shell: Linnet) -> None:
+    shell.ok("init")
+    said = shell.ok("doctor", running.address)
+    assert said.count("\nok    tls://127.0.0.1:") == 7
+
+
+def test_the_first_step_that_fails_is_named_with_advice(shell: Linnet) -> None:
+    device = shell.json("init")["device"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    result = shell.run("doctor", f"{device}@127.0.0.1:{port}")
+    assert result.exit_code == 1
+    assert f"FAIL  tls://127.0.0.1:{port} tcp" in result.stdout
+    assert f"first that fails: tls://127.0.0.1:{port} tcp; Nothing listens" in result.stdout
+
+
+def test_what_is_wrong_with_a_home_is_found(shell: Linnet) -> None:
+    assert "make one: linnet init" in shell.run("doctor").stdout
+    shell.ok("init")
+    (shell.home / "device.key").chmod(0o644)
+    result = shell.run("doctor", "--json")
+    assert result.exit_code == 1
+    assert '"first":"device key"' in result.stdout
+
+
+def test_a_wrong_address_is_wrong_usage(shell: Linnet) -> None:
+    assert "write KEY@HOST:PORT" in shell.fails(2, "doctor", "192.0.2.7:7700")

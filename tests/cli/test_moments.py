@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.cli.moments import clock_text, duration_text, parse_since
+from linnet.core.errors import BadText
+
+NOW = 1_800_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("beginning", 0.0),
+        ("now", None),
+        ("90s", NOW - 90),
+        ("15m", NOW - 900),
+        ("1.5h", NOW - 5400),
+        ("7d", NOW - 604_800),
+        ("99999999d", 0.0),
+        ("2026-11-15T09:30:00+00:00", 1_794_735_000.0),
+        ("2026-11-15T09:30:00Z", 1_794_735_000.0),
+    ],
+)
+def test_times_that_people_type(text: str, moment: float | None) -> None:
+    assert parse_since(text, NOW) == moment
+
+
+@given(st.text())
+def test_anything_else_is_told_or_a_time(text: str) -> None:
+    try:
+        moment = parse_since(text, NOW)
+    except BadText:
+        return
+    assert moment is None or moment >= 0
+
+
+def test_times_are_shown_with_their_zone() -> None:
+    assert clock_text(NOW)[:8] == "2027-01-"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0s"), (61, "1m 1s"), (3600, "1h 0m"), (90_061, "1d 1h")]
+)
+def test_durations_have_two_units(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+
+import pytest
+from tests.cli.conftest import LINNET
+from tests.cli.shell import Linnet
+
+from linnet.cli.up import configured
+from linnet.core.errors import ConfigError
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_its_address_and_stops_on_a_signal(shell: Linnet, number: signal.Signals) -> None:
+    device = shell.json("init")["device"]
+    command = [*LINNET, "up", "--home", str(shell.home)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(f"address {device}@tls://127.0.0.1:")
+        assert process.stdout.readline().startswith("ready")
+        assert "runs here already" in shell.fails(78, "up")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_without_a_home_it_says_what_to_do(shell: Linnet) -> None:
+    assert "make one with: linnet init" in shell.fails(78, "up")
+
+
+def test_a_wrong_configuration_is_named_with_its_line(shell: Linnet) -> None:
+    shell.ok("init")
+    with (shell.home / "linnet.toml").open("a") as file:
+        file.write("\n[trace]\nlevel = 3\n")
+    said = shell.fails(78, "up")
+    assert "linnet.toml:" in said
+
+
+def test_options_add_to_the_file(shell: Linnet, running: Linnet) -> None:
+    shell.ok("init")
+    config = configured(shell.home, True, ["log", "me/log", "log"], ["127.0.0.1:0"], [running.address], True)
+    assert config.tracker.enabled
+    assert [rule.stream.rpartition("/")[2] for rule in config.storage] == ["log", "log"]
+    assert config.node.trackers == (running.address,)
+    assert config.trace.level == "full"
+    with pytest.raises(ConfigError, match="no host name"):
+        configured(shell.home, False, [], ["!:1"], [], False)
+
+
+def test_a_port_that_is_taken_is_named(shell: Linnet, running: Linnet) -> None:
+    shell.ok("init")
+    taken = running.address.rpartition("/")[2]
+    said = shell.fails(1, "up", "--listen", taken)
+    assert taken in said
+    assert json.dumps(said).count("\\n") == 0
