@@ -1,0 +1,103 @@
+"""What a storage node tells publishers."""
+
+from __future__ import annotations
+
+from tests.delivery.voices import TOPIC, Voice, take
+from tests.streams.stage import NOW, context_of
+
+from linnet.core.effects import AfterCommit, Send, SetTimer
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.archive import Archive
+from linnet.delivery.messages import ChainPlace, Receipt
+from linnet.delivery.receipts import Ledger, sign_receipt
+from linnet.streams.keeper import Keeper
+from linnet.trace.records import Kind
+
+ANN = PeerId(b"a" * 32)
+RECEIPT, EVICT = Tick("keeper", "receipt", TOPIC), Tick("keeper", "evict", TOPIC)
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.context = context_of()
+        self.archive = Archive(TOPIC, self.context.store, self.context.cards, self.context.config)
+        self.keeper = Keeper(TOPIC, self.context, self.archive)
+        self.voice = Voice()
+        self.chain = self.voice.chain()
+        self.ledger = Ledger()
+
+    def grow(self) -> None:
+        take(self.chain, self.voice.say())
+
+    def place(self, last: int, first: int = 0) -> ChainPlace:
+        identity = self.voice.identity
+        return ChainPlace(identity.author, identity.card.device, first, last, True)
+
+    def receipt(self, *places: ChainPlace) -> Receipt:
+        return sign_receipt(self.context.key, TOPIC, True, NOW, places)
+
+
+def test_a_watcher_is_told_at_once_what_is_kept() -> None:
+    scene = Scene()
+    scene.grow()
+    chains = {scene.chain.key: scene.chain}
+    told = scene.keeper.watch(ANN, scene.ledger, chains, NOW)
+    assert told == [AfterCommit((Send(ANN, scene.receipt(scene.place(0))),))]
+
+
+def test_where_nothing_is_kept_nothing_is_said() -> None:
+    scene = Scene()
+    assert scene.keeper.watch(ANN, scene.ledger, {scene.chain.key: scene.chain}, NOW) == []
+    later = scene.voice.chain(base=5)
+    assert scene.keeper.watch(ANN, scene.ledger, {later.key: later}, NOW) == [], "4 is not kept"
+
+
+def test_what_a_receipt_claims_begins_where_the_chain_does() -> None:
+    scene = Scene()
+    later = scene.voice.chain(base=1)
+    scene.voice.say()
+    take(later, scene.voice.say())
+    told = scene.keeper.watch(ANN, scene.ledger, {later.key: later}, NOW)
+    assert told == [AfterCommit((Send(ANN, scene.receipt(scene.place(1, first=1))),))]
+
+
+def test_changes_are_told_together_after_a_delay_and_only_to_watchers() -> None:
+    scene = Scene()
+    scene.grow()
+    assert scene.keeper.advanced(scene.chain) == []
+    scene.keeper.watch(ANN, scene.ledger, {}, NOW)
+    scene.grow()
+    assert scene.keeper.advanced(scene.chain) == [SetTimer(0.2, RECEIPT)]
+    scene.grow()
+    assert scene.keeper.advanced(scene.chain) == []
+    expected = AfterCommit((Send(ANN, scene.receipt(scene.place(2))),))
+    assert scene.keeper.fired("receipt", NOW) == [expected]
+    scene.keeper.down(ANN)
+    assert scene.keeper.advanced(scene.chain) == []
+
+
+def test_receivers_words_are_passed_on_but_not_back() -> None:
+    scene = Scene()
+    ben = PeerId(b"b" * 32)
+    receiver = context_of("receiver")
+    word = sign_receipt(receiver.key, TOPIC, False, NOW, (scene.place(0),))
+    scene.keeper.watch(ANN, scene.ledger, {}, NOW)
+    scene.keeper.watch(ben, scene.ledger, {}, NOW)
+    assert scene.keeper.pass_on(word, ben) == [Send(ANN, word)]
+    scene.ledger.learn(word, NOW)
+    assert scene.keeper.watch(ANN, scene.ledger, {}, NOW) == [Send(ANN, word)]
+
+
+def test_looking_for_evictions_goes_on() -> None:
+    scene = Scene()
+    scene.keeper.retention = 5.0
+    unit = scene.voice.say()
+    scene.context.cards.learn(scene.voice.identity.card)
+    scene.archive.keep(unit, NOW)
+    again = SetTimer(10.0, EVICT)
+    assert scene.keeper.fired("evict", NOW + 4) == [again]
+    record, timer = scene.keeper.fired("evict", NOW + 6)
+    assert timer == again
+    assert (record.kind, record.reason) == (Kind.EVICTED, Reason.RETENTION)  # type: ignore[union-attr]

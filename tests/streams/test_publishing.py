@@ -1,0 +1,194 @@
+"""The publisher's side: its chain, bursts, confirmations, and what storage lacks."""
+
+from __future__ import annotations
+
+from tests.delivery.voices import TOPIC
+from tests.streams.stage import NOW, context_of
+
+from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTimer
+from linnet.core.ids import Contact, PeerId
+from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS
+from linnet.core.timers import Tick
+from linnet.delivery.archive import Archive
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.messages import ChainPlace, Data, Receipt, Watch
+from linnet.delivery.receipts import sign_receipt
+from linnet.event.event import Verified
+from linnet.event.signing import message_tail
+from linnet.identity.keys import SigningKey
+from linnet.store.memory import MemoryStore
+from linnet.streams.commands import Fate, Published
+from linnet.streams.publishing import Publishing, PublishingEffect
+from linnet.trace.records import Kind, Record
+
+KEY = SigningKey(b"s" * 32)
+STORAGE = Contact(PeerId(KEY.public), ("tls://s:1",))
+LOOK = Tick("publishing", "look", TOPIC)
+PURPOSE = f"receipts {TOPIC.hex()[:16]}"
+
+
+def confirm_tick(request: int) -> Tick:
+    return Tick("publishing", "confirm", TOPIC + request.to_bytes(8, "big"))
+
+
+class Scene:
+    def __init__(self, store: MemoryStore | None = None, config: DeliveryConfig | None = None) -> None:
+        self.context = context_of(store=store, config=config)
+        self.archive = Archive(TOPIC, self.context.store, self.context.cards, self.context.config)
+        self.publishing = Publishing(TOPIC, self.context, self.archive)
+
+    def say(self, *bodies: bytes) -> list[Verified]:
+        units = list(self.publishing.sign([message_tail(body, 0) for body in bodies]))
+        for unit in units:
+            self.archive.keep(unit, NOW)
+        return units
+
+    def outcome(self, units: list[Verified], fates: tuple[Fate, ...] = ()) -> Published:
+        events = [event for unit in units for event in unit.events]
+        return Published(TOPIC, events[0].seq or 0, tuple(event.id for event in events), 4, fates)
+
+    def receipt(self, last: int, key: SigningKey = KEY, at: float = NOW) -> Receipt:
+        place = ChainPlace(self.context.author, self.context.device, 0, last, True)
+        return sign_receipt(key, TOPIC, True, at, (place,))
+
+    def confirmed(self, last: int, now: float = NOW, key: SigningKey = KEY) -> list[PublishingEffect]:
+        receipt = self.receipt(last, key, now)
+        assert self.publishing.ledger.learn(receipt, now)
+        return self.publishing.receipt(receipt)
+
+    def acked(self, seq: int) -> Record:
+        return Record(Kind.ACKED, TOPIC, device=self.context.device, seq=seq, peer=STORAGE.peer)
+
+
+def test_a_chain_goes_on_from_unit_to_unit_and_after_a_restart() -> None:
+    store = MemoryStore()
+    first = Scene(store)
+    one, two = first.say(b"a"), first.say(b"b", b"c")
+    again = Scene(store)
+    (three,) = again.say(b"d")
+    assert [unit.unit.seq for unit in (*one, *two, three)] == [0, 1, 3]
+    assert three.unit.prev == two[0].head
+    assert two[0].unit.prev == one[0].head
+
+
+def test_a_burst_is_cut_at_256_events() -> None:
+    units = Scene().say(*[b"x"] * 600)
+    assert [len(unit.events) for unit in units] == [BURST_EVENTS, BURST_EVENTS, 88]
+    assert [unit.unit.seq for unit in units] == [0, 256, 512]
+
+
+def test_a_burst_is_cut_at_256_kib() -> None:
+    units = Scene().say(*[b"x" * 100_000] * 5, b"y" * BODY_BYTES, b"z")
+    assert [len(unit.events) for unit in units] == [2, 2, 1, 2], "the last one fits beside the largest body"
+    assert all(sum(map(len, unit.unit.tails)) <= BURST_BYTES for unit in units)
+
+
+def test_without_wanting_confirmation_the_answer_comes_at_once() -> None:
+    scene = Scene()
+    outcome = scene.outcome(scene.say(b"a"))
+    assert scene.publishing.published(7, outcome, 0.0) == [Reply(7, outcome)]
+
+
+def test_storage_is_watched_from_the_first_publication_on() -> None:
+    scene = Scene()
+    assert scene.publishing.storage((STORAGE,)) == []
+    outcome = scene.outcome(scene.say(b"a"))
+    assert scene.publishing.published(7, outcome, 0.0) == [
+        Hold(STORAGE.peer, STORAGE.hints, PURPOSE),
+        SetTimer(2.0, LOOK),
+        Reply(7, outcome),
+    ]
+    assert scene.publishing.up(STORAGE.peer) == [Send(STORAGE.peer, Watch(TOPIC, True))]
+    assert scene.publishing.up(PeerId(b"o" * 32)) == []
+    assert scene.publishing.leave() == [Release(STORAGE.peer, PURPOSE), CancelTimer(LOOK)]
+
+
+def test_a_publish_waits_for_every_storage_node_to_confirm() -> None:
+    scene = Scene()
+    other = SigningKey(b"o" * 32)
+    scene.publishing.storage((STORAGE, Contact(PeerId(other.public))))
+    outcome = scene.outcome(scene.say(b"a", b"b"))
+    assert SetTimer(5.0, confirm_tick(7)) in scene.publishing.published(7, outcome, 5.0)
+    assert scene.confirmed(0) == [scene.acked(0)]
+    assert scene.confirmed(1, NOW + 1) == [scene.acked(1)]
+    effects = scene.confirmed(1, NOW + 2, other)
+    fates = (Fate(STORAGE.peer, True, NOW + 1), Fate(PeerId(other.public), True, NOW + 2))
+    told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, fates)
+    assert effects[1:] == [CancelTimer(confirm_tick(7)), Reply(7, told)]
+
+
+def test_when_time_is_up_the_answer_says_what_is_known() -> None:
+    scene = Scene()
+    scene.publishing.storage((STORAGE,))
+    outcome = scene.outcome(scene.say(b"a"))
+    scene.publishing.published(7, outcome, 5.0)
+    told = scene.outcome(scene.say(b"b"), (Fate(STORAGE.peer, True, None),))
+    told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, told.fates)
+    assert scene.publishing.fired(confirm_tick(7), NOW) == [CancelTimer(confirm_tick(7)), Reply(7, told)]
+    assert scene.publishing.fired(confirm_tick(7), NOW) == []
+
+
+def test_once_the_tracker_has_said_that_nobody_keeps_it_nothing_is_waited_for() -> None:
+    scene = Scene()
+    outcome = scene.outcome(scene.say(b"a"))
+    assert scene.publishing.published(7, outcome, 5.0) == [SetTimer(5.0, confirm_tick(7))]
+    assert scene.publishing.storage(()) == [CancelTimer(confirm_tick(7)), Reply(7, outcome)]
+    assert scene.publishing.published(8, outcome, 5.0) == [Reply(8, outcome)]
+
+
+def test_leaving_answers_whoever_waits() -> None:
+    scene = Scene()
+    outcome = scene.outcome(scene.say(b"a"))
+    scene.publishing.published(7, outcome, 5.0)
+    assert scene.publishing.leave() == [
+        CancelTimer(confirm_tick(7)),
+        Reply(7, outcome),
+        CancelTimer(LOOK),
+    ]
+
+
+def test_what_a_storage_node_lacks_for_a_whole_period_is_pushed_to_it() -> None:
+    scene = Scene()
+    scene.publishing.storage((STORAGE,))
+    scene.context.links[STORAGE.peer] = None
+    units = [scene.say(b"%d" % number)[0] for number in range(3)]
+    again = SetTimer(2.0, LOOK)
+    scene.confirmed(0)
+    assert scene.publishing.fired(LOOK, NOW) == [again], "it may still be on its way"
+    scene.say(b"new")
+    sent_us = int(NOW * 1_000_000)
+    pushed = Record(Kind.RESYNC, TOPIC, device=scene.context.device, seq=1, peer=STORAGE.peer, note="pushed")
+    assert scene.publishing.fired(LOOK, NOW) == [
+        *(Send(STORAGE.peer, Data(unit.unit, 1, 0, sent_us, scene.context.card)) for unit in units[1:]),
+        pushed,
+        again,
+    ]
+    scene.confirmed(3, NOW + 1)
+    assert scene.publishing.fired(LOOK, NOW) == [], "nothing is lacking"
+
+
+def test_a_push_is_bounded() -> None:
+    scene = Scene(config=DeliveryConfig(page_units=2))
+    scene.publishing.storage((STORAGE,))
+    scene.context.links[STORAGE.peer] = None
+    for _ in range(5):
+        scene.say(b"x")
+    scene.publishing.fired(LOOK, NOW)
+    pushed = [effect for effect in scene.publishing.fired(LOOK, NOW) if isinstance(effect, Send)]
+    assert len(pushed) == 2
+
+
+def test_a_receipt_that_does_not_know_our_chain_says_nothing() -> None:
+    scene = Scene()
+    receipt = sign_receipt(KEY, TOPIC, True, NOW, ())
+    scene.publishing.ledger.learn(receipt, NOW)
+    assert scene.publishing.receipt(receipt) == []
+
+
+def test_what_is_published_alone_is_kept_for_whoever_comes() -> None:
+    scene = Scene(config=DeliveryConfig(publish_queue=2))
+    units = [scene.say(b"%d" % number)[0] for number in range(3)]
+    for unit in units:
+        scene.publishing.alone(unit)
+    assert scene.publishing.take_backlog() == units[1:]
+    assert scene.publishing.take_backlog() == []
