@@ -114,7 +114,7 @@ class Readers:
         effects: list[Deliver[Item] | Record] = []
         for reader in self._readers.values():
             if reader.cursor is None:
-                effects += reader.offer(verified)
+                effects += self._handed(reader, reader.offer(verified))
             elif position is not None:
                 effects += reader.logged(position, verified)
         return [*effects, self._delivered(verified, 0)] if effects else effects
@@ -180,14 +180,14 @@ class Readers:
     def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
         # History knows nothing of kinds: what only nodes need is left out here, as it is live.
         events = (item for item in items if not (isinstance(item, Event) and item.tail.kind == POLICY))
-        effects = self._handed(reader, reader.window.hand(events))
+        effects: list[ReadersEffect] = [*self._handed(reader, reader.window.hand(events))]
         if reader.catchup is not None and reader.catchup.over:
             reader.passed_history()
             if not reader.command.live:
                 effects += reader.window.end(None)
         return effects
 
-    def _handed(self, reader: Reader, effects: list[Deliver[Item]]) -> list[ReadersEffect]:
+    def _handed(self, reader: Reader, effects: list[Deliver[Item]]) -> list[Deliver[Item] | Record]:
         """What was handed over, and a record if the subscription ended by it."""
         if not effects or not reader.window.ended:
             return [*effects]
