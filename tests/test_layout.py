@@ -28,6 +28,11 @@ TESTED_ELSEWHERE = {
     "streams/commands.py": "values without behaviour",
     "peer/interface.py": "values without behaviour; mypy closes the unions",
     "peer/config.py": "values without behaviour",
+    "cli/options.py": "the help of every command: tests/cli/test_app.py",
+    "cli/demo/messages.py": "values without behaviour",
+    "cli/demo/member.py": "runs as a process of the demo: tests/cli/demo/test_command.py",
+    "cli/demo/network.py": "runs in the demo: tests/cli/demo/test_command.py",
+    "cli/demo/story.py": "runs in the demo: tests/cli/demo/test_command.py",
 }
 """Modules without a test file of their own, each with the reason."""
 

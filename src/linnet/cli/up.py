@@ -50,10 +50,16 @@ def up(
 
     Prints the address that others dial, then `ready`. Options add to linnet.toml for this run.
     """
+    import asyncio
+
     from linnet.node.running import run, run_node
 
     config = configured(home, tracker_role, store or (), listen or (), tracker or (), trace_full)
-    run(run_node(home, config, lambda node: _ready(node, as_json)))
+    try:
+        run(run_node(home, config, lambda node: _ready(node, as_json)))
+    except asyncio.CancelledError:
+        # A second signal, or the limit for stopping: it ends as whoever sent it meant.
+        raise KeyboardInterrupt from None
 
 
 def configured(
