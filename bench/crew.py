@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.machine import resident_bytes
+from bench.results import Measure
 from bench.workers.talk import Order, Report
 
 R = TypeVar("R")
@@ -25,6 +26,11 @@ _SHOWN_CHARS = 2000
 
 class WorkerFailed(Exception):
     """A worker ended, said something else, or said nothing for too long."""
+
+
+def failure(section: str, name: str, error: WorkerFailed) -> Measure:
+    """What stands where a figure should: the last thing that was said."""
+    return Measure(section, name, "", (), f"failed: {str(error).splitlines()[-1]}", failed=True)
 
 
 class Worker:

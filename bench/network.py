@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from bench.appends import sync_times
+from bench.crew import WorkerFailed, failure
 from bench.fleet import EIGHT, FLOOD, ONE, Fleet, Layout, Outcome, bare, nodes
 from bench.results import Measure, Plan, percentile
 from bench.signing import checks_per_second
@@ -70,18 +71,16 @@ def _throughput(name: str, outcomes: list[Outcome]) -> Measure:
     return Measure(SECTION, name, "deliveries/s", rates, note)
 
 
-async def _layout(plan: Plan, layout: Layout, stores: Path | None) -> list[Measure]:
+async def _layout(plan: Plan, layout: Layout, stores: Path | None, taken: list[Measure]) -> None:
     seconds = plan.seconds * 4
     most = MOST if layout is ONE else MOST_TO_MANY
     store = NO_STORE if stores is None else SQLITE
-    taken: list[Measure] = []
     async with nodes(layout, stores) as fleet:
         for how, at_once in ((ONE_BY_ONE, 1), (IN_BURSTS, BURST_EVENTS)):
             outcomes = await run_several(fleet, at_once, plan, seconds, most)
             taken.append(_throughput(name_of(layout, how, store), outcomes))
         if layout is ONE:
             taken += await _latency(plan, fleet, store)
-    return taken
 
 
 async def _latency(plan: Plan, fleet: Fleet, store: str) -> list[Measure]:
@@ -101,25 +100,28 @@ async def _latency(plan: Plan, fleet: Fleet, store: str) -> list[Measure]:
     return [*taken, Measure(LATENCY, SYNC, "ms", tuple(syncs))] if syncs else taken
 
 
-async def _ceiling(plan: Plan, layout: Layout) -> list[Measure]:
+async def _ceiling(plan: Plan, layout: Layout, taken: list[Measure]) -> None:
     size = payload_bytes()
-    taken: list[Measure] = []
     async with bare(layout, size) as fleet:
         for how, at_once in ((COALESCED, COALESCED_BYTES // size), (UNCOALESCED, 1)):
             outcomes = await run_several(fleet, at_once, plan, plan.seconds * 2)
             taken.append(_throughput(ceiling_name(layout, how), outcomes))
-    return taken
 
 
 async def _all(plan: Plan) -> list[Measure]:
     checks = tuple(checks_per_second(plan.seconds) for _ in range(plan.runs))
     taken = [Measure(SECTION, CHECKS, "1/s", checks, "one core")]
     for layout in (ONE, EIGHT, FLOOD):
-        taken += await _layout(plan, layout, None)
+        parts = [(NO_STORE, _layout(plan, layout, None, taken))]
         if layout is not FLOOD:
-            taken += await _ceiling(plan, layout)
+            parts.append(("bare TLS", _ceiling(plan, layout, taken)))
         if layout is ONE or not plan.quick:
-            taken += await _layout(plan, layout, plan.directory)
+            parts.append((SQLITE, _layout(plan, layout, plan.directory, taken)))
+        for name, part in parts:
+            try:
+                await part
+            except WorkerFailed as error:
+                taken.append(failure(SECTION, f"{layout.name}, {name}", error))
     return taken
 
 

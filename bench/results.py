@@ -34,6 +34,8 @@ class Measure(Struct, frozen=True):
     unit: str
     runs: tuple[float, ...]
     note: str = ""
+    failed: bool = False
+    """Whether it should have been taken and could not; the note says why."""
 
     @property
     def key(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bench import appends, brokers, encoding, memory, network, signing, simulator
+from bench.crew import WorkerFailed, failure
 from bench.machine import facts, load_average
 from bench.results import Comparison, Measure, Plan
 from bench.targets import compare
@@ -57,6 +58,7 @@ class Run(Struct, frozen=True):
                     "median": each.median,
                     "runs": each.runs,
                     "note": each.note,
+                    "failed": each.failed,
                 }
                 for each in self.measures
             ],
@@ -85,7 +87,10 @@ def run_all(
         measures: list[Measure] = []
         for name in only or SECTIONS:
             tell(name)
-            measures += SECTIONS[name](plan)
+            try:
+                measures += SECTIONS[name](plan)
+            except WorkerFailed as error:
+                measures.append(failure(name, name, error))
         return Run(
             facts(place.parent),
             before,

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.crew import Crew, WorkerFailed, failure
 from bench.results import Comparison, Measure
 from bench.runs import SECTIONS
 from bench.targets import compare
+from bench.workers.bare_receiver import BareReceiverRole
+from bench.workers.talk import Ready
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -49,7 +52,7 @@ def test_json_tells_the_machine_and_its_load(written: dict[str, Any]) -> None:
 
 def test_json_tells_every_run_of_every_measure(written: dict[str, Any]) -> None:
     for measure in written["measures"]:
-        assert set(measure) == {"section", "name", "unit", "median", "runs", "note"}
+        assert set(measure) == {"section", "name", "unit", "median", "runs", "note", "failed"}
         assert len(measure["runs"]) == written["runs"] == 1
         assert measure["median"] > 0
     names = {(measure["section"], measure["name"]) for measure in written["measures"]}
@@ -69,6 +72,16 @@ def test_a_star_over_real_links_is_measured(tmp_path: Path) -> None:
     assert {measure["unit"] for measure in measures} == {"MiB"}
     assert all(measure["median"] > 1 for measure in measures)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_worker_that_dies_is_told_with_its_last_words() -> None:
+    async with Crew() as crew:
+        worker = await crew.start("tracker", BareReceiverRole(1))
+        with pytest.raises(WorkerFailed, match="missing required field `star`") as caught:
+            await worker.hear(Ready)
+    told = failure("network", "1→1", caught.value)
+    assert (told.median, told.failed) == (None, True)
+    assert told.note.startswith("failed: ")
 
 
 def test_unknown_sections_are_refused() -> None:
