@@ -274,3 +274,15 @@ def test_a_revoked_device_stops_publishing_itself() -> None:
     outcome = alone.ask(Publish("tea", (b"x",)))
     assert isinstance(outcome, Declined)
     assert outcome.reason is Reason.CARD_REVOKED
+
+
+def test_a_tracker_shows_its_graphs() -> None:
+    alone = of_its_own()
+    status = alone.ask(Examine())
+    assert isinstance(status, NodeStatus)
+    (graph,) = status.tracked
+    assert graph.topic == topic_of("tea")
+    assert Alone().peer.roles == ()
+    other = Alone().ask(Examine())
+    assert isinstance(other, NodeStatus)
+    assert other.tracked == ()

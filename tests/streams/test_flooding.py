@@ -66,6 +66,20 @@ def test_waiting_before_passing_on_saves_sends_for_delay() -> None:
         assert held.bodies(name, subscription) == [b"x"]
 
 
+def test_a_neighbour_that_falls_silent_is_replaced() -> None:
+    village, subscriptions = joined(8)
+    village.network.crash(village.peer("p7"), silent=True)
+    village.run(60)
+    assert Reason.PING_TIMEOUT in {record.reason for record in of_kind(village, Kind.LINK_DOWN)}
+    left = [name for name in subscriptions if name != "p7"]
+    for name in left:
+        neighbors = village.status(name).streams[0].neighbors
+        assert village.peer("p7") not in neighbors
+        assert len(neighbors) == 4
+    village.publish("p0", b"x", wait=2)
+    assert all(village.bodies(name, subscriptions[name]) == [b"x"] for name in left)
+
+
 SLOW = LinkModel(constant_latency(10.0), bandwidth=20_000.0, outbox_high=10_000, outbox_low=2_000)
 
 
