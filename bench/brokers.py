@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from bench.crew import Crew
+from bench.crew import Crew, WorkerFailed, failure
 from bench.fleet import EIGHT, ONE, Fleet, Layout
 from bench.network import run_several
 from bench.results import Measure, Plan
@@ -80,14 +80,23 @@ async def broker(kind: str, directory: Path) -> AsyncIterator[int]:
         kind, *given, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        async with asyncio.timeout(_START_LIMIT):
-            while not await _listens(port):  # noqa: ASYNC110 - only asking tells
-                await asyncio.sleep(0.05)
+        await _started(kind, process, port)
         yield port
     finally:
         if process.returncode is None:
             process.kill()
         await process.wait()
+
+
+async def _started(kind: str, process: asyncio.subprocess.Process, port: int) -> None:
+    try:
+        async with asyncio.timeout(_START_LIMIT):
+            while not await _listens(port):
+                if process.returncode is not None:
+                    raise WorkerFailed(f"{kind} ended by itself with status {process.returncode}")
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise WorkerFailed(f"{kind} does not listen") from None
 
 
 async def _listens(port: int) -> bool:
@@ -120,8 +129,12 @@ def measure(plan: Plan) -> list[Measure]:
     for kind in CLIENT_MODULES:
         lacking = missing(kind)
         for layout in (ONE, EIGHT):
-            if lacking is None:
+            name = f"{kind}, {layout.name}"
+            if lacking is not None:
+                taken.append(Measure(SECTION, name, "deliveries/s", (), lacking))
+                continue
+            try:
                 taken.append(asyncio.run(_measure(kind, layout, plan)))
-            else:
-                taken.append(Measure(SECTION, f"{kind}, {layout.name}", "deliveries/s", (), lacking))
+            except WorkerFailed as error:
+                taken.append(failure(SECTION, name, error))
     return [*taken, *ELSEWHERE]
