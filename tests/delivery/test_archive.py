@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.delivery.voices import TOPIC, Voice
 
 from linnet.core.effects import Send
-from linnet.core.ids import PeerId
+from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.stores import ChainHead
 from linnet.delivery.archive import Archive, known_heads
@@ -167,3 +167,18 @@ def test_how_far_a_chain_went_outlives_its_events() -> None:
     later = scene.ann.say()
     scene.archive.keep(later, 1001.0)
     assert (scene.head().last, scene.head().head) == (3, later.head)
+
+
+def test_a_chain_that_was_passed_over_is_remembered_for_those_who_resume() -> None:
+    scene = Scene(0)
+    author, device = scene.ann.identity.author, scene.ann.identity.card.device
+    scene.archive.pass_over(author, device, 7)
+    assert known_heads(TOPIC, scene.store) == []
+    assert known_heads(TOPIC, scene.store, passed=True) == [ChainHead(author, device, 7, 7, EventId(b""))]
+    chain = scene.ann.chain()
+    chain.restore(7, 7, EventId(b""))
+    for _ in range(8):
+        scene.ann.say()
+    following = scene.ann.say()
+    chain.accept(following, 8, 8)
+    assert chain.in_order(following, 8, 8) == [following]

@@ -149,3 +149,33 @@ def test_a_durable_subscription_from_the_beginning_gets_what_was_seen_live_befor
     assert village.bodies("p1", durable) == [b"a", b"b", b"c"]
     assert village.bodies("p1", live) == [b"a", b"b", b"c"]
     assert village.missed("p1", live) == []
+
+
+def test_a_durable_subscription_from_now_on_does_not_get_older_events_when_it_resumes() -> None:
+    village = Village(peers=5)
+    village.subscribe("p2", wait=5)
+    village.publish("p0", b"old", wait=3)
+    first = village.subscribe("p1", name="mine", wait=8)
+    village.publish("p3", b"new", wait=3)
+    assert village.bodies("p1", first) == [b"new"]
+    village.crash("p1")
+    village.run(3)
+    village.restart("p1")
+    again = village.subscribe("p1", name="mine", wait=20)
+    village.publish("p0", b"newer", wait=5)
+    assert village.bodies("p1", again) == [b"newer"]
+
+
+def test_neither_does_one_that_began_where_the_node_had_listened_before() -> None:
+    village = Village(peers=5)
+    village.subscribe("p2")
+    village.subscribe("p1", wait=5)
+    village.publish("p0", b"old", wait=3)
+    village.subscribe("p1", name="mine", wait=8)
+    village.crash("p1")
+    village.run(3)
+    village.restart("p1")
+    again = village.subscribe("p1", name="mine", wait=20)
+    assert village.bodies("p1", again) == []
+    village.publish("p0", b"newer", wait=5)
+    assert village.bodies("p1", again) == [b"newer"]

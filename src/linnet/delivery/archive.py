@@ -23,16 +23,24 @@ _EVICT_UNITS = 1024
 """Units that one look for evictions removes: a bound on the time it takes."""
 
 
-def known_heads(topic: TopicId, store: Store) -> list[ChainHead]:
-    """How far every chain of a topic went, those included of which nothing is kept any more."""
-    heads = store.log.heads(topic)
-    kept = {head.author + head.device for head in heads}
-    tips = [_decode_tip(value) for key, value in store.cells.scan(_tips(topic)) if key not in kept]
-    return heads + [ChainHead(*tip) for tip in tips]
+def known_heads(topic: TopicId, store: Store, passed: bool = False) -> list[ChainHead]:
+    """How far every chain of a topic went, those included of which nothing is kept any more.
+
+    If `passed` is asked for, also those of which nothing was kept as it was not wanted (`Archive.pass_over`).
+    """
+    heads = {head.author + head.device: head for head in store.log.heads(topic)}
+    for space in (_tips(topic), _passed(topic)) if passed else (_tips(topic),):
+        for key, value in store.cells.scan(space):
+            heads.setdefault(key, ChainHead(*_decode_tip(value)))
+    return list(heads.values())
 
 
 def _tips(topic: TopicId) -> str:
     return f"tip {topic.hex()}"
+
+
+def _passed(topic: TopicId) -> str:
+    return f"passed {topic.hex()}"
 
 
 class Archive:
@@ -61,6 +69,11 @@ class Archive:
         if position is not None:
             self._cards.keep(unit.author, unit.device)
         return position
+
+    def pass_over(self, author: AuthorId, device: DeviceId, last: int) -> None:
+        """Remember that a chain is wanted from behind this event on, although nothing of it is kept yet."""
+        tip = (author, device, last, last, EventId(b""))
+        self._store.cells.put(_passed(self._topic), author + device, _encode(tip))
 
     def places(self) -> list[ChainPlace]:
         """Every chain that is kept, with where it begins and ends."""

@@ -54,11 +54,12 @@ class Chain:
         return len(self._early)
 
     def restore(self, first: int, last: int, head: EventId) -> None:
-        """Begin with what the log holds."""
+        """Begin with what the log holds; the head may be unknown."""
         self.base = first
         self.next = last + 1
         self.seen.add(first, last)
-        self._edges[last] = head
+        if head:
+            self._edges[last] = head
 
     def rebase(self, first: int) -> list[Verified]:
         """Nothing below this can be had any more, or is due to us; returns whose turn has come thereby."""

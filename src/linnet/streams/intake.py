@@ -119,14 +119,15 @@ class Intake:
             if (head.author, head.device) == (context.author, context.device):
                 self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
 
-    def restore(self) -> dict[ChainKey, int]:
+    def restore(self, resumed: bool = True) -> dict[ChainKey, int]:
         """Begin with what the log holds. Gives, for chains that were seen further, how far.
 
-        All of the chains that the log does not know is due again.
+        All of the chains that the log does not know is due again, but for those that a subscription
+        which resumes had passed over.
         """
         before, self.chains = self.chains, {}
         self._hearsay = {}
-        for head in known_heads(self._topic, self._context.store):
+        for head in known_heads(self._topic, self._context.store, resumed):
             self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
         floors: dict[ChainKey, int] = {}
         for key, known in before.items():

@@ -238,6 +238,8 @@ class Stream:
             if place.held:
                 self.gaps.holder(peer, place.author + place.device)
             if chain is not None:
+                if self.readers.durable and chain.base and not len(chain.seen) and not self.intake.wants_all:
+                    self.archive.pass_over(chain.author, chain.device, chain.base - 1)
                 effects += self._in_turn(chain, due, None, now)
                 effects += self.gaps.changed(chain)
         if self.stores and not storage and peer not in self.flood.neighbors:

@@ -31,13 +31,16 @@ def subscribe(stream: Stream, context: StreamContext, request: int, command: Sub
         stream.intake.wants_all = True
     elif command.since is None:
         cursor.begin(context.store.log.end())
+        for chain in stream.intake.chains.values():
+            if chain.next:
+                stream.archive.pass_over(chain.author, chain.device, chain.next - 1)
     else:
         cursor.begin(0)
         stream.intake.wants_all = True
     repairs: list[StreamEffect] = []
     if not kept and stream.intake.wants_all:
         # From now on everything is written; go on from what the log holds.
-        stream.readers.go_back(stream.intake.restore())
+        stream.readers.go_back(stream.intake.restore(cursor.resumed))
         for chain in stream.intake.chains.values():
             repairs += stream.gaps.changed(chain)
     reader = stream.readers.add(command, cursor)
