@@ -32,12 +32,12 @@ def say_json(value: object) -> None:
     typer.echo(msgspec.json.encode(value))
 
 
-def say_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
+def say_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table for people; columns whose name ends in a blank are numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for column in columns:
         table.add_column(column.strip(), justify="right" if column.endswith(" ") else "left", overflow="fold")
     for row in rows:

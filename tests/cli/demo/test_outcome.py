@@ -34,7 +34,8 @@ def test_all_delivered_is_all_well(tmp_path: Path, capsys: pytest.CaptureFixture
     outcome.show(as_json=False)
     said = capsys.readouterr().out
     assert said.splitlines()[-1] == "missing: 0"
-    assert "killed, came back" in said
+    assert "peer 2 was away for 2.0 s" in said
+    assert max(map(len, said.splitlines())) <= 80
     outcome.show(as_json=True)
     assert msgspec.json.decode(capsys.readouterr().out)["missing"] == 0
 

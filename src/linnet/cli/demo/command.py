@@ -43,8 +43,8 @@ def demo(
     this machine. Two peers publish; another is killed with SIGKILL and comes back; the tracker is
     killed for good. Every number comes from what the processes wrote. Exits 1 if anything is lost.
 
-    Duplicates are copies that came over other paths and were filtered out; resent is what was asked
-    for again; repeated is what an application was handed twice, after a crash.
+    Duplicates are copies that came over other paths and were filtered out. The delays of the peer
+    that was killed include the time that it was away. --json tells more.
     """
     from linnet.cli.demo.story import Plan
 

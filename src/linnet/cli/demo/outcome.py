@@ -17,9 +17,6 @@ _COLUMNS = (
     "p99 ms ",
     "gaps filled ",
     "reconnects ",
-    "resent ",
-    "repeated ",
-    "role",
 )
 
 
@@ -74,31 +71,22 @@ class Outcome(Struct, frozen=True):
         if as_json:
             say_json(self)
             return
-        say_table(_COLUMNS, map(self._row, self.peers))
+        say_table(_COLUMNS, map(_row, self.peers))
         publishers = " and ".join(self.publishers)
         say(f"{self.published:,} messages from {publishers}, {self.wall_seconds:.1f} s in all")
         say(f"{self.killed} was away for {self.seconds_away:.1f} s and resumed its durable subscription")
         say(f"the tracker was killed for good, its standby took over in {self.takeover_seconds:.1f} s")
         say(f"missing: {self.missing}")
 
-    def _row(self, peer: PeerTally) -> tuple[object, ...]:
-        role = (
-            "publishes"
-            if peer.peer in self.publishers
-            else "killed, came back"
-            if peer.peer == self.killed
-            else ""
-        )
-        return (
-            peer.peer,
-            peer.delivered,
-            peer.missing,
-            peer.duplicates,
-            f"{peer.p50_ms:,.1f}",
-            f"{peer.p99_ms:,.1f}",
-            peer.gaps_filled,
-            peer.reconnects,
-            peer.resent,
-            peer.repeated,
-            role,
-        )
+
+def _row(peer: PeerTally) -> tuple[object, ...]:
+    return (
+        peer.peer,
+        peer.delivered,
+        peer.missing,
+        peer.duplicates,
+        f"{peer.p50_ms:,.1f}",
+        f"{peer.p99_ms:,.1f}",
+        peer.gaps_filled,
+        peer.reconnects,
+    )

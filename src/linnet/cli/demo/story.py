@@ -108,7 +108,11 @@ class Story:
         self._tell(f"{victim.name} is killed (SIGKILL)")
         await self._published(publishers, RETURN_PEER)
         await self._network.restart(victim)
-        await self._network.until(lambda: victim.resumed is not None, _SLACK, f"{victim.name} did not return")
+        await self._network.until(
+            lambda: victim.resumed is not None and victim.state is not None and victim.state.neighbors > 0,
+            _SLACK,
+            f"{victim.name} did not return",
+        )
         seconds = wall_clock() - killed_at
         self._tell(f"{victim.name} is back after {seconds:.1f} s and resumes where it was")
         return seconds
