@@ -1,0 +1,94 @@
+"""Publishing at one node: written first; sent, delivered and answered when that is durable."""
+
+from __future__ import annotations
+
+import pytest
+from tests.streams.stage import NOW, context_of
+
+from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.messages import Data
+from linnet.event.signing import decode_unit, message_tail, recall_unit
+from linnet.identity.text import Sort, to_text
+from linnet.store.memory import MemoryStore
+from linnet.streams.commands import Declined, Policy, Published, Subscribe
+from linnet.streams.publish import declare, publish
+from linnet.streams.stream import Stream
+from linnet.testing.identities import known_identity
+from linnet.trace.records import Kind, Record
+
+A = PeerId(b"a" * 32)
+
+
+class Scene:
+    def __init__(self, name: str = "tea") -> None:
+        self.store = MemoryStore()
+        self.context = context_of("us", store=self.store)
+        self.stream = Stream(name, self.context)
+
+    def publish(self, *bodies: bytes, now: float = NOW) -> list[object]:
+        tails = [message_tail(body, 0) for body in bodies]
+        return [*publish(self.stream, self.context, 7, tails, 0.0, now)]
+
+    def promises(self, effects: list[object]) -> tuple[object, ...]:
+        (after,) = [effect for effect in effects if isinstance(effect, AfterCommit)]
+        return tuple(after.effects)
+
+
+def test_everything_that_others_see_waits_for_the_commit() -> None:
+    scene = Scene()
+    scene.stream.neighbor_up(A, NOW)
+    scene.stream.readers.add(Subscribe(1, "tea"), None)
+    effects = scene.publish(b"a", b"b")
+    ((_, entry),) = scene.store.log.read(scene.stream.topic, 0, 10)
+    unit = recall_unit(decode_unit(entry.raw))
+    assert effects[:-1] == [SetTimer(5.0, Tick("announcing", "heads", scene.stream.topic))]
+    published, send, sent, deliver, delivered, reply = scene.promises(effects)
+    assert isinstance(published, Record)
+    assert (published.kind, published.events) == (Kind.PUBLISHED, 2)
+    assert isinstance(send, Send)
+    assert (send.peer, send.message.unit, send.message.hops) == (A, unit.unit, 1)
+    assert isinstance(send.message, Data)
+    assert isinstance(sent, Record)
+    assert deliver == Deliver(1, unit.events)
+    assert isinstance(delivered, Record)
+    ids = tuple(event.id for event in unit.events)
+    assert reply == Reply(7, Published(scene.stream.topic, 0, ids, 1, ()))
+
+
+def test_what_is_published_alone_goes_out_when_somebody_comes() -> None:
+    scene = Scene()
+    scene.publish(b"a")
+    effects = scene.stream.neighbor_up(A, NOW + 1)
+    assert [e.message.hops for e in effects if isinstance(e, Send) and isinstance(e.message, Data)] == [1]
+
+
+def test_nothing_is_nothing() -> None:
+    (reply,) = Scene().publish()
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.result, Declined)
+
+
+def test_an_expired_card_signs_nothing() -> None:
+    scene = Scene()
+    with pytest.raises(RemoteError) as error:
+        scene.publish(b"a", now=NOW + 10**9)
+    assert error.value.reason is Reason.CARD_EXPIRED
+    assert scene.store.log.end() == 0
+
+
+def test_only_publishers_publish_and_only_owners_declare() -> None:
+    theirs = Scene(to_text(Sort.PERSON, known_identity("ann").author) + "/news")
+    with pytest.raises(RemoteError) as error:
+        theirs.publish(b"a")
+    assert error.value.reason is Reason.NOT_A_PUBLISHER
+    (reply,) = declare(theirs.stream, theirs.context, 7, Policy(), NOW)
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.result, Declined)
+    ours = Scene(to_text(Sort.PERSON, known_identity("us").author) + "/news")
+    declare(ours.stream, ours.context, 7, Policy(degree=6), NOW)
+    assert ours.stream.governance.policy.degree == 6
+    ours.publish(b"a")

@@ -1,0 +1,268 @@
+"""One stream at one node, input by input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from tests.delivery.voices import Voice
+from tests.streams.stage import NOW, context_of
+
+from linnet.core.effects import (
+    AfterCommit,
+    Blame,
+    CancelTimer,
+    Deliver,
+    HangUp,
+    Hold,
+    Release,
+    Send,
+    SetTimer,
+)
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.flood import unit_bytes
+from linnet.delivery.items import Item, Missed
+from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
+from linnet.event.event import Verified
+from linnet.streams.commands import Subscribe
+from linnet.streams.stream import Stream
+from linnet.trace.records import Kind, Record
+
+A, B, S = PeerId(b"a" * 32), PeerId(b"b" * 32), PeerId(b"s" * 32)
+STORAGE = Contact(S, ("tls://s:1",))
+
+
+class Scene:
+    """A stream with two neighbours and one subscription."""
+
+    def __init__(self, config: DeliveryConfig | None = None, ordered: bool = True) -> None:
+        self.context = context_of(config=config)
+        self.stream = Stream("tea", self.context)
+        self.ann = Voice(topic=self.stream.topic)
+        self.context.links.update({A: None, B: None})
+        self.stream.neighbor_up(A, NOW)
+        self.stream.neighbor_up(B, NOW)
+        self.stream.readers.add(Subscribe(1, "tea", ordered=ordered), None)
+
+    def hear(self, unit: Verified, peer: PeerId = A, hops: int = 2) -> list[object]:
+        data = Data(unit.unit, hops, 0, int(NOW * 1_000_000), self.ann.identity.card)
+        return [*self.stream.on_data(peer, data, NOW)]
+
+    def record(self, kind: Kind, unit: Verified, peer: PeerId | None, hops: int | None) -> Record:
+        place = unit.unit
+        size = unit_bytes(place)
+        return Record(
+            kind,
+            self.stream.topic,
+            None if kind is Kind.DUPLICATE else unit.head,
+            place.device,
+            place.seq,
+            len(place.tails),
+            peer,
+            hops,
+            size,
+        )
+
+    def gap_tick(self) -> Tick:
+        return Tick("gaps", "ask", self.stream.topic + self.ann.key)
+
+
+def items(effects: object) -> list[Item]:
+    found: list[Item] = []
+    for effect in effects:  # type: ignore[attr-defined]
+        if isinstance(effect, AfterCommit):
+            found += items(effect.effects)
+        elif isinstance(effect, Deliver):
+            found += effect.items
+    return found
+
+
+def of_type(effects: Sequence[object], kind: type) -> list[object]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def test_a_new_unit_is_passed_on_and_handed_over() -> None:
+    scene = Scene()
+    unit = scene.ann.say(b"x")
+    effects = scene.hear(unit)
+    assert effects[0] == scene.record(Kind.RECEIVED, unit, A, 2)
+    (send,) = of_type(effects, Send)
+    assert isinstance(send, Send)
+    assert (send.peer, send.message.unit, send.message.hops) == (B, unit.unit, 3)
+    assert items(effects) == list(unit.events)
+    delivered = [e for e in effects if isinstance(e, Record) and e.kind is Kind.DELIVERED]
+    assert [(record.event, record.hops) for record in delivered] == [(unit.head, 2)]
+    assert scene.stream.received == 1
+
+
+def test_a_duplicate_is_counted_and_goes_no_further() -> None:
+    scene = Scene()
+    unit = scene.ann.say(b"x", b"y")
+    scene.hear(unit)
+    assert scene.hear(unit, B, 5) == [scene.record(Kind.DUPLICATE, unit, B, 5)]
+    assert scene.stream.duplicates == 2
+
+
+def test_who_replays_beyond_all_measure_is_hung_up_on() -> None:
+    scene = Scene(DeliveryConfig(replay_slack=3))
+    unit = scene.ann.say()
+    scene.hear(unit)
+    effects = [scene.hear(unit, B) for _ in range(5)]
+    hung = [HangUp(B, Reason.REPLAYING) in one for one in effects]
+    assert hung == [False, False, False, False, True]
+
+
+def test_a_forged_unit_is_rejected_and_blamed() -> None:
+    scene = Scene()
+    unit = scene.ann.say(b"x")
+    forged = msgspec.structs.replace(unit.unit, sig=b"x" * 64)
+    record, blame = scene.stream.on_data(A, Data(forged, 1, 0, 0, scene.ann.identity.card), NOW)
+    assert isinstance(record, Record)
+    assert (record.kind, record.reason, record.peer) == (Kind.REJECTED, Reason.BAD_SIGNATURE, A)
+    assert blame == Blame(A, Reason.BAD_SIGNATURE)
+    assert scene.stream.rejected == 1
+    assert items(scene.hear(unit)) == list(unit.events), "the real one is not harmed"
+
+
+def test_order_waits_for_a_gap_and_disorder_does_not() -> None:
+    for ordered in (True, False):
+        scene = Scene(ordered=ordered)
+        units = scene.ann.units(3)
+        assert items(scene.hear(units[0])) == list(units[0].events)
+        effects = scene.hear(units[2])
+        assert items(effects) == ([] if ordered else list(units[2].events))
+        assert SetTimer(0.5, scene.gap_tick()) in effects
+        assert len(of_type(effects, Send)) == 1, "it is passed on at once all the same"
+        late = items(scene.hear(units[1]))
+        expected = units[1:] if ordered else units[1:2]
+        assert late == [event for unit in expected for event in unit.events]
+
+
+def test_what_was_asked_for_is_taken_in_without_flooding() -> None:
+    scene = Scene()
+    units = scene.ann.units(3)
+    scene.hear(units[0])
+    scene.hear(units[2])
+    scene.stream.on_storage((STORAGE,))
+    scene.context.links[S] = None
+    identity = scene.ann.identity
+    fields = (scene.stream.topic, identity.author, identity.card.device, 1, 1)
+    assert Send(S, Resend(*fields)) in scene.stream.gap_fired(scene.ann.key, NOW)
+    resent = Resent(*fields, (units[1].unit,), (identity.card,), True, None)
+    effects = [*scene.stream.on_resent(S, resent, NOW)]
+    assert items(effects) == [*units[1].events, *units[2].events]
+    assert of_type(effects, Send) == []
+    assert CancelTimer(scene.gap_tick()) in effects
+    assert scene.stream.gaps.filled == 1
+
+
+def test_what_nobody_has_is_missed_with_a_record() -> None:
+    scene = Scene(DeliveryConfig(gap_tries=1))
+    units = scene.ann.units(3)
+    scene.hear(units[0])
+    scene.hear(units[2])
+    scene.stream.gap_fired(scene.ann.key, NOW)
+    effects = [*scene.stream.gap_fired(scene.ann.key, NOW + 10)]
+    identity = scene.ann.identity
+    topic, device = scene.stream.topic, identity.card.device
+    missed = Missed(topic, identity.author, device, 1, 1, Reason.GAP_UNFILLED)
+    dropped = Record(Kind.DROPPED, topic, None, device, 1, 1, reason=Reason.GAP_UNFILLED)
+    assert items(effects) == [missed, *units[2].events]
+    assert dropped in effects
+    assert items(scene.hear(units[1])) == [], "too late: it was named as missed"
+
+
+def test_word_of_events_that_nobody_has_is_recorded_and_forgotten() -> None:
+    scene = Scene(DeliveryConfig(gap_tries=1))
+    first, second = scene.ann.units(2)
+    scene.hear(first)
+    identity = scene.ann.identity
+    place = ChainPlace(identity.author, identity.card.device, 0, 2**63 - 1, False)
+    assert scene.stream.on_heads(B, Heads(scene.stream.topic, (place,)), NOW) == [
+        SetTimer(0.5, scene.gap_tick())
+    ]
+    scene.stream.gap_fired(scene.ann.key, NOW)
+    effects = [*scene.stream.gap_fired(scene.ann.key, NOW + 10)]
+    assert items(effects) == []
+    (record,) = [e for e in effects if isinstance(e, Record)]
+    assert (record.kind, record.reason, record.note) == (Kind.DROPPED, Reason.GAP_UNFILLED, "hearsay")
+    assert items(scene.hear(second)) == list(second.events)
+
+
+def test_a_full_window_names_the_hole_and_goes_on() -> None:
+    scene = Scene(DeliveryConfig(window_ranges=2))
+    units = scene.ann.units(8)
+    shown = [item for number in (0, 2, 4, 6) for item in items(scene.hear(units[number]))]
+    missed = [(item.first, item.last) for item in shown if isinstance(item, Missed)]
+    assert missed == [(1, 1)]
+    events = [item.seq for item in shown if not isinstance(item, Missed)]  # type: ignore[union-attr]
+    assert events == [0, 2]
+
+
+def test_too_many_that_wait_behind_a_gap_end_the_wait() -> None:
+    scene = Scene(DeliveryConfig(gaps_open=2))
+    units = scene.ann.units(6)
+    scene.hear(units[0])
+    shown = [item for number in (2, 3, 4) for item in items(scene.hear(units[number]))]
+    assert isinstance(shown[0], Missed)
+    assert shown[0].reason is Reason.QUEUE_FULL
+    assert shown[1:] == [event for unit in units[2:5] for event in unit.events]
+
+
+def anchor_tick(stream: Stream) -> Tick:
+    return Tick("stream", "anchor", stream.topic)
+
+
+def test_a_subscriber_learns_once_from_storage_which_chains_there_are() -> None:
+    scene = Scene()
+    stream, purpose = scene.stream, f"anchor {scene.stream.topic.hex()[:16]}"
+    effects = stream.on_storage((STORAGE,))
+    hold, timer = Hold(S, STORAGE.hints, purpose), SetTimer(5.0, anchor_tick(stream))
+    assert effects == [hold, timer]
+    assert stream.anchor_fired() == [CancelTimer(anchor_tick(stream)), Release(S, purpose), hold, timer]
+    scene.context.links[S] = None
+    assert stream.link_up(S) == [Send(S, Heads(stream.topic, ()))]
+    assert stream.on_heads(S, Heads(stream.topic, ()), NOW) == [
+        CancelTimer(anchor_tick(stream)),
+        Release(S, purpose),
+    ]
+    assert stream.intake.anchored
+    assert stream.anchor() == []
+
+
+def test_heads_in_several_messages_anchor_with_the_last() -> None:
+    scene = Scene()
+    scene.stream.on_storage((STORAGE,))
+    places = tuple(
+        ChainPlace(n.to_bytes(32, "big"), b"d" * 8, 0, 3, True)  # type: ignore[arg-type]
+        for n in range(513)
+    )
+    scene.stream.on_heads(S, Heads(scene.stream.topic, places[:512]), NOW)
+    assert not scene.stream.intake.anchored
+    scene.stream.on_heads(S, Heads(scene.stream.topic, places[512:]), NOW)
+    assert scene.stream.intake.anchored
+    assert all(chain.missing() == [] for chain in scene.stream.intake.chains.values())
+
+
+def test_leaving_lets_go_of_the_anchor_too() -> None:
+    scene = Scene()
+    scene.stream.on_storage((STORAGE,))
+    assert Release(S, f"anchor {scene.stream.topic.hex()[:16]}") in scene.stream.leave()
+
+
+def test_a_unit_that_is_held_back_goes_to_those_who_did_not_send_it() -> None:
+    scene = Scene(DeliveryConfig(suppress=0.1))
+    c = PeerId(b"c" * 32)
+    scene.stream.neighbor_up(c, NOW)
+    unit = scene.ann.say()
+    effects = scene.hear(unit)
+    tick = Tick("stream", "spread", scene.stream.topic + unit.head)
+    assert SetTimer(0.1, tick) in effects
+    assert of_type(effects, Send) == []
+    scene.hear(unit, B)
+    sent = scene.stream.spread_fired(unit.head, NOW + 0.1)
+    assert [effect.peer for effect in sent if isinstance(effect, Send)] == [c]
+    assert scene.stream.spread_fired(unit.head, NOW + 0.2) == []

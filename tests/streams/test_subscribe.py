@@ -1,0 +1,89 @@
+"""Beginning a subscription."""
+
+from __future__ import annotations
+
+from tests.delivery.voices import Voice
+from tests.streams.stage import NOW, context_of
+
+from linnet.core.effects import AfterCommit, Deliver, Reply, SetTimer
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.store.memory import MemoryStore
+from linnet.streams.commands import Declined, Subscribe, Subscribed
+from linnet.streams.stream import Stream
+from linnet.streams.subscribe import NAME_CHARS, subscribe
+
+
+class Scene:
+    def __init__(self, store: MemoryStore | None = None) -> None:
+        self.context = context_of(store=store)
+        self.stream = Stream("tea", self.context)
+        self.ann = Voice(topic=self.stream.topic)
+        self.context.cards.learn(self.ann.identity.card)
+
+    def ask(self, command: Subscribe) -> list[object]:
+        return [*subscribe(self.stream, self.context, 7, command)]
+
+    def answer(self, resumed: bool = False) -> Reply[Subscribed]:
+        return Reply(7, Subscribed(self.stream.topic, resumed))
+
+
+def test_a_live_one_is_answered_at_once() -> None:
+    scene = Scene()
+    assert scene.ask(Subscribe(1, "tea")) == [scene.answer()]
+    assert not scene.stream.keeps
+
+
+def test_history_is_looked_for_after_the_answer() -> None:
+    scene = Scene()
+    timer = SetTimer(5.0, Tick("catchup", "ask", scene.stream.topic + (1).to_bytes(8, "big")))
+    assert scene.ask(Subscribe(1, "tea", since=0.0)) == [scene.answer(), timer]
+
+
+def test_a_durable_one_is_answered_when_its_place_is_durable() -> None:
+    store = MemoryStore()
+    scene = Scene(store)
+    assert scene.ask(Subscribe(1, "tea", name="mine")) == [AfterCommit((scene.answer(),))]
+    assert scene.stream.keeps
+    again = Scene(store)
+    assert again.ask(Subscribe(2, "tea", name="mine")) == [AfterCommit((again.answer(resumed=True),))]
+    assert again.stream.intake.wants_all
+
+
+def test_a_durable_one_from_now_on_leaves_out_what_the_log_holds() -> None:
+    scene = Scene()
+    unit = scene.ann.say()
+    scene.stream.archive.keep(unit, NOW)
+    assert scene.ask(Subscribe(1, "tea", name="now")) == [AfterCommit((scene.answer(),))]
+    assert scene.ask(Subscribe(2, "tea", name="all", since=0.0)) == [
+        AfterCommit((scene.answer(),)),
+        AfterCommit((Deliver(2, unit.events),)),
+    ]
+
+
+def test_what_was_seen_but_not_written_is_asked_for_by_a_durable_one_from_the_beginning() -> None:
+    scene = Scene()
+    scene.ask(Subscribe(1, "tea"))
+    scene.stream.intake.accept(scene.ann.say())
+    effects = scene.ask(Subscribe(2, "tea", name="all", since=0.0))
+    assert SetTimer(0.5, Tick("gaps", "ask", scene.stream.topic + scene.ann.key)) in effects
+
+
+def test_what_cannot_be_is_declined() -> None:
+    scene = Scene()
+    scene.ask(Subscribe(1, "tea", name="mine"))
+    cases = [
+        (Subscribe(1, "tea"), Reason.IN_USE),
+        (Subscribe(2, "tea", name="mine"), Reason.IN_USE),
+        (Subscribe(2, "tea", name=""), Reason.MALFORMED),
+        (Subscribe(2, "tea", name="a\nb"), Reason.MALFORMED),
+        (Subscribe(2, "tea", name="x" * (NAME_CHARS + 1)), Reason.MALFORMED),
+        (Subscribe(2, "tea", name="other", since=5.0), Reason.UNSUPPORTED),
+        (Subscribe(2, "tea", name="other", live=False), Reason.UNSUPPORTED),
+    ]
+    for command, reason in cases:
+        (reply,) = scene.ask(command)
+        assert isinstance(reply, Reply)
+        assert isinstance(reply.result, Declined)
+        assert reply.result.reason is reason
+        assert 2 not in scene.stream.readers
