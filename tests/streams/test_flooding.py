@@ -10,6 +10,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import Data
 from linnet.event.event import Event
+from linnet.peer.interface import Stop
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.streams.commands import Declined, Publish, Published
 from linnet.streams.options import StreamOptions
@@ -153,3 +154,15 @@ def test_a_crash_right_after_publishing_loses_nothing_acknowledged_and_forks_not
     assert [event.seq for event in events] == list(range(len(events)))
     assert events[-1].body == b"last"
     assert Reason.FORKED_CHAIN not in {record.reason for _, record in village.notes.records}
+
+
+def test_publishes_that_wait_are_answered_when_the_node_stops() -> None:
+    village, _ = joined(6, links=SLOW)
+    requests = [village.network.ask(village.peer("p0"), Publish(STREAM, (b"." * 3000,))) for _ in range(30)]
+    village.run(0.3)
+    village.network.ask(village.peer("p0"), Stop())
+    village.run(1)
+    outcomes = [village.network.answers[request] for request in requests]
+    declined = [outcome for outcome in outcomes if isinstance(outcome, Declined)]
+    assert declined
+    assert {outcome.reason for outcome in declined} == {Reason.SHUTDOWN}

@@ -9,6 +9,9 @@ from tests.streams.tale import DURABLE, PUBLISHERS, Tale
 from linnet.delivery.config import DeliveryConfig
 
 SEEDS = range(200 if SOAK else 3)
+# What was said in a part that fell off is with its publisher alone; who waits for it must wait
+# until that one is back for good.
+PATIENT = DeliveryConfig(gap_tries=30)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -62,7 +65,7 @@ def test_when_trackers_die_and_return(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_when_the_network_falls_apart_and_heals(seed: int) -> None:
-    tale = Tale(seed)
+    tale = Tale(seed, delivery=PATIENT)
     tale.talk(3)
     tale.partition(10)
     tale.partition(15)
@@ -72,10 +75,7 @@ def test_when_the_network_falls_apart_and_heals(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_when_everything_happens(seed: int) -> None:
-    # What was said in a part that fell off is with its publisher alone; who waits for it must wait
-    # until that one is back for good.
-    patient = DeliveryConfig(gap_tries=30)
-    tale = Tale(seed, loss=0.02, commit_delay=0.05, delivery=patient)
+    tale = Tale(seed, loss=0.02, commit_delay=0.05, delivery=PATIENT)
     tale.churn((*DURABLE, *PUBLISHERS, "s0", "t0"), 4)
     tale.partition(10)
     tale.churn((*DURABLE, *PUBLISHERS, "s1", "t1"), 3)
