@@ -24,9 +24,10 @@ def test_every_example_is_known_here() -> None:
 
 @pytest.mark.parametrize("name", SAID)
 def test_an_example_runs_and_says_what_it_should(name: str) -> None:
-    # In development mode with warnings as errors: no example forgets to close something.
+    # With warnings as errors: no example forgets to close something. Not in development mode, in
+    # which asyncio also tells of every callback that was slow, as they are on a busy machine.
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", EXAMPLES / name],
+        [sys.executable, "-W", "error", EXAMPLES / name],
         capture_output=True,
         text=True,
         timeout=60,
