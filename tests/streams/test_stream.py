@@ -213,7 +213,7 @@ def test_too_many_that_wait_behind_a_gap_end_the_wait() -> None:
 
 
 def anchor_tick(stream: Stream) -> Tick:
-    return Tick("stream", "anchor", stream.topic)
+    return Tick("anchor", "ask", stream.topic)
 
 
 def test_a_subscriber_learns_once_from_storage_which_chains_there_are() -> None:
@@ -230,7 +230,7 @@ def test_a_subscriber_learns_once_from_storage_which_chains_there_are() -> None:
         Release(S, purpose),
     ]
     assert stream.intake.anchored
-    assert stream.anchor() == []
+    assert stream.cast_anchor() == []
 
 
 def test_heads_in_several_messages_anchor_with_the_last() -> None:

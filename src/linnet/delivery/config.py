@@ -23,7 +23,7 @@ class DeliveryConfig(Struct, frozen=True):
     """Seconds that a missing event may still come over another path before it is asked for."""
     gap_timeout: float = 3.0
     """Seconds until a storage node that does not answer is passed over."""
-    gap_tries: int = 6
+    gap_tries: int = 10
     """Rounds of requests for a gap, each to all who may hold it, before it is given up."""
     gap_backoff: float = 1.0
     """Seconds between rounds of requests, doubled each time."""

@@ -188,11 +188,13 @@ class Links:
         if isinstance(message, Ping):
             return [Send(peer, Pong(message.number))]
         if isinstance(message, Pong):
-            if link.pinged_at is None or message.number != link.ping:
+            if link.pinged_at is None or message.number > link.ping:
+                return []
+            link.pings_lost = 0  # late, but alive
+            if message.number < link.ping:
                 return []
             link.rtt = now - link.pinged_at
             link.pinged_at = None
-            link.pings_lost = 0
             return [SetTimer(self._config.ping_period, self._tick("ping", peer))]
         if isinstance(message, Needed):
             link.needed = message.needed

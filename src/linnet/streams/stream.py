@@ -9,13 +9,10 @@ from __future__ import annotations
 from linnet.core.effects import (
     AfterCommit,
     Blame,
-    CancelTimer,
     HangUp,
-    Hold,
-    Release,
     SetTimer,
 )
-from linnet.core.errors import RemoteError
+from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
@@ -34,6 +31,7 @@ from linnet.delivery.messages import (
 )
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
+from linnet.streams.anchor import Anchor
 from linnet.streams.announcing import Announcing
 from linnet.streams.confirming import Confirming
 from linnet.streams.context import StreamContext
@@ -74,7 +72,7 @@ class Stream:
         self.announcing = Announcing(
             self.topic, context, self.flood, self.intake, self.archive, self.governance
         )
-        self._anchor: Contact | None = None
+        self.anchor = Anchor(self.topic, context)
         self.intake.restore_own()
         self.received = 0
         self.duplicates = 0
@@ -246,7 +244,7 @@ class Stream:
             effects += self.announcing.heads(peer, self.keeps)
         if storage and not self.intake.anchored and len(heads.chains) < CHAINS_PER_MESSAGE:
             self.intake.anchored = True
-            effects += [*self.readers.anchored(), *self._weigh_anchor()]
+            effects += [*self.readers.anchored(), *self.anchor.weigh()]
         return effects
 
     def on_storage(self, nodes: tuple[Contact, ...]) -> list[StreamEffect]:
@@ -257,7 +255,7 @@ class Stream:
         self.confirming.storage(others)
         mine = (Contact(ours),) if self.stores else ()
         effects: list[StreamEffect] = [*self.gaps.storage(others), *self.publishing.storage(others)]
-        return [*effects, *self.readers.storage((*mine, *others)), *self.anchor()]
+        return [*effects, *self.readers.storage((*mine, *others)), *self.cast_anchor()]
 
     def on_own_storage(self) -> list[StreamEffect]:
         """This node keeps the stream itself: its own subscribers need nobody else for history."""
@@ -354,7 +352,7 @@ class Stream:
     def leave(self) -> list[StreamEffect]:
         """The node leaves the stream: stop every timer and let go of every link."""
         effects: list[StreamEffect] = [*self.publishing.leave(), *self.announcing.stop()]
-        return [*effects, *self.gaps.stop(), *self.confirming.stop(), *self._weigh_anchor()]
+        return [*effects, *self.gaps.stop(), *self.confirming.stop(), *self.anchor.weigh()]
 
     def on_revoked(self, peer: PeerId, revocation: Revocation) -> list[StreamEffect]:
         """A person's word that a device is theirs no longer: take it and pass it on, if it is news."""
@@ -401,39 +399,29 @@ class Stream:
         effects: list[StreamEffect] = [*self.publishing.receipt(receipt)]
         return [*effects, *self.keeper.pass_on(receipt, peer)] if self.stores else effects
 
-    def anchor(self) -> list[StreamEffect]:
+    def cast_anchor(self) -> list[StreamEffect]:
         """Learn from a storage node which chains there are, once, so that nothing is missed from now on."""
-        if self.intake.anchored or self.stores or not self.storage or not self.readers or self._anchor:
+        if self.intake.anchored or self.stores or not self.storage or not self.readers:
             return []
-        self._anchor = anchor = self._context.rng.choice(list(self.storage.values()))
-        told = self.announcing.heads(anchor.peer, self.keeps) if anchor.peer in self._context.links else []
-        hold = Hold(anchor.peer, anchor.hints, self._anchor_purpose)
-        return [hold, *told, SetTimer(self._context.config.history_timeout, self._anchor_tick)]
+        if self.anchor.peer is not None:
+            return []
+        peer, effects = self.anchor.cast(self.storage.values())
+        told = self.announcing.heads(peer, self.keeps) if peer in self._context.links else []
+        return [*effects, *told]
 
     def anchor_fired(self) -> list[StreamEffect]:
-        """The storage node that was asked did not answer: ask again, perhaps another one."""
-        return [*self._weigh_anchor(), *self.anchor()]
-
-    def _weigh_anchor(self) -> list[StreamEffect]:
-        if self._anchor is None:
-            return []
-        anchor, self._anchor = self._anchor, None
-        return [CancelTimer(self._anchor_tick), Release(anchor.peer, self._anchor_purpose)]
-
-    @property
-    def _anchor_tick(self) -> Tick:
-        return Tick(OWNER, "anchor", self.topic)
-
-    @property
-    def _anchor_purpose(self) -> str:
-        return f"anchor {self.topic.hex()[:16]}"
+        """The storage node took too long: ask again, perhaps another."""
+        return [*self.anchor.weigh(), *self.cast_anchor()]
 
     def on_policy(self, peer: PeerId, message: PolicyIs) -> list[StreamEffect]:
         """A neighbour shows the owner's policy."""
         if message.unit == self.governance.unit:
             return []
         try:
-            verified, _ = self.intake.check(message.unit, message.card, None)
+            # A policy outlives its device's card, but not the owner's word that the device is lost.
+            verified, card = self.intake.check(message.unit, message.card, None)
+            if self._context.cards.revocation_of(card.person, card.device) is not None:
+                raise InvalidEvent(Reason.CARD_REVOKED, "the owner revoked this device")
         except RemoteError as error:
             return self._reject(peer, message.unit, error)
         if not self.governance.read(verified):

@@ -30,7 +30,7 @@ from linnet.overlay.effects import MemberEffect
 from linnet.overlay.member import Member
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.registry import Registry
-from linnet.streams import announcing, confirming, keeper, publishing
+from linnet.streams import anchor, announcing, confirming, keeper, publishing
 from linnet.streams import stream as stream_module
 from linnet.streams.commands import (
     Consumed,
@@ -65,6 +65,7 @@ OWNERS = (
     keeper.OWNER,
     confirming.OWNER,
     announcing.OWNER,
+    anchor.OWNER,
 )
 """Owners of timers that come back here."""
 
@@ -320,7 +321,7 @@ class Streams:
                 return [*stream.confirming.fired(stream.intake.chains, now)]
             case announcing.OWNER:
                 return [*stream.announcing.fired(stream.keeps)]
-            case stream_module.OWNER if tick.what == "anchor":
+            case anchor.OWNER:
                 return stream.anchor_fired()
             case stream_module.OWNER:
                 return stream.spread_fired(tick.key[32:], now)

@@ -23,7 +23,7 @@ def subscribe(stream: Stream, context: StreamContext, request: int, command: Sub
         return [
             Reply(request, Subscribed(stream.topic, False)),
             *stream.readers.begin(reader),
-            *stream.anchor(),
+            *stream.cast_anchor(),
         ]
     cursor = Cursor(stream.topic, command.name, context.store.cells)
     kept = stream.keeps
@@ -45,7 +45,7 @@ def subscribe(stream: Stream, context: StreamContext, request: int, command: Sub
             repairs += stream.gaps.changed(chain)
     reader = stream.readers.add(command, cursor)
     durable = AfterCommit((Reply(request, Subscribed(stream.topic, cursor.resumed)),))
-    return [durable, *stream.readers.begin(reader), *repairs, *stream.anchor()]
+    return [durable, *stream.readers.begin(reader), *repairs, *stream.cast_anchor()]
 
 
 def _objection(stream: Stream, command: Subscribe) -> Declined | None:
