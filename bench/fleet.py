@@ -18,6 +18,7 @@ from bench.workers.publisher import PublisherRole
 from bench.workers.subscriber import SubscriberRole
 from bench.workers.talk import Arrived, Expect, Expecting, Go, Linked, Ready, Sent
 from bench.workers.tracker import TrackerRole
+from linnet.core.limits import BURST_EVENTS
 
 
 class Layout(Struct, frozen=True):
@@ -75,15 +76,20 @@ class Fleet:
 
 
 @contextlib.asynccontextmanager
-async def nodes(layout: Layout, stores: Path | None) -> AsyncIterator[Fleet]:
-    """Nodes of the library; each with a SQLite store below this directory, if one is given."""
+async def nodes(layout: Layout, stores: Path | None, burst: int = BURST_EVENTS) -> AsyncIterator[Fleet]:
+    """Nodes of the library; each with a SQLite store below this directory, if one is given.
+
+    `burst` is how many events the publisher signs together.
+    """
     with tempfile.TemporaryDirectory(dir=stores) as below:
         homes = (str(Path(below) / f"node-{number}") if stores else "" for number in itertools.count())
         async with Crew() as crew:
             tracker = await crew.start("tracker", TrackerRole(layout.star))
             address = (await tracker.hear(Ready)).address
             # First, for the first that joins is the centre of a star.
-            sender = await crew.start("publisher", PublisherRole(address, next(homes), layout.sender_links))
+            sender = await crew.start(
+                "publisher", PublisherRole(address, next(homes), layout.sender_links, burst)
+            )
             await sender.hear(Ready)
             roles = [
                 SubscriberRole(address, next(homes), layout.receiver_links) for _ in range(layout.receivers)

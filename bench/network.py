@@ -27,6 +27,9 @@ COALESCED = "bare TLS, coalesced"
 UNCOALESCED = "bare TLS, one write each"
 
 COALESCED_BYTES = 64 * 1024
+AT_ONCE = 64
+"""Messages of one call where each is signed by itself: what a busy application says in a loop turn."""
+
 PACE = 1_000.0
 _WARM_UP = 512
 MOST = 200_000
@@ -75,12 +78,13 @@ async def _layout(plan: Plan, layout: Layout, stores: Path | None, taken: list[M
     seconds = plan.seconds * 4
     most = MOST if layout is ONE else MOST_TO_MANY
     store = NO_STORE if stores is None else SQLITE
-    async with nodes(layout, stores) as fleet:
-        for how, at_once in ((ONE_BY_ONE, 1), (IN_BURSTS, BURST_EVENTS)):
+    for how, burst in ((ONE_BY_ONE, 1), (IN_BURSTS, BURST_EVENTS)):
+        async with nodes(layout, stores, burst) as fleet:
+            at_once = max(burst, AT_ONCE)
             outcomes = await run_several(fleet, at_once, plan, seconds, most)
             taken.append(_throughput(name_of(layout, how, store), outcomes))
-        if layout is ONE:
-            taken += await _latency(plan, fleet, store)
+            if layout is ONE and how is IN_BURSTS:
+                taken += await _latency(plan, fleet, store)
 
 
 async def _latency(plan: Plan, fleet: Fleet, store: str) -> list[Measure]:

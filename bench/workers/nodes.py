@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from linnet.core.limits import BURST_EVENTS
+from linnet.delivery.config import DeliveryConfig
 from linnet.net.clock import Clock
 from linnet.node import home as homes
 from linnet.node.config import NodeConfig, NodeSection
@@ -18,9 +20,10 @@ STAMP_BYTES = 8
 _LOOK_PERIOD = 0.05
 
 
-def member(tracker: str, home: str) -> Node:
+def member(tracker: str, home: str, burst: int = BURST_EVENTS) -> Node:
     """A node that follows a tracker: with a store if it is given the path of a home to make."""
-    config = NodeConfig(node=NodeSection(trackers=(tracker,)))
+    node, delivery = NodeSection(trackers=(tracker,)), DeliveryConfig(burst_events=burst)
+    config = NodeConfig(node=node, delivery=delivery)
     if not home:
         return Node(config=config)
     homes.init(Path(home), Clock().now(), config)

@@ -1,4 +1,4 @@
-"""A worker that publishes through the library, one by one, in bursts, or at a pace."""
+"""A worker that publishes through the library, as fast as it goes or at a pace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from linnet.node.library import Node
 from linnet.node.running import run
 
 IN_FLIGHT = 4
-"""Calls of a burst publisher that wait for their outcome at once: signing goes on while a commit is
-under way. One by one means one call at a time."""
+"""Calls that wait for their outcome at once: signing goes on while a commit is under way."""
 
 _BODY = bytes(BODY_BYTES)
 _PADDING = bytes(BODY_BYTES - STAMP_BYTES)
@@ -27,6 +26,8 @@ class PublisherRole(Struct, frozen=True):
     tracker: str
     home: str
     neighbors: int
+    burst: int
+    """Events that one signature covers at most."""
 
 
 def stamped() -> bytes:
@@ -45,7 +46,7 @@ async def publish_all(node: Node, order: Go) -> None:
 
     turns = iter(range(order.messages // order.at_once))
     async with asyncio.TaskGroup() as group:
-        for _ in range(1 if order.at_once == 1 else IN_FLIGHT):
+        for _ in range(IN_FLIGHT):
             group.create_task(caller(turns))
 
 
@@ -67,7 +68,7 @@ async def publish_paced(node: Node, order: Go) -> None:
 
 
 async def main(given: PublisherRole) -> None:
-    async with member(given.tracker, given.home) as node:
+    async with member(given.tracker, given.home, given.burst) as node:
         # A subscription joins the stream; a publish would, too, but would be one to count.
         async with node.subscribe(STREAM):
             say(Ready(node.address))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 from nacl.bindings import crypto_sign, crypto_sign_open, crypto_sign_seed_keypair
 from nacl.exceptions import BadSignatureError
@@ -49,6 +50,7 @@ def verify(public: bytes, message: bytes, signature: bytes) -> None:
         raise RemoteError(Reason.BAD_SIGNATURE, "the signature does not fit the key") from error
 
 
+@lru_cache(maxsize=16_384)
 def device_id(device_key: bytes) -> DeviceId:
     """The short name of a device key."""
     return DeviceId(hashlib.sha256(device_key).digest()[:_DEVICE_ID_BYTES])

@@ -74,6 +74,7 @@ class Link:
         self._inbox_bytes = 0
         self._outbox = Outbox()
         self._budget = 0
+        self._byte_budget = 0
         self._budget_turn = -1
         self._scheduled = False
         self._reading = True
@@ -174,10 +175,12 @@ class Link:
         if self._budget_turn != self._owner.turn:
             self._budget_turn = self._owner.turn
             self._budget = self._config.frames_per_turn
+            self._byte_budget = self._config.bytes_per_turn
         inbox, owner = self._inbox, self._owner
-        while inbox and self._budget > 0 and not self._ended and not owner.is_stalled:
-            self._budget -= 1
+        while inbox and self._has_budget and not self._ended and not owner.is_stalled:
             payload = inbox.popleft()
+            self._budget -= 1
+            self._byte_budget -= len(payload)
             self._inbox_bytes -= len(payload)
             self._handle(payload)
         if self._ended:
@@ -190,6 +193,10 @@ class Link:
                 self._end_lost()
                 return
         self._control_reading()
+
+    @property
+    def _has_budget(self) -> bool:
+        return self._budget > 0 and self._byte_budget > 0
 
     def _handle(self, payload: bytes) -> None:
         try:

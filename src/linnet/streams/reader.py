@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linnet.core.effects import Deliver
+from linnet.core.ids import AuthorId
 from linnet.core.stores import EventLog
 from linnet.delivery.catchup import CatchUp, CatchUpEffect
 from linnet.delivery.chain import ChainKey
@@ -20,10 +21,13 @@ _PAGE = 256
 class Reader:
     """What one subscription of the application needs."""
 
-    __slots__ = ("behind", "catchup", "command", "cursor", "floors", "window")
+    __slots__ = ("behind", "catchup", "command", "cursor", "floors", "owner", "window")
 
-    def __init__(self, command: Subscribe, window: Window, cursor: Cursor | None) -> None:
+    def __init__(
+        self, command: Subscribe, window: Window, cursor: Cursor | None, owner: AuthorId | None
+    ) -> None:
         self.command = command
+        self.owner = owner
         self.window = window
         self.cursor = cursor
         self.catchup: CatchUp | None = None
@@ -41,8 +45,9 @@ class Reader:
         if self.floors and unit.seq is not None:
             floor = self.floors.get(unit.author + unit.device, 0)
             if unit.seq < floor:
-                return self.window.hand(event for event in shown(verified) if (event.seq or 0) >= floor)
-        return self.window.hand(shown(verified))
+                events = shown(verified, self.owner)
+                return self.window.hand(event for event in events if (event.seq or 0) >= floor)
+        return self.window.hand(shown(verified, self.owner))
 
     def missed(self, missed: Missed) -> list[Deliver[Item]]:
         """Say what could not be had, unless it was had before or history may still bring it."""
@@ -64,7 +69,7 @@ class Reader:
 
     def logged(self, position: int, verified: Verified) -> list[Deliver[Item]]:
         """Hand a unit to a durable subscription as it is written, if nothing waits before it."""
-        events = shown(verified)
+        events = shown(verified, self.owner)
         if self.cursor is None or self.behind:
             return []
         if not self.window.fits(len(events)):
@@ -82,7 +87,8 @@ class Reader:
         while True:
             found = log.read(topic, self.cursor.read, _PAGE)
             for position, entry in found:
-                events = shown(recall_unit(decode_unit(entry.raw)))[self.cursor.skipped(position) :]
+                events = shown(recall_unit(decode_unit(entry.raw)), self.owner)
+                events = events[self.cursor.skipped(position) :]
                 if not self.window.fits(len(events)):
                     return effects
                 self.cursor.handed(position, len(events))
@@ -102,9 +108,14 @@ class Reader:
         return effects
 
 
-def shown(verified: Verified) -> tuple[Event, ...]:
-    """The events of a unit that applications see: all but the owner's policies."""
-    events = verified.events
-    if len(events) == 1 and events[0].tail.kind == POLICY:
-        return ()
-    return events
+def shown(verified: Verified, owner: AuthorId | None) -> tuple[Event, ...]:
+    """The events of a unit that applications see: all but the policies of the stream's owner."""
+    # Only an owner's units are looked through: most streams have none.
+    if owner is None or verified.unit.author != owner:
+        return verified.events
+    return tuple(event for event in verified.events if not is_policy(event, owner))
+
+
+def is_policy(event: Event, owner: AuthorId | None) -> bool:
+    """Whether an event is for nodes alone. From anyone but the owner, the kind means nothing."""
+    return event.tail.kind == POLICY and event.author == owner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from linnet.core.effects import AfterCommit, Deliver
-from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.catchup import CatchUp, CatchUpEffect
 from linnet.delivery.chain import ChainKey
@@ -15,8 +15,7 @@ from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.streams.commands import Subscribe
 from linnet.streams.context import StreamContext
-from linnet.streams.policy import POLICY
-from linnet.streams.reader import Reader, shown
+from linnet.streams.reader import Reader, is_policy, shown
 from linnet.trace.records import Kind, Record
 
 ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Item] | Record]
@@ -25,8 +24,9 @@ ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Ite
 class Readers:
     """Who wants what is said here, and how far each of them is."""
 
-    def __init__(self, topic: TopicId, context: StreamContext) -> None:
+    def __init__(self, topic: TopicId, context: StreamContext, owner: AuthorId | None = None) -> None:
         self._topic = topic
+        self._owner = owner
         self._context = context
         self._readers: dict[int, Reader] = {}
         self._durable: list[Reader] = []
@@ -55,7 +55,7 @@ class Readers:
     def add(self, command: Subscribe, cursor: Cursor | None) -> Reader:
         """A new subscription; `begin` starts it."""
         window = Window(command.subscription, self._context.config)
-        reader = Reader(command, window, cursor)
+        reader = Reader(command, window, cursor, self._owner)
         self._readers[command.subscription] = reader
         self._sort()
         return reader
@@ -179,7 +179,8 @@ class Readers:
 
     def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
         # History knows nothing of kinds: what only nodes need is left out here, as it is live.
-        events = (item for item in items if not (isinstance(item, Event) and item.tail.kind == POLICY))
+        owner = self._owner
+        events = (item for item in items if not (isinstance(item, Event) and is_policy(item, owner)))
         effects: list[ReadersEffect] = [*self._handed(reader, reader.window.hand(events))]
         if reader.catchup is not None and reader.catchup.over:
             reader.passed_history()
@@ -207,7 +208,7 @@ class Readers:
 
     def _delivered(self, verified: Verified, hops: int | None) -> Record:
         unit = verified.unit
-        events = len(shown(verified))
+        events = len(shown(verified, self._owner))
         return Record(Kind.DELIVERED, self._topic, verified.head, unit.device, unit.seq, events, hops=hops)
 
     def _in_line(self, reader: Reader, effects: list[Deliver[Item]]) -> list[ReadersEffect]:

@@ -63,7 +63,7 @@ class Stream:
         self.gaps = Gaps(self.topic, context.config, context.links)
         self.keeper = Keeper(self.topic, context, self.archive)
         self.publishing = Publishing(self.topic, context, self.archive)
-        self.readers = Readers(self.topic, context)
+        self.readers = Readers(self.topic, context, self.governance.owner)
         self.confirming = Confirming(self.topic, context)
         self.stores = False
         """Whether this node keeps the stream for others."""

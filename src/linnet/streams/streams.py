@@ -87,6 +87,10 @@ class Streams:
         self._options = options
         self._rules = {rule.stream: rule for rule in rules}
         self._streams: dict[TopicId, Stream] = {}
+        self._by_name: dict[str, Stream] = {}
+        """The same by the names that the application calls them."""
+        self._used_at: dict[TopicId, float] = {}
+        """When a stream that may be left was last used, while its timer runs."""
         self._by_subscription: dict[int, Stream] = {}
         self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
 
@@ -159,7 +163,7 @@ class Streams:
             effects += publish(stream, self._context, request, tails, command.confirm, now)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
-        return [*effects, self._linger(stream)]
+        return [*effects, *self._linger(stream, now)]
 
     def _declare(self, request: int, command: Declare, now: float) -> list[StreamEffect]:
         stream, effects = self._open(command.stream, now)
@@ -167,7 +171,7 @@ class Streams:
             effects += declare(stream, self._context, request, command.policy, now)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
-        return [*effects, *self._join(stream, now), self._linger(stream)]
+        return [*effects, *self._join(stream, now), *self._linger(stream, now)]
 
     def _subscribe(self, request: int, command: Subscribe, now: float) -> list[StreamEffect]:
         if command.subscription in self._by_subscription:
@@ -176,7 +180,7 @@ class Streams:
         stream, effects = self._open(command.stream, now)
         effects += subscribe(stream, self._context, request, command)
         if command.subscription not in stream.readers:
-            return [*effects, self._linger(stream)]
+            return [*effects, *self._linger(stream, now)]
         self._by_subscription[command.subscription] = stream
         return effects
 
@@ -186,7 +190,7 @@ class Streams:
             return [Reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))]
         effects: list[StreamEffect] = [*stream.readers.remove(subscription)]
         if not stream.readers and not stream.stores:
-            effects.append(self._linger(stream))
+            effects += self._linger(stream, now)
         return [*effects, AfterCommit((Reply(request, Done()),))]
 
     def _consumed(self, request: int, subscription: int, items: int) -> list[StreamEffect]:
@@ -326,7 +330,7 @@ class Streams:
             case stream_module.OWNER:
                 return stream.spread_fired(tick.key[32:], now)
             case _:
-                return self._leave(stream, now) if self._idle(stream) else []
+                return self._lingered(stream, now)
 
     def status(self) -> tuple[StreamStatus, ...]:
         """How every stream stands."""
@@ -339,14 +343,18 @@ class Streams:
 
     def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
         """The stream of this name, joined if it was not."""
-        name = self._context.own_name(name)
-        known = self._streams.get(topic_of(name))
+        known = self._by_name.get(name)
         if known is not None:
             return known, []
-        stream = Stream(name, self._context)
+        own_name = self._context.own_name(name)
+        known = self._streams.get(topic_of(own_name))
+        if known is not None:
+            self._by_name[name] = known
+            return known, []
+        stream = self._by_name[name] = Stream(own_name, self._context)
         self._streams[stream.topic] = stream
         effects: list[StreamEffect] = []
-        rule = self._rules.get(name)
+        rule = self._rules.get(own_name)
         if rule is not None:
             stream.stores = True
             stream.intake.wants_all = True
@@ -374,14 +382,31 @@ class Streams:
 
     def _leave(self, stream: Stream, now: float) -> list[StreamEffect]:
         del self._streams[stream.topic]
+        self._used_at.pop(stream.topic, None)
+        self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
         effects = stream.leave()
         return [*effects, *self.heed(self._member.leave(stream.topic, now), now)]
 
     def _idle(self, stream: Stream) -> bool:
         return not stream.readers and not stream.stores and stream.topic not in self._queued
 
-    def _linger(self, stream: Stream) -> SetTimer[Tick]:
-        return SetTimer(self._context.config.linger, Tick(OWNER, "linger", stream.topic))
+    def _linger(self, stream: Stream, now: float) -> list[StreamEffect]:
+        """Stay for a while in a stream that nobody here reads, from the last time it was used."""
+        armed = stream.topic in self._used_at
+        self._used_at[stream.topic] = now
+        return [] if armed else [self._linger_timer(stream, self._context.config.linger)]
+
+    def _lingered(self, stream: Stream, now: float) -> list[StreamEffect]:
+        left = self._used_at.pop(stream.topic, now) + self._context.config.linger - now
+        if not self._idle(stream):
+            return []
+        if left <= 0:
+            return self._leave(stream, now)
+        self._used_at[stream.topic] = now + left - self._context.config.linger
+        return [self._linger_timer(stream, left)]
+
+    def _linger_timer(self, stream: Stream, delay: float) -> SetTimer[Tick]:
+        return SetTimer(delay, Tick(OWNER, "linger", stream.topic))
 
     def _publish_queued(self, stream: Stream, now: float) -> list[StreamEffect]:
         if stream.topic not in self._queued or stream.flood.stalled:
