@@ -7,12 +7,14 @@ from tests.streams.stage import NOW, context_of
 from tests.streams.village import Village
 
 from linnet.core.effects import AfterCommit, Deliver
+from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.delivery.archive import Archive
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.delivery.subscription import Cursor
 from linnet.event.event import Verified
+from linnet.event.signing import message_tail
 from linnet.identity.text import Sort, to_text
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Consumed, Declare, Policy, Published, Subscribe
@@ -23,10 +25,15 @@ from linnet.trace.records import Kind, Record
 
 
 class Scene:
-    def __init__(self, config: DeliveryConfig | None = None, store: MemoryStore | None = None) -> None:
+    def __init__(
+        self,
+        config: DeliveryConfig | None = None,
+        store: MemoryStore | None = None,
+        owner: AuthorId | None = None,
+    ) -> None:
         self.store = store or MemoryStore()
         self.context = context_of(config=config, store=self.store)
-        self.readers = Readers(TOPIC, self.context)
+        self.readers = Readers(TOPIC, self.context, owner)
         self.archive = Archive(TOPIC, self.store, self.context.cards, self.context.config)
         self.ann = Voice()
         self.context.cards.learn(self.ann.identity.card)
@@ -94,11 +101,15 @@ def test_our_own_events_go_to_all() -> None:
     assert shown(scene.readers.here(unit, None)) == [*unit.events, *unit.events]
 
 
-def test_policies_are_not_shown() -> None:
-    scene = Scene()
+def test_the_owners_policies_are_not_shown_and_not_counted() -> None:
+    ann = Voice()
+    scene = Scene(owner=ann.identity.author)
     scene.live(1)
     tail = Governance(TOPIC, None, scene.store.cells).tail(Policy(), 0)
-    assert shown(scene.ordered(scene.ann.sign([tail]), 1)) == []
+    assert scene.ordered(ann.sign([tail]), 1) == []
+    burst = ann.sign([message_tail(b"a", 0), tail, message_tail(b"b", 0)])
+    record = Record(Kind.DELIVERED, TOPIC, burst.head, burst.unit.device, 1, 2, hops=1)
+    assert scene.ordered(burst, 1) == [Deliver(1, (burst.events[0], burst.events[2])), record]
 
 
 def test_a_slow_reader_ends_once_with_one_record() -> None:

@@ -1,0 +1,137 @@
+"""One subscription: what of a unit it is shown, and how the log, history and live events meet in it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.delivery.voices import TOPIC, Voice
+from tests.streams.stage import NOW, context_of
+
+from linnet.core.effects import Deliver
+from linnet.core.ids import AuthorId
+from linnet.core.reasons import Reason
+from linnet.delivery.archive import Archive
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.items import CaughtUp, Item, Missed
+from linnet.delivery.subscription import Cursor, Window
+from linnet.event.event import Tail, Verified
+from linnet.event.signing import message_tail
+from linnet.store.memory import MemoryStore
+from linnet.streams.commands import Policy, Subscribe
+from linnet.streams.policy import Governance
+from linnet.streams.reader import Reader, is_policy, shown
+
+ANN = Voice("ann").identity.author
+POLICY_TAIL: Tail = Governance(TOPIC, None, MemoryStore().cells).tail(Policy(), 0)
+
+
+def mixed(voice: Voice) -> Verified:
+    """A burst with policies at its beginning, in its middle and at its end."""
+    said = [message_tail(body, 0) for body in (b"a", b"b", b"c")]
+    return voice.sign([POLICY_TAIL, said[0], POLICY_TAIL, said[1], said[2], POLICY_TAIL])
+
+
+def test_the_owners_policies_are_left_out_wherever_they_are_in_a_unit() -> None:
+    assert [event.body for event in shown(mixed(Voice("ann")), ANN)] == [b"a", b"b", b"c"]
+    assert shown(Voice("ann").sign([POLICY_TAIL]), ANN) == ()
+
+
+@pytest.mark.parametrize("owner", [None, Voice("ben").identity.author])
+def test_from_anyone_else_nothing_is_left_out(owner: AuthorId | None) -> None:
+    unit = mixed(Voice("ann"))
+    assert shown(unit, owner) == unit.events
+    assert not any(is_policy(event, owner) for event in unit.events)
+
+
+class Desk:
+    """A log, and a durable subscription of it."""
+
+    def __init__(self, window_items: int = 100, owner: AuthorId | None = None) -> None:
+        self.store = MemoryStore()
+        self.config = DeliveryConfig(window_items=window_items, buffer_items=window_items)
+        self.owner = owner
+        context = context_of(store=self.store)
+        self.archive = Archive(TOPIC, self.store, context.cards, self.config)
+        self.ann = Voice("ann")
+        context.cards.learn(self.ann.identity.card)
+
+    def reader(self) -> Reader:
+        cursor = Cursor(TOPIC, "mine", self.store.cells)
+        if not cursor.resumed:
+            cursor.begin(0)
+        return Reader(Subscribe(1, "tea", name="mine"), Window(1, self.config), cursor, self.owner)
+
+    def keep(self, unit: Verified) -> int:
+        position = self.archive.keep(unit, NOW)
+        assert position is not None
+        return position
+
+
+def bodies(effects: list[Deliver[Item]]) -> list[bytes]:
+    return [getattr(item, "body", b"") for effect in effects for item in effect.items]
+
+
+def test_a_durable_subscription_counts_what_it_was_shown_and_resumes_there() -> None:
+    desk = Desk(owner=ANN)
+    desk.keep(mixed(desk.ann))
+    desk.keep(desk.ann.say(b"d"))
+    first = desk.reader()
+    assert bodies(first.pump(desk.store.log)) == [b"a", b"b", b"c", b"d"]
+    first.handled(2, desk.store.log)
+    assert bodies(desk.reader().pump(desk.store.log)) == [b"c", b"d"]
+
+
+def test_it_stays_behind_until_the_log_was_read_to_its_end() -> None:
+    desk = Desk(window_items=2)
+    reader = desk.reader()
+    assert reader.pump(desk.store.log) == []
+    assert not reader.behind
+    units = desk.ann.units(4)
+    got = [item for unit in units[:3] for item in bodies(reader.logged(desk.keep(unit), unit))]
+    assert got == [b"0", b"1"]
+    assert reader.behind
+    assert reader.logged(desk.keep(units[3]), units[3]) == [], "what was passed over comes first"
+    more = reader.handled(2, desk.store.log)
+    assert more == [Deliver(1, units[2].events), Deliver(1, units[3].events)]
+    assert not reader.behind
+
+
+def test_a_long_log_is_read_page_by_page() -> None:
+    desk = Desk(window_items=1000)
+    for unit in desk.ann.units(600):
+        desk.keep(unit)
+    assert bodies(desk.reader().pump(desk.store.log)) == [b"%d" % number for number in range(600)]
+
+
+def live() -> Reader:
+    return Reader(Subscribe(1, "tea"), Window(1, DeliveryConfig()), None, None)
+
+
+def test_below_a_floor_nothing_is_handed_over_again() -> None:
+    reader, ann = live(), Voice("ann")
+    reader.floors[ann.key] = 2
+    assert bodies(reader.offer(ann.say(b"0", b"1", b"2", b"3"))) == [b"2", b"3"]
+    assert bodies(reader.offer(ann.say(b"4"))) == [b"4"]
+    ben = Voice("ben")
+    assert bodies(reader.offer(ben.say(b"other"))) == [b"other"], "a floor is of one chain"
+
+
+def test_what_was_missed_below_a_floor_was_had() -> None:
+    reader, ann = live(), Voice("ann")
+    reader.floors[ann.key] = 5
+    identity = ann.identity
+    gaps = [
+        Missed(TOPIC, identity.author, identity.card.device, first, first + 1, Reason.GAP_UNFILLED)
+        for first in (3, 4)
+    ]
+    assert reader.missed(gaps[0]) == []
+    assert reader.missed(gaps[1]) == [Deliver(1, (gaps[1],))]
+
+
+def test_a_live_subscription_has_no_log() -> None:
+    reader, desk = live(), Desk()
+    unit = desk.ann.say()
+    position = desk.keep(unit)
+    assert reader.logged(position, unit) == []
+    assert reader.pump(desk.store.log) == []
+    note = CaughtUp(None, False, None)
+    assert reader.note(note) == [Deliver(1, (note,))]
