@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.delivery.voices import TOPIC, Voice
 
 from linnet.core.effects import Deliver
+from linnet.core.errors import StoreError
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Item
@@ -150,3 +152,13 @@ def test_a_unit_that_shows_nothing_is_passed_over_with_the_next() -> None:
     cursor.handed(2, 1)
     assert cursor.handled(1)
     assert cursor.position == 2
+
+
+@pytest.mark.parametrize("size", [0, 8, 19, 21])
+def test_a_place_that_is_none_is_named(size: int) -> None:
+    store = MemoryStore()
+    cursor_at(store).begin(5)
+    ((key, place),) = store.cells.scan("cursor")
+    store.cells.put("cursor", key, (place + bytes(10))[:size])
+    with pytest.raises(StoreError, match=f"subscription 'mine' has {size} bytes, not 20"):
+        cursor_at(store)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from struct import Struct
 
 from linnet.core.effects import Deliver
+from linnet.core.errors import StoreError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
@@ -87,7 +88,10 @@ class Window:
 
 
 class Cursor:
-    """The place of a durable subscription in the log."""
+    """The place of a durable subscription in the log.
+
+    `StoreError` if what the store holds of it is no place.
+    """
 
     def __init__(self, topic: TopicId, name: str, cells: Cells) -> None:
         self.topic = topic
@@ -95,7 +99,7 @@ class Cursor:
         self._key = topic + name.encode()
         kept = cells.get(_CURSORS, self._key)
         self.resumed = kept is not None
-        self.position, self._partly, self._skip = (0, 0, 0) if kept is None else _PLACE.unpack(kept)
+        self.position, self._partly, self._skip = (0, 0, 0) if kept is None else _place(kept, name)
         # Everything up to `position` was handled, and of the unit at `_partly` the first `_skip` items:
         # a burst holds many events, and whoever has handled half of one is not handed that half again.
         self.read = self.position
@@ -136,3 +140,13 @@ class Cursor:
 
     def _write(self) -> None:
         self._cells.put(_CURSORS, self._key, _PLACE.pack(self.position, self._partly, self._skip))
+
+
+def _place(kept: bytes, name: str) -> tuple[int, int, int]:
+    if len(kept) != _PLACE.size:
+        raise StoreError(
+            f"the place of the subscription {name!r} has {len(kept)} bytes, not {_PLACE.size}: "
+            "the store is damaged or of another version; subscribe under another name"
+        )
+    position, partly, skip = _PLACE.unpack(kept)
+    return position, partly, skip
