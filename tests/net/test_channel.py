@@ -1,0 +1,227 @@
+"""A channel over a transport that only remembers: no socket, no TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import pytest
+
+from linnet.core.reasons import Reason
+from linnet.net.address import parse_address
+from linnet.net.channel import Channel
+from linnet.net.failure import LinkFailure
+from linnet.net.websocket import WebSocket
+from linnet.wire.frame import frame
+
+
+class Paper(asyncio.Transport):
+    """A transport on which everything is written down and nothing happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.reads = True
+        self.high: int | None = None
+        self.end = ""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self.high = high
+
+    def get_write_buffer_size(self) -> int:
+        return sum(map(len, self.written))
+
+    def pause_reading(self) -> None:
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        self.reads = True
+
+    def close(self) -> None:
+        self.end = "closed"
+
+    def abort(self) -> None:
+        self.end = "aborted"
+
+
+class Pupil:
+    """A consumer that remembers."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def data_received(self, data: bytes) -> None:
+        self.heard.append(data)
+
+    def writable(self) -> None:
+        self.heard.append("writable")
+
+    def channel_lost(self, reason: Reason) -> None:
+        self.heard.append(reason)
+
+
+def opened(websocket: WebSocket | None = None) -> tuple[Channel, Paper]:
+    channel, paper = Channel(websocket, 1000), Paper()
+    channel.connection_made(paper)
+    return channel, paper
+
+
+def dialler() -> WebSocket:
+    return WebSocket(parse_address("wss://127.0.0.1:7700"))
+
+
+async def waiting(work: asyncio.Task[bytes]) -> bool:
+    """Whether it still waits after all that is ready was done."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return not work.done()
+
+
+async def test_frames_are_read_however_they_are_cut() -> None:
+    channel, paper = opened()
+    assert paper.high == 1000
+    data = frame(b"one") + frame(b"") + frame(b"three")
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(channel.read_frame(5))
+        for byte in data[:6]:
+            channel.data_received(bytes([byte]))
+            assert await waiting(first)
+        channel.data_received(data[6:])
+    assert [first.result(), await channel.read_frame(5), await channel.read_frame(5)] == [
+        b"one",
+        b"",
+        b"three",
+    ]
+
+
+async def test_a_frame_that_is_too_long_is_refused_before_it_came() -> None:
+    channel, _ = opened()
+    channel.data_received((6).to_bytes(4, "big"))
+    with pytest.raises(LinkFailure, match="6 bytes, at most 5") as failed:
+        await channel.read_frame(5)
+    assert failed.value.reason is Reason.OVERSIZED_FRAME
+
+
+async def test_who_sends_far_ahead_is_not_read_until_somebody_reads() -> None:
+    channel, paper = opened()
+    channel.data_received(bytes(64 * 1024))
+    assert paper.reads
+    channel.data_received(b"x")
+    assert not paper.reads
+    pupil = Pupil()
+    channel.hand_over(pupil)
+    assert pupil.heard == [bytes(64 * 1024) + b"x"]
+    assert paper.reads
+
+
+async def test_who_waits_for_a_frame_is_told_why_none_comes() -> None:
+    channel, _ = opened()
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(_reason(channel))
+        await asyncio.sleep(0)
+        channel.connection_lost(None)
+    assert reading.result() is Reason.REMOTE_CLOSED
+    assert channel.lost.done()
+
+
+async def _reason(channel: Channel) -> Reason:
+    with pytest.raises(LinkFailure) as failed:
+        await channel.read_frame(100)
+    return failed.value.reason
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (None, Reason.REMOTE_CLOSED),
+        (ConnectionResetError(), Reason.REMOTE_CLOSED),
+        (ssl.SSLError(), Reason.TLS_FAILED),
+    ],
+)
+async def test_the_loss_has_a_reason_and_is_told_once(error: Exception | None, reason: Reason) -> None:
+    channel, _ = opened()
+    pupil = Pupil()
+    channel.hand_over(pupil)
+    channel.data_received(b"last")
+    channel.connection_lost(error)
+    channel.data_received(b"after the end")
+    assert pupil.heard == [b"last", reason]
+
+
+async def test_our_own_reason_stands_before_that_of_the_loss() -> None:
+    channel, paper = opened()
+    pupil = Pupil()
+    channel.hand_over(pupil)
+    channel.close(Reason.FLOODING)
+    assert (paper.end, channel.is_open) == ("closed", False)
+    channel.abort()
+    channel.connection_lost(ssl.SSLError())
+    assert (paper.end, pupil.heard) == ("aborted", [Reason.FLOODING])
+
+
+async def test_who_takes_over_a_lost_channel_gets_what_came_and_the_loss() -> None:
+    channel, _ = opened()
+    channel.data_received(b"came")
+    channel.connection_lost(None)
+    pupil = Pupil()
+    channel.hand_over(pupil)
+    assert pupil.heard == [b"came", Reason.REMOTE_CLOSED]
+
+
+async def test_a_full_transport_is_seen_and_its_end_told() -> None:
+    channel, _ = opened()
+    pupil = Pupil()
+    channel.hand_over(pupil)
+    channel.pause_writing()
+    assert channel.is_paused
+    channel.resume_writing()
+    assert not channel.is_paused
+    assert pupil.heard == ["writable"]
+
+
+async def test_one_write_is_one_write_below() -> None:
+    channel, paper = opened()
+    channel.write(b"abc")
+    assert paper.written == [b"abc"]
+    assert channel.unsent == 3
+
+
+async def test_a_websocket_opens_before_frames_and_carries_them() -> None:
+    (near, there), (far, here) = opened(dialler()), opened(WebSocket())
+    assert there.written[0].startswith(b"GET /linnet HTTP/1.1\r\n"), "the request goes out at once"
+    assert not near.is_open
+    async with asyncio.TaskGroup() as group:
+        opening = group.create_task(near.opened())
+        await asyncio.sleep(0)
+        far.data_received(there.written.pop())
+        assert far.is_open
+        await asyncio.sleep(0)
+        assert not opening.done()
+        near.data_received(here.written.pop())
+    assert near.is_open
+    near.write(frame(b"one") + frame(b"two"))
+    (wrapped,) = there.written
+    far.data_received(wrapped)
+    assert [await far.read_frame(10), await far.read_frame(10)] == [b"one", b"two"]
+
+
+async def test_a_stranger_that_speaks_no_websocket_is_answered_and_closed() -> None:
+    channel, paper = opened(WebSocket())
+    channel.data_received(b"GET /index.html HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (paper.end, await _reason(channel)) == ("closed", Reason.PROTOCOL_ERROR)
+    assert paper.written[0].startswith(b"HTTP/1.1 4")
+
+
+async def test_pings_without_end_from_one_who_reads_no_answer_cut_it() -> None:
+    (near, there), (far, here) = opened(dialler()), opened(WebSocket())
+    far.data_received(there.written.pop())
+    near.data_received(here.written.pop())
+    ping = b"\x89\x80" + bytes(4)  # Empty, masked with zeros.
+    far.data_received(ping)
+    assert (here.end, len(here.written)) == ("", 1)
+    far.pause_writing()
+    far.data_received(ping)
+    assert (here.end, await _reason(far)) == ("aborted", Reason.SLOW_PEER)
