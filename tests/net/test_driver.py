@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from linnet.core.effects import AfterCommit, CancelTimer, Deliver, HangUp, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, CancelTimer, Deliver, Dial, HangUp, Reply, Send, SetTimer
 from linnet.core.errors import StoreError
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.reasons import Reason
@@ -16,10 +16,11 @@ from linnet.net.clock import Clock
 from linnet.net.config import NetConfig
 from linnet.net.failure import DriverStopped, MachineFailed
 from linnet.peer.interface import Effect, Examine, Input, Start
-from linnet.peer.messages import Bye, Needed, Ping, Pong
+from linnet.peer.messages import CODEC, Bye, Message, Needed, Ping, Pong, Unsupported
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Done
 from linnet.testing.live import HandHeld, LiveNode, link, named_key, ordered_keys
+from linnet.testing.strangers import wiretap
 from linnet.trace.records import Kind, Record
 
 SMALL, LARGE = ordered_keys(2)
@@ -87,8 +88,15 @@ async def test_a_message_goes_there_and_back(scheme: str) -> None:
         ]
 
 
-async def test_one_message_for_many_peers() -> None:
-    async with LiveNode(SMALL) as node, LiveNode(LARGE) as other, LiveNode(named_key("third")) as third:
+async def test_one_message_for_many_peers_is_encoded_once() -> None:
+    encoded: list[Message] = []
+
+    def encode(message: Message) -> bytes:
+        encoded.append(message)
+        return CODEC.encode(message)
+
+    node = LiveNode(SMALL, encode=encode)
+    async with node, LiveNode(LARGE) as other, LiveNode(named_key("third")) as third:
         await link(other, node)
         await link(third, node)
         message = Ping(9)
@@ -97,6 +105,26 @@ async def test_one_message_for_many_peers() -> None:
         await third.happens(Received)
         assert other.messages(node.peer) == [Ping(9), Needed(True)]
         assert third.messages(node.peer) == [Ping(9)]
+        assert encoded == [Ping(9), Needed(True)]
+        node.act(Send(third.peer, message))
+        await third.until(lambda: len(third.seen(Received)) == 2)
+        assert encoded == [Ping(9), Needed(True), Ping(9)], "nothing is kept beyond its turn"
+
+
+async def test_what_a_turn_has_for_a_peer_goes_out_in_one_write() -> None:
+    """A write is one TLS record, if it is below 16 KiB, and the records can be counted on the way."""
+    async with LiveNode(SMALL) as node, wiretap(node.hints[0]) as (way, records), LiveNode(LARGE) as peer:
+        peer.act(Dial(node.peer, (way,)))
+        await peer.happens(LinkUp)
+        await node.happens(LinkUp)
+        for turn in range(3):
+            before, heard = len(records), len(peer.messages(node.peer))
+            for number in range(40):
+                node.act(Send(peer.peer, Ping(number)), Send(peer.peer, Unsupported(turn)))
+            await peer.until(lambda heard=heard: len(peer.messages(node.peer)) == heard + 80)  # type: ignore[misc]
+            assert len(records) == before + 1
+        peer.act(HangUp(node.peer, Reason.NOT_NEEDED))
+        await node.happens(LinkDown)
 
 
 def answering(event: Input) -> list[Effect]:

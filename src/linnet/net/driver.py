@@ -2,7 +2,7 @@
 
 Inputs are handled one after the other; the effects of one are performed before the next is
 handled. At the end of a loop turn everything handled in it is committed with one call, and what
-it wants to write on a link goes out in one write.
+it wants to write on a link goes out in one write. What goes to many peers is encoded once.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class Driver:
         config: NetConfig,
         on_deliver: Callable[[Deliver[Item]], None],
         clock: Clock,
+        encode: Callable[[Message], bytes] = CODEC.encode,
     ) -> None:
         self._machine = machine
         self._key = key
@@ -76,6 +77,7 @@ class Driver:
         self._config = config
         self._on_deliver = on_deliver
         self._clock = clock
+        self._encode = encode
         self._inputs: deque[Input] = deque()
         self._is_handling = False
         self._is_running = False
@@ -258,13 +260,18 @@ class Driver:
         known = self._frames.get(id(message))
         if known is None:
             # The message is kept beside its bytes: as long as it lives nothing else has its id.
-            known = self._frames[id(message)] = message, _encode(message)
+            known = self._frames[id(message)] = message, self._frame(message)
         data = known[1]
         if not HEADER_BYTES <= len(data) <= HEADER_BYTES + link.hello.max_frame:
             note = type(message).__name__
             self.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TOO_LARGE, note=note))
             return
         link.send(data, isinstance(message, BULK))
+
+    def _frame(self, message: Message) -> bytes:
+        """The frame of a message; nothing if no node would read it."""
+        payload = self._encode(message)
+        return frame(payload) if len(payload) <= FRAME_BYTES else b""
 
     def _end_turn_soon(self) -> None:
         if not self._turn_scheduled and self._is_running:
@@ -352,9 +359,3 @@ class Driver:
             if not answer.done():
                 answer.set_exception(DriverStopped("the node stopped before it answered"))
         await self._switchboard.hang_up_all(Reason.BUG if failed else Reason.SHUTDOWN)
-
-
-def _encode(message: Message) -> bytes:
-    """The frame of a message; nothing if no node would read it."""
-    payload = CODEC.encode(message)
-    return frame(payload) if len(payload) <= FRAME_BYTES else b""

@@ -20,7 +20,7 @@ from linnet.net.config import NetConfig
 from linnet.net.driver import Driver
 from linnet.net.listener import Listener, listen
 from linnet.peer.interface import Effect, Input
-from linnet.peer.messages import Message
+from linnet.peer.messages import CODEC, Message
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.testing.machines import HELLO
@@ -74,6 +74,7 @@ class LiveNode:
         machine: HandHeld | None = None,
         store: CommittingStore | None = None,
         clock: Clock | None = None,
+        encode: Callable[[Message], bytes] = CODEC.encode,
     ) -> None:
         self.key = key
         self.peer = PeerId(key.public)
@@ -91,6 +92,7 @@ class LiveNode:
             config or NetConfig(),
             self._deliver,
             clock or Clock(),
+            encode,
         )
 
     def write(self, node: PeerId, record: Record, now: float) -> None:

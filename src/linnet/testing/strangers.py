@@ -7,7 +7,7 @@ import datetime
 import ssl
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -162,6 +162,34 @@ async def relay(key: SigningKey, target: str) -> AsyncIterator[str]:
             for side in sides:
                 if side.transport is not None:
                     side.transport.abort()
+
+
+@asynccontextmanager
+async def wiretap(target: str) -> AsyncIterator[tuple[str, list[int]]]:
+    """A way to a target, and the lengths of the TLS records that come back on it."""
+    records: list[int] = []
+    async with asyncio.TaskGroup() as group:
+
+        async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            back, forth = await asyncio.open_connection("127.0.0.1", parse_address(target).port)
+            group.create_task(_pass_on(reader, forth, []))
+            group.create_task(_pass_on(back, writer, records))
+
+        server = await asyncio.start_server(meet, "127.0.0.1", 0)
+        try:
+            yield f"tls://127.0.0.1:{server.sockets[0].getsockname()[1]}", records
+        finally:
+            server.close()
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: list[int]) -> None:
+    with suppress(asyncio.IncompleteReadError, ConnectionError):
+        while True:
+            header = await reader.readexactly(5)
+            length = int.from_bytes(header[3:], "big")
+            writer.write(header + await reader.readexactly(length))
+            seen.append(length)
+    writer.close()
 
 
 async def raw_channel(hint: str) -> Channel:
