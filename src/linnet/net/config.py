@@ -37,7 +37,7 @@ class NetConfig(Struct, frozen=True):
     frames_per_turn: int = 256
     """Frames of one link that are handled in one loop turn, so that a flood delays nobody else."""
     bytes_per_turn: int = 512 * KIB
-    """Bytes of one link that are handled in one loop turn: a few bursts, then it is the application's turn."""
+    """Bytes of one link that are handled in one loop turn: a few bursts, then the application's turn."""
     inbox_bytes: int = 1 * MIB
     """Received and unhandled bytes of one link past which it is not read."""
     uncommitted_inputs: int = 8192
