@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.streams.stage import NOW, context_of
+from tests.streams.village import Village
 
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.errors import RemoteError
@@ -92,3 +93,11 @@ def test_only_publishers_publish_and_only_owners_declare() -> None:
     declare(ours.stream, ours.context, 7, Policy(degree=6), NOW)
     assert ours.stream.governance.policy.degree == 6
     ours.publish(b"a")
+
+
+def test_a_node_that_keeps_the_stream_itself_says_so() -> None:
+    village = Village(trackers=0, storage=0, peers=0, alone=1)
+    outcome = village.publish("x0", b"x")
+    assert isinstance(outcome, Published)
+    assert [(fate.receiver, fate.storage) for fate in outcome.fates] == [(village.peer("x0"), True)]
+    assert outcome.fates[0].delivered_at is not None

@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.flood import unit_bytes
 from linnet.event.event import Tail, Verified
 from linnet.identity.cards import check_dates
-from linnet.streams.commands import Declined, Policy, Published
+from linnet.streams.commands import Declined, Fate, Policy, Published
 from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.stream import Stream
@@ -32,7 +32,9 @@ def publish(
     for verified in stream.publishing.sign(tails):
         ids += [event.id for event in verified.events]
         effects += _own(stream, context, verified, promises, now)
-    outcome = Published(stream.topic, first, tuple(ids), len(stream.flood.neighbors), ())
+    # The answer goes out after the commit: what this node keeps for others is kept by then.
+    kept = (Fate(context.peer, True, now),) if stream.stores else ()
+    outcome = Published(stream.topic, first, tuple(ids), len(stream.flood.neighbors), kept)
     for effect in stream.publishing.published(request, outcome, confirm):
         if isinstance(effect, Reply):
             promises.append(effect)

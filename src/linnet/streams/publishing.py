@@ -190,7 +190,7 @@ class Publishing:
     def _answer(self, waiting: _Waiting) -> list[PublishingEffect]:
         del self._waiting[waiting.request]
         outcome = waiting.outcome
-        fates = self.fates(waiting.last)
+        fates = outcome.fates + self.fates(waiting.last)
         told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, fates)
         return [CancelTimer(self._confirm_tick(waiting.request)), Reply(waiting.request, told)]
 
