@@ -1,14 +1,24 @@
 from __future__ import annotations
 
+import asyncio
 import stat
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from linnet.event.event import Event
+from linnet.net.clock import Clock
+from linnet.net.config import NetConfig
 from linnet.node.archive import ArchiveError, Effort, export_home, import_home
-from linnet.node.config import NodeConfig, NodeSection
+from linnet.node.config import NodeConfig, NodeSection, StorageSection, TrackerSection
 from linnet.node.home import Home, HomeBusy, HomeError, held, init
 from linnet.node.keyfiles import load_key
+from linnet.node.library import Node
+from linnet.store.sqlite import SqliteStore
+from linnet.testing.entries import NEWS, unit
 
 NOW = 1_700_000_000.0
 CHEAP = Effort(operations=1, memory=8192)
@@ -103,3 +113,65 @@ def test_no_damaged_archive_becomes_a_home(tmp_path: Path, home: Home, passphras
             import_home(bad, tmp_path / "new", NOW, passphrase)
     assert not (tmp_path / "new").exists()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bad", "good", "home"]
+
+
+STREAM = "weather"
+ALONE = NodeConfig(
+    tracker=TrackerSection(enabled=True), storage=(StorageSection(STREAM),), net=NetConfig(linger=0.5)
+)
+"""A node that is its own tracker and storage."""
+
+
+async def test_a_node_goes_on_from_its_archive_with_its_log_chains_and_cursors(tmp_path: Path) -> None:
+    init(tmp_path / "old", Clock().now(), ALONE)
+    async with asyncio.timeout(30), Node(tmp_path / "old") as old:
+        peer = old.peer
+        await old.publish(STREAM, [b"0", b"1", b"2"])
+        async with old.subscribe(STREAM, since=0, name="mine") as subscription:
+            async for event in subscription:
+                if event.body == b"1":  # Only what came before it is handled.
+                    break
+    export_home(tmp_path / "old", tmp_path / "file", "correct horse", effort=CHEAP)
+    import_home(tmp_path / "file", tmp_path / "new", Clock().now(), "correct horse")
+    async with asyncio.timeout(30), Node(tmp_path / "new") as new:
+        assert new.peer == peer
+        assert (await new.publish(STREAM, b"3")).first == 3, "the chain goes on and does not fork"
+        history = [item async for item in new.subscribe(STREAM, since=0, live=False).items()]
+        assert [item.body for item in history if isinstance(item, Event)] == [b"0", b"1", b"2", b"3"]
+        async with new.subscribe(STREAM, name="mine") as subscription:
+            assert subscription.resumed
+            rest: list[bytes] = []
+            async for event in subscription:
+                rest.append(event.body)
+                if len(rest) == 3:
+                    break
+            assert rest == [b"1", b"2", b"3"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from linnet.store.sqlite import SqliteStore
+from linnet.testing.entries import unit
+
+store = SqliteStore(Path(sys.argv[1]))
+for number in range(100):
+    store.log.append(unit(number, size=5_000))
+store.cells.put("cursor", b"mine", b"place")
+store.commit(lambda: os.kill(os.getpid(), signal.SIGKILL))
+signal.pause()
+"""
+
+
+def test_what_a_killed_node_wrote_last_is_in_its_archive(tmp_path: Path) -> None:
+    """All of it is still in the write-ahead log then, which is longer than one record of an archive."""
+    home = init(tmp_path / "old", NOW).home
+    command = [sys.executable, "-c", KILLED, str(home.store)]
+    assert subprocess.run(command, timeout=60, check=False).returncode == -9
+    assert Path(f"{home.store}-wal").stat().st_size > 500_000 > home.store.stat().st_size
+    export_home(home.path, tmp_path / "file")
+    restored = import_home(tmp_path / "file", tmp_path / "new", NOW).home
+    with closing(SqliteStore(restored.store)) as store:
+        assert store.log.read(NEWS, 0, 200) == [(n + 1, unit(n, size=5_000)) for n in range(100)]
+        assert store.cells.get("cursor", b"mine") == b"place"
+        assert store.log.append(unit(100)) == 101

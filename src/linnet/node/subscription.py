@@ -12,8 +12,8 @@
 
 An event counts as handled when the next one is asked for. The node machine is told so now and
 then, which makes room for more and moves the cursor of a durable subscription; after a crash
-what it was not told of is handed over again, a burst always as a whole. `acknowledge` tells it at
-once and waits until the cursor is durable.
+what it was not told of is handed over again. `acknowledge` tells it at once and waits until the
+cursor is durable.
 """
 
 from __future__ import annotations
