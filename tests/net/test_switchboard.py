@@ -12,7 +12,7 @@ from linnet.core.reasons import Reason
 from linnet.net.config import NetConfig
 from linnet.net.greeting import authenticate, await_hello
 from linnet.peer.messages import CODEC, Bye, Ping
-from linnet.testing.live import LiveNode, link, ordered_keys
+from linnet.testing.live import LiveNode, link, named_key, ordered_keys
 from linnet.testing.machines import HELLO
 from linnet.testing.strangers import raw_channel, raw_link
 from linnet.trace.records import Kind, Record
@@ -82,6 +82,18 @@ async def test_a_dial_that_hangs_holds_the_other_only_for_a_while() -> None:
         assert not up.dialed
         assert small.inputs == [up]
         channel.close()
+    silent.close()
+
+
+async def test_dials_beyond_the_limit_wait_for_their_turn() -> None:
+    config = NetConfig(max_dials=1, dial_timeout=0.3)
+    silent = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+    hint = f"tls://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
+    nobody = PeerId(named_key("nobody").public)
+    async with LiveNode(SMALL, config=config) as node, LiveNode(LARGE) as peer:
+        node.act(Dial(nobody, (hint,)), Dial(peer.peer, peer.hints))
+        up = await node.happens(LinkUp)
+        assert node.inputs == [DialFailed(nobody, Reason.DIAL_TIMEOUT), up]
     silent.close()
 
 
