@@ -259,10 +259,10 @@ def test_a_unit_that_is_held_back_goes_to_those_who_did_not_send_it() -> None:
     scene.stream.neighbor_up(c, NOW)
     unit = scene.ann.say()
     effects = scene.hear(unit)
-    tick = Tick("stream", "spread", scene.stream.topic + unit.head)
+    tick = Tick("suppression", "spread", scene.stream.topic + unit.head)
     assert SetTimer(0.1, tick) in effects
     assert of_type(effects, Send) == []
     scene.hear(unit, B)
-    sent = scene.stream.spread_fired(unit.head, NOW + 0.1)
+    sent = scene.stream.suppression.fired(unit.head, NOW + 0.1)
     assert [effect.peer for effect in sent if isinstance(effect, Send)] == [c]
-    assert scene.stream.spread_fired(unit.head, NOW + 0.2) == []
+    assert scene.stream.suppression.fired(unit.head, NOW + 0.2) == []

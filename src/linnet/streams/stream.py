@@ -10,13 +10,11 @@ from linnet.core.effects import (
     AfterCommit,
     Blame,
     HangUp,
-    SetTimer,
 )
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain
 from linnet.delivery.flood import Flood, unit_bytes
@@ -29,6 +27,7 @@ from linnet.delivery.messages import (
     Receipt,
     Resent,
 )
+from linnet.delivery.suppression import Suppression
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
 from linnet.streams.anchor import Anchor
@@ -40,12 +39,11 @@ from linnet.streams.intake import Intake
 from linnet.streams.keeper import Keeper
 from linnet.streams.messages import PolicyIs
 from linnet.streams.names import owner_of, topic_of
+from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
 from linnet.streams.publishing import Publishing
 from linnet.streams.readers import Readers
 from linnet.trace.records import Kind, Record
-
-OWNER = "stream"
 
 
 class Stream:
@@ -68,7 +66,7 @@ class Stream:
         self.stores = False
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
-        self._held_back: dict[bytes, tuple[Verified, Card, list[PeerId], int, int]] = {}
+        self.suppression = Suppression(self.topic, self.flood, context.config.suppress)
         self.announcing = Announcing(
             self.topic, context, self.flood, self.intake, self.archive, self.governance
         )
@@ -102,10 +100,8 @@ class Stream:
     def _on_duplicate(self, peer: PeerId, unit: Unverified, hops: int, beyond: int) -> list[StreamEffect]:
         count = len(unit.tails)
         self.duplicates += count
-        if self._held_back:
-            for held in self._held_back.values():
-                if held[0].unit == unit:
-                    held[2].append(peer)
+        if self.suppression:
+            self.suppression.heard(unit, peer)
         size = unit_bytes(unit)
         record = Record(Kind.DUPLICATE, self.topic, None, unit.device, unit.seq, count, peer, hops, size)
         if beyond > self._context.config.replay_slack:
@@ -151,10 +147,7 @@ class Stream:
             )
         ]
         age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
-        if self._context.config.suppress > 0:
-            effects += self._hold_back(verified, card, peer, hops, age_us)
-        else:
-            effects += self.flood.spread(verified, card, (peer,), hops + 1, age_us, now)
+        effects += self.suppression.spread(verified, card, peer, hops + 1, age_us, now)
         effects += self._arrived(chain, verified, due, hops, now)
         if lost is not None:
             effects += self._give_up(chain, [lost], Reason.TOO_MANY, now)
@@ -257,9 +250,17 @@ class Stream:
         effects: list[StreamEffect] = [*self.gaps.storage(others), *self.publishing.storage(others)]
         return [*effects, *self.readers.storage((*mine, *others)), *self.cast_anchor()]
 
-    def on_own_storage(self) -> list[StreamEffect]:
-        """This node keeps the stream itself: its own subscribers need nobody else for history."""
-        return [*self.readers.storage((Contact(self._context.peer),))]
+    def keep(self, rule: StorageRule) -> list[StreamEffect]:
+        """Keep this stream for others, going on from what the log holds."""
+        self.stores = True
+        self.intake.wants_all = True
+        self.intake.restore()
+        self.keeper.retention, self.keeper.quota = rule.retention, rule.quota
+        # Our own subscribers need nobody else for history.
+        effects: list[StreamEffect] = [*self.readers.storage((Contact(self._context.peer),))]
+        if rule.retention is not None or rule.quota is not None:
+            effects.append(self.keeper.evict_timer())
+        return effects
 
     def link_up(self, peer: PeerId) -> list[StreamEffect]:
         """A link is open, to a storage node of this stream perhaps."""
@@ -340,15 +341,6 @@ class Stream:
             effects += self._in_turn(chain, chain.forgo(first, last), None, now)
         return effects
 
-    def spread_fired(self, head: bytes, now: float) -> list[StreamEffect]:
-        """A unit waited long enough: pass it on to those who did not send it themselves."""
-        held = self._held_back.pop(head, None)
-        if held is None:
-            return []
-        verified, card, sources, hops, age_us = held
-        waited = int(self._context.config.suppress * 1_000_000)
-        return [*self.flood.spread(verified, card, tuple(sources), hops + 1, age_us + waited, now)]
-
     def leave(self) -> list[StreamEffect]:
         """The node leaves the stream: stop every timer and let go of every link."""
         effects: list[StreamEffect] = [*self.publishing.leave(), *self.announcing.stop()]
@@ -372,13 +364,6 @@ class Stream:
         for verified in self.publishing.take_backlog():
             effects += self.flood.spread(verified, card, (), 1, 0, now)
         return effects
-
-    def _hold_back(
-        self, verified: Verified, card: Card, peer: PeerId, hops: int, age_us: int
-    ) -> list[StreamEffect]:
-        self._held_back[verified.head] = (verified, card, [peer], hops, age_us)
-        tick = Tick(OWNER, "spread", self.topic + verified.head)
-        return [SetTimer(self._context.config.suppress, tick)]
 
     def on_page(self, peer: PeerId, page: HistoryPage) -> list[StreamEffect]:
         """A page of history for a subscription."""

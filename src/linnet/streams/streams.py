@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, Blame, Reply, Send
 from linnet.core.errors import BadText, RemoteError
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery import catchup, gaps
+from linnet.delivery import catchup, gaps, suppression
 from linnet.delivery.messages import (
     Data,
     DeliveryMessage,
@@ -26,12 +26,10 @@ from linnet.delivery.messages import (
     Watch,
 )
 from linnet.event.signing import message_tail
-from linnet.overlay.effects import MemberEffect
 from linnet.overlay.member import Member
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.registry import Registry
-from linnet.streams import anchor, announcing, confirming, keeper, publishing
-from linnet.streams import stream as stream_module
+from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing
 from linnet.streams.commands import (
     Consumed,
     Declare,
@@ -46,8 +44,8 @@ from linnet.streams.commands import (
 )
 from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect
+from linnet.streams.joined import Joined, JoinedEffect
 from linnet.streams.messages import PolicyIs
-from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.publish import declare, publish
 from linnet.streams.status import status_of
@@ -55,10 +53,9 @@ from linnet.streams.stream import Stream
 from linnet.streams.subscribe import subscribe
 from linnet.trace.records import Kind, Record
 
-OWNER = "streams"
 OWNERS = (
-    OWNER,
-    stream_module.OWNER,
+    joined.OWNER,
+    suppression.OWNER,
     gaps.OWNER,
     catchup.OWNER,
     publishing.OWNER,
@@ -82,22 +79,14 @@ class Streams:
         rules: Iterable[StorageRule],
     ) -> None:
         self._context = context
-        self._member = member
-        self._registry = registry
-        self._options = options
-        self._rules = {rule.stream: rule for rule in rules}
-        self._streams: dict[TopicId, Stream] = {}
-        self._by_name: dict[str, Stream] = {}
-        """The same by the names that the application calls them."""
-        self._used_at: dict[TopicId, float] = {}
-        """When a stream that may be left was last used, while its timer runs."""
+        self._joined = Joined(context, member, registry, options, rules)
         self._by_subscription: dict[int, Stream] = {}
         self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
 
     def start(self, now: float) -> list[StreamEffect]:
         """Join the streams that this node keeps."""
         effects: list[StreamEffect] = []
-        for name in self._rules:
+        for name in self._joined.kept:
             effects += self._open(name, now)[1]
         return effects
 
@@ -109,8 +98,8 @@ class Streams:
             for waiting in queued.values()
             for request, _ in waiting
         ]
-        for stream in list(self._streams.values()):
-            effects += self._leave(stream, now)
+        for stream in self._joined:
+            effects += self.heed(self._joined.leave(stream, now), now)
         return effects
 
     # Commands.
@@ -139,7 +128,7 @@ class Streams:
             case Revoke(revocation):
                 self._context.cards.revoke(revocation)
                 told: list[StreamEffect] = []
-                for stream in self._streams.values():
+                for stream in self._joined:
                     told += stream.announcing.revocation(revocation, None)
                 return [*told, AfterCommit((Reply(request, Done()),))]
             case _:
@@ -163,7 +152,7 @@ class Streams:
             effects += publish(stream, self._context, request, tails, command.confirm, now)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
-        return [*effects, *self._linger(stream, now)]
+        return [*effects, *self._joined.linger(stream, now)]
 
     def _declare(self, request: int, command: Declare, now: float) -> list[StreamEffect]:
         stream, effects = self._open(command.stream, now)
@@ -171,7 +160,7 @@ class Streams:
             effects += declare(stream, self._context, request, command.policy, now)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
-        return [*effects, *self._join(stream, now), *self._linger(stream, now)]
+        return [*effects, *self.heed(self._joined.join(stream, now), now), *self._joined.linger(stream, now)]
 
     def _subscribe(self, request: int, command: Subscribe, now: float) -> list[StreamEffect]:
         if command.subscription in self._by_subscription:
@@ -180,7 +169,7 @@ class Streams:
         stream, effects = self._open(command.stream, now)
         effects += subscribe(stream, self._context, request, command)
         if command.subscription not in stream.readers:
-            return [*effects, *self._linger(stream, now)]
+            return [*effects, *self._joined.linger(stream, now)]
         self._by_subscription[command.subscription] = stream
         return effects
 
@@ -190,7 +179,7 @@ class Streams:
             return [Reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))]
         effects: list[StreamEffect] = [*stream.readers.remove(subscription)]
         if not stream.readers and not stream.stores:
-            effects += self._linger(stream, now)
+            effects += self._joined.linger(stream, now)
         return [*effects, AfterCommit((Reply(request, Done()),))]
 
     def _consumed(self, request: int, subscription: int, items: int) -> list[StreamEffect]:
@@ -208,14 +197,14 @@ class Streams:
         """What a peer sent about a topic."""
         if isinstance(message, Data):
             return self.on_data(peer, message, now)
-        stream = self._streams.get(message.topic)
+        stream = self._joined.get(message.topic)
         if stream is None:
             return self._not_joined(message.topic, peer)
         return self._on_message(stream, peer, message, now)
 
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[StreamEffect]:
         """A unit on its way through an overlay."""
-        stream = self._streams.get(data.unit.topic)
+        stream = self._joined.get(data.unit.topic)
         if stream is None:
             return self._not_joined(data.unit.topic, peer)
         return stream.on_data(peer, data, now)
@@ -250,7 +239,7 @@ class Streams:
             case Revoked():
                 return stream.on_revoked(peer, message.revocation)
             case PolicyIs():
-                return [*stream.on_policy(peer, message), *self._join(stream, now)]
+                return [*stream.on_policy(peer, message), *self.heed(self._joined.join(stream, now), now)]
             case _:
                 assert_never(message)
 
@@ -264,42 +253,42 @@ class Streams:
         """A link is open."""
         self._context.links[event.peer] = None
         effects: list[StreamEffect] = []
-        for stream in self._streams.values():
+        for stream in self._joined:
             effects += stream.link_up(event.peer)
         return effects
 
     def link_down(self, event: LinkDown) -> list[StreamEffect]:
         """A link is gone."""
         self._context.links.pop(event.peer, None)
-        for stream in self._streams.values():
+        for stream in self._joined:
             stream.link_down(event.peer)
         return []
 
     def congested(self, peer: PeerId, congested: bool, now: float) -> list[StreamEffect]:
         """The outbox towards a peer is filling, or empty again."""
         effects: list[StreamEffect] = []
-        for stream in self._streams.values():
+        for stream in self._joined:
             neighbor = stream.flood.neighbors.get(peer)
             if neighbor is not None:
                 neighbor.congested = congested
             effects += self._publish_queued(stream, now)
         return effects
 
-    def heed(self, effects: Iterable[MemberEffect], now: float) -> list[StreamEffect]:
+    def heed(self, effects: Iterable[JoinedEffect], now: float) -> list[StreamEffect]:
         """Take the overlay's notices out of what it asks for, and act on them."""
         out: list[StreamEffect] = []
         for effect in effects:
             match effect:
                 case NeighborUp(topic, peer):
-                    if (stream := self._streams.get(topic)) is not None:
+                    if (stream := self._joined.get(topic)) is not None:
                         out += stream.neighbor_up(peer, now)
                         out += self._publish_queued(stream, now)
                 case NeighborDown(topic, peer):
-                    if (stream := self._streams.get(topic)) is not None:
+                    if (stream := self._joined.get(topic)) is not None:
                         stream.neighbor_down(peer)
                         out += self._publish_queued(stream, now)
                 case StorageKnown(topic, nodes):
-                    if (stream := self._streams.get(topic)) is not None:
+                    if (stream := self._joined.get(topic)) is not None:
                         out += stream.on_storage(nodes)
                 case JoinRefused(topic, reason):
                     out.append(Record(Kind.REJECTED, topic, reason=reason, note="join refused"))
@@ -309,7 +298,7 @@ class Streams:
 
     def fired(self, tick: Tick, now: float) -> list[StreamEffect]:
         """A timer of a stream has run out."""
-        stream = self._streams.get(TopicId(tick.key[:32]))
+        stream = self._joined.get(TopicId(tick.key[:32]))
         if stream is None:
             return []
         match tick.owner:
@@ -327,86 +316,22 @@ class Streams:
                 return [*stream.announcing.fired(stream.keeps)]
             case anchor.OWNER:
                 return stream.anchor_fired()
-            case stream_module.OWNER:
-                return stream.spread_fired(tick.key[32:], now)
+            case suppression.OWNER:
+                return [*stream.suppression.fired(EventId(tick.key[32:]), now)]
             case _:
-                return self._lingered(stream, now)
+                busy = stream.topic in self._queued
+                return self.heed(self._joined.lingered(stream, busy, now), now)
 
     def status(self) -> tuple[StreamStatus, ...]:
         """How every stream stands."""
-        tracker = self._member.tracker
         return tuple(
-            status_of(stream, self._context, tracker(stream.topic)) for stream in self._streams.values()
+            status_of(stream, self._context, self._joined.tracker(stream)) for stream in self._joined
         )
-
-    # Joining and leaving.
 
     def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
         """The stream of this name, joined if it was not."""
-        known = self._by_name.get(name)
-        if known is not None:
-            return known, []
-        own_name = self._context.own_name(name)
-        known = self._streams.get(topic_of(own_name))
-        if known is not None:
-            self._by_name[name] = known
-            return known, []
-        stream = self._by_name[name] = Stream(own_name, self._context)
-        self._streams[stream.topic] = stream
-        effects: list[StreamEffect] = []
-        rule = self._rules.get(own_name)
-        if rule is not None:
-            stream.stores = True
-            stream.intake.wants_all = True
-            stream.intake.restore()
-            effects += stream.on_own_storage()
-            stream.keeper.retention, stream.keeper.quota = rule.retention, rule.quota
-            if rule.retention is not None or rule.quota is not None:
-                effects.append(stream.keeper.evict_timer())
-        return stream, [*effects, *self._join(stream, now)]
-
-    def _join(self, stream: Stream, now: float) -> list[StreamEffect]:
-        """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
-        options = self._options.get(stream.name, StreamOptions())
-        policy = stream.governance.policy
-        trackers = self._registry.trackers(stream.topic, policy.trackers or options.trackers)
-        effects = self._member.join(
-            stream.topic,
-            trackers,
-            degree=policy.degree or options.degree,
-            near=policy.near or options.near,
-            storage=stream.stores,
-            now=now,
-        )
-        return self.heed(effects, now)
-
-    def _leave(self, stream: Stream, now: float) -> list[StreamEffect]:
-        del self._streams[stream.topic]
-        self._used_at.pop(stream.topic, None)
-        self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
-        effects = stream.leave()
-        return [*effects, *self.heed(self._member.leave(stream.topic, now), now)]
-
-    def _idle(self, stream: Stream) -> bool:
-        return not stream.readers and not stream.stores and stream.topic not in self._queued
-
-    def _linger(self, stream: Stream, now: float) -> list[StreamEffect]:
-        """Stay for a while in a stream that nobody here reads, from the last time it was used."""
-        armed = stream.topic in self._used_at
-        self._used_at[stream.topic] = now
-        return [] if armed else [self._linger_timer(stream, self._context.config.linger)]
-
-    def _lingered(self, stream: Stream, now: float) -> list[StreamEffect]:
-        left = self._used_at.pop(stream.topic, now) + self._context.config.linger - now
-        if not self._idle(stream):
-            return []
-        if left <= 0:
-            return self._leave(stream, now)
-        self._used_at[stream.topic] = now + left - self._context.config.linger
-        return [self._linger_timer(stream, left)]
-
-    def _linger_timer(self, stream: Stream, delay: float) -> SetTimer[Tick]:
-        return SetTimer(delay, Tick(OWNER, "linger", stream.topic))
+        stream, effects = self._joined.open(name, now)
+        return stream, self.heed(effects, now)
 
     def _publish_queued(self, stream: Stream, now: float) -> list[StreamEffect]:
         if stream.topic not in self._queued or stream.flood.stalled:

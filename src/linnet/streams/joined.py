@@ -1,0 +1,115 @@
+"""The streams that a node is in: how they are opened, joined as their owner wants it, and left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from linnet.core.effects import SetTimer
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.timers import Tick
+from linnet.overlay.effects import MemberEffect
+from linnet.overlay.member import Member
+from linnet.overlay.registry import Registry
+from linnet.streams.context import StreamContext
+from linnet.streams.effects import StreamEffect
+from linnet.streams.names import topic_of
+from linnet.streams.options import StorageRule, StreamOptions
+from linnet.streams.stream import Stream
+
+OWNER = "joined"
+
+JoinedEffect = StreamEffect | MemberEffect
+"""With the notices of the overlay among them, which `linnet.streams.streams` heeds."""
+
+
+class Joined:
+    """Streams by topic, and by the names that the application calls them."""
+
+    def __init__(
+        self,
+        context: StreamContext,
+        member: Member,
+        registry: Registry,
+        options: dict[str, StreamOptions],
+        rules: Iterable[StorageRule],
+    ) -> None:
+        self._context = context
+        self._member = member
+        self._registry = registry
+        self._options = options
+        self._rules = {rule.stream: rule for rule in rules}
+        self._by_topic: dict[TopicId, Stream] = {}
+        self._by_name: dict[str, Stream] = {}
+        self._used_at: dict[TopicId, float] = {}
+        """When a stream that may be left was last used, while its timer runs."""
+        self.get = self._by_topic.get
+        """The stream of a topic, if it is joined; asked for every message."""
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(list(self._by_topic.values()))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names of the streams that this node keeps for others."""
+        return tuple(self._rules)
+
+    def tracker(self, stream: Stream) -> PeerId | None:
+        """The tracker that is followed in a stream."""
+        return self._member.tracker(stream.topic)
+
+    def open(self, name: str, now: float) -> tuple[Stream, list[JoinedEffect]]:
+        """The stream of this name, joined if it was not. `BadText` if it cannot be a name."""
+        known = self._by_name.get(name)
+        if known is not None:
+            return known, []
+        own_name = self._context.own_name(name)
+        known = self._by_topic.get(topic_of(own_name))
+        if known is not None:
+            self._by_name[name] = known
+            return known, []
+        stream = self._by_name[name] = Stream(own_name, self._context)
+        self._by_topic[stream.topic] = stream
+        effects: list[JoinedEffect] = []
+        rule = self._rules.get(own_name)
+        if rule is not None:
+            effects += stream.keep(rule)
+        return stream, [*effects, *self.join(stream, now)]
+
+    def join(self, stream: Stream, now: float) -> list[MemberEffect]:
+        """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
+        options = self._options.get(stream.name, StreamOptions())
+        policy = stream.governance.policy
+        return self._member.join(
+            stream.topic,
+            self._registry.trackers(stream.topic, policy.trackers or options.trackers),
+            degree=policy.degree or options.degree,
+            near=policy.near or options.near,
+            storage=stream.stores,
+            now=now,
+        )
+
+    def leave(self, stream: Stream, now: float) -> list[JoinedEffect]:
+        """Leave a stream."""
+        del self._by_topic[stream.topic]
+        self._used_at.pop(stream.topic, None)
+        self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
+        return [*stream.leave(), *self._member.leave(stream.topic, now)]
+
+    def linger(self, stream: Stream, now: float) -> list[SetTimer[Tick]]:
+        """Stay for a while in a stream that nobody here reads, from the last time it was used."""
+        armed = stream.topic in self._used_at
+        self._used_at[stream.topic] = now
+        return [] if armed else [self._timer(stream, self._context.config.linger)]
+
+    def lingered(self, stream: Stream, busy: bool, now: float) -> list[JoinedEffect]:
+        """The while is over: leave, unless the stream was used again or is needed."""
+        left = self._used_at.pop(stream.topic, now) + self._context.config.linger - now
+        if busy or stream.readers or stream.stores:
+            return []
+        if left <= 0:
+            return self.leave(stream, now)
+        self._used_at[stream.topic] = now + left - self._context.config.linger
+        return [self._timer(stream, left)]
+
+    def _timer(self, stream: Stream, delay: float) -> SetTimer[Tick]:
+        return SetTimer(delay, Tick(OWNER, "linger", stream.topic))

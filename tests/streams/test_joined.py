@@ -1,0 +1,53 @@
+"""Opening, lingering in and leaving streams."""
+
+from __future__ import annotations
+
+from tests.streams.stage import NOW, context_of
+
+from linnet.core.effects import SetTimer
+from linnet.core.ids import Contact, PeerId
+from linnet.core.timers import Tick
+from linnet.overlay.config import MemberConfig
+from linnet.overlay.member import Member
+from linnet.overlay.registry import Registry
+from linnet.streams.joined import Joined
+from linnet.streams.options import StorageRule
+
+TRACKER = Contact(PeerId(b"t" * 32), ("tls://t:1",))
+
+
+def joined_of(*rules: StorageRule) -> Joined:
+    return Joined(context_of("us"), Member(MemberConfig()), Registry([TRACKER]), {}, rules)
+
+
+def test_a_stream_is_opened_once_under_all_its_names() -> None:
+    joined = joined_of()
+    stream, effects = joined.open("me/tea", NOW)
+    assert effects
+    assert joined.open("me/tea", NOW) == (stream, [])
+    assert joined.open(stream.name, NOW) == (stream, [])
+    assert list(joined) == [stream]
+    assert joined.get(stream.topic) is stream
+
+
+def test_who_only_published_stays_from_the_last_time_on() -> None:
+    joined = joined_of()
+    stream, _ = joined.open("tea", NOW)
+    tick = Tick("joined", "linger", stream.topic)
+    assert joined.linger(stream, NOW) == [SetTimer(60.0, tick)]
+    assert joined.linger(stream, NOW + 20) == []
+    assert joined.lingered(stream, False, NOW + 60) == [SetTimer(20.0, tick)]
+    joined.lingered(stream, False, NOW + 80)
+    assert list(joined) == []
+    assert joined.open("tea", NOW + 81)[0] is not stream
+
+
+def test_a_stream_that_is_kept_or_waited_for_is_not_left() -> None:
+    joined = joined_of(StorageRule("kept"))
+    kept, _ = joined.open("kept", NOW)
+    assert kept.stores
+    assert joined.kept == ("kept",)
+    other, _ = joined.open("other", NOW)
+    assert joined.lingered(kept, False, NOW + 100) == []
+    assert joined.lingered(other, True, NOW + 100) == []
+    assert list(joined) == [kept, other]
