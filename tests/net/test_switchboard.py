@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 
 import pytest
 
@@ -87,14 +88,13 @@ async def test_a_dial_that_hangs_holds_the_other_only_for_a_while() -> None:
 
 async def test_dials_beyond_the_limit_wait_for_their_turn() -> None:
     config = NetConfig(max_dials=1, dial_timeout=0.3)
-    silent = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
-    hint = f"tls://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
     nobody = PeerId(named_key("nobody").public)
-    async with LiveNode(SMALL, config=config) as node, LiveNode(LARGE) as peer:
-        node.act(Dial(nobody, (hint,)), Dial(peer.peer, peer.hints))
-        up = await node.happens(LinkUp)
-        assert node.inputs == [DialFailed(nobody, Reason.DIAL_TIMEOUT), up]
-    silent.close()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hint = f"tls://127.0.0.1:{silent.getsockname()[1]}"
+        async with LiveNode(SMALL, config=config) as node, LiveNode(LARGE) as peer:
+            node.act(Dial(nobody, (hint,)), Dial(peer.peer, peer.hints))
+            up = await node.happens(LinkUp)
+            assert node.inputs == [DialFailed(nobody, Reason.DIAL_TIMEOUT), up]
 
 
 async def test_a_peer_that_dials_again_has_lost_its_link() -> None:
