@@ -8,7 +8,7 @@ def test_who_where_and_every_stream(running: Linnet) -> None:
     assert f"address     {running.address}" in said
     assert "label       shared" in said
     assert "roles       tracker, storage" in said
-    assert "\n kept " in said
+    assert "\nkept " in said
 
 
 def test_json_is_the_whole_status(running: Linnet) -> None:

@@ -352,7 +352,7 @@ class Driver:
         self._is_running = False
         self._timers.clear()
         # First the waiting, then the socket: a loop must not wait for a number that is given away anew.
-        await self._switchboard.stop_serving()
+        self._switchboard.stop_serving()
         for listener in self._listeners:
             listener.close()
         for answer in self._answers.values():

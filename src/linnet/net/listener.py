@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
@@ -20,6 +20,15 @@ from linnet.net.websocket import WebSocket
 LOOPBACK = ("tls://127.0.0.1:0",)
 """Where a node listens if nobody says otherwise: only for this machine, at a free port."""
 
+Taken = Callable[[socket.socket, str], None]
+"""Told of a connection, and from where it came."""
+
+_AT_ONCE = 64
+"""Connections that are taken in one loop turn: a mass join should not hold up those who have joined."""
+
+_PAUSE = 0.1
+"""Seconds until accepting is tried again when the system has no room for one more connection."""
+
 
 class Listener:
     """One bound port. A driver accepts links from it."""
@@ -29,21 +38,49 @@ class Listener:
         """With the port that the system gave."""
         self._socket = bound
         self._context = context
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def hint(self) -> str:
         """What others dial, as far as this machine knows."""
         return str(self.address)
 
-    def start(self, backlog: int) -> None:
-        """Let the system queue connections for us."""
-        self._socket.listen(backlog)
+    def start(self, backlog: int, taken: Taken, failed: Callable[[OSError], None]) -> None:
+        """Hand over every connection with where it came from, until `stop`.
 
-    async def accept(self) -> tuple[socket.socket, str]:
-        """The next connection, and from where it came."""
-        accepted, origin = await asyncio.get_running_loop().sock_accept(self._socket)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return accepted, f"{origin[0]}:{origin[1]}"
+        What cannot be accepted is told, and tried again after a pause. By a callback and not by a
+        task: a task that is cancelled between an accept and its result loses the connection.
+        """
+        self._taken, self._failed = taken, failed
+        self._socket.listen(backlog)
+        self._socket.setblocking(False)
+        self._resume()
+
+    def _resume(self) -> None:
+        if self.is_open:
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                accepted, origin = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self.stop()
+                self._failed(error)
+                asyncio.get_running_loop().call_later(_PAUSE, self._resume)
+                return
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._taken(accepted, f"{origin[0]}:{origin[1]}")
+
+    def stop(self) -> None:
+        """Take no more connections for now."""
+        if self._loop is not None and self.is_open:
+            self._loop.remove_reader(self._socket.fileno())
+        self._loop = None
 
     async def encrypt(self, accepted: socket.socket, config: NetConfig) -> Channel:
         """TLS on an accepted connection; `LinkFailure` if the stranger cannot."""
@@ -71,6 +108,7 @@ class Listener:
 
     def close(self) -> None:
         """Give the port back."""
+        self.stop()
         self._socket.close()
 
 

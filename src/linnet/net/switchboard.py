@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Coroutine, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -36,9 +37,6 @@ from linnet.net.listener import Listener
 from linnet.net.tls import client_context
 from linnet.peer.interface import Input
 from linnet.trace.records import Kind, Record
-
-_ACCEPT_PAUSE = 0.1
-"""Seconds until accepting is tried again when the system has no room for one more connection."""
 
 
 class SwitchboardOwner(LinkOwner, Protocol):
@@ -77,7 +75,8 @@ class Switchboard:
         self._dials: dict[PeerId, _Dial] = {}
         self._waiting: dict[PeerId, Channel] = {}
         self._strangers = 0
-        self._accepting: list[asyncio.Task[None]] = []
+        self._closing = False
+        self._listeners: list[Listener] = []
 
     def get(self, peer: PeerId) -> Link | None:
         """The link to this peer, if it is up."""
@@ -102,15 +101,14 @@ class Switchboard:
 
     def serve(self, listener: Listener) -> None:
         """Take links that others open here."""
-        listener.start(self._config.backlog)
-        self._accepting.append(self._owner.spawn(self._accept(listener), f"accept at {listener.hint}"))
+        self._listeners.append(listener)
+        take = partial(self._accepted, listener)
+        listener.start(self._config.backlog, take, self._not_accepted)
 
-    async def stop_serving(self) -> None:
+    def stop_serving(self) -> None:
         """Take no more links; afterwards the listeners can be closed."""
-        for task in self._accepting:
-            task.cancel()
-        if self._accepting:
-            await asyncio.wait(self._accepting)
+        for listener in self._listeners:
+            listener.stop()
 
     def ended(self, link: Link, reason: Reason) -> None:
         """A link is over for the machine; it may still be sending its last words."""
@@ -123,7 +121,8 @@ class Switchboard:
             link.channel.lost.add_done_callback(lambda _: self._ending.pop(link, None))
 
     async def hang_up_all(self, reason: Reason) -> None:
-        """Close every link in good order, and return when all are closed."""
+        """Close every link in good order, and return when all are closed. None comes up any more."""
+        self._closing = True
         for link in self.links:
             link.hang_up(reason)
         rest = [link.channel.lost for link in self._ending]
@@ -178,21 +177,18 @@ class Switchboard:
             reason = failure.reason
         self._owner.put(Probed(peer, reason))
 
-    async def _accept(self, listener: Listener) -> None:
-        # The node closes its listeners before it has told all peers that it goes.
-        while listener.is_open:
-            try:
-                accepted, origin = await listener.accept()
-            except OSError as error:
-                self._reject(Reason.TOO_MANY_LINKS, f"accept: {error}")
-                await asyncio.sleep(_ACCEPT_PAUSE)
-                continue
-            if self._strangers >= self._config.max_handshakes:
-                accepted.close()
-                self._reject(Reason.TOO_MANY_LINKS, f"{origin}: {self._strangers} others are being served")
-                continue
-            self._strangers += 1
-            self._owner.spawn(self._welcome(listener, accepted, origin), f"welcome {origin}")
+    def _accepted(self, listener: Listener, accepted: socket.socket, origin: str) -> None:
+        if self._strangers >= self._config.max_handshakes:
+            accepted.close()
+            self._reject(Reason.TOO_MANY_LINKS, f"{origin}: {self._strangers} others are being served")
+            return
+        self._strangers += 1
+        task = self._owner.spawn(self._welcome(listener, accepted, origin), f"welcome {origin}")
+        # A task that is cancelled before its first step never gets to close anything.
+        task.add_done_callback(lambda done: accepted.close() if done.cancelled() else None)
+
+    def _not_accepted(self, error: OSError) -> None:
+        self._reject(Reason.TOO_MANY_LINKS, f"accept: {error}")
 
     async def _welcome(self, listener: Listener, accepted: socket.socket, origin: str) -> None:
         channel: Channel | None = None
@@ -253,6 +249,9 @@ class Switchboard:
         return event.done()
 
     def _up(self, peer: PeerId, hello: Hello, dialed: bool, channel: Channel) -> None:
+        if self._closing:
+            channel.abort()
+            return
         former = self._links.get(peer)
         if former is not None:
             former.hang_up(Reason.DUPLICATE_LINK)
