@@ -32,7 +32,7 @@ LIMIT = 30.0
 SOAK = os.environ.get("LINNET_SOAK") == "1"
 SCHEMA = schemathesis.openapi.from_dict(document())
 FUZZ = settings(
-    max_examples=500 if SOAK else 10,
+    max_examples=100 if SOAK else 10,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,
