@@ -9,11 +9,11 @@ from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery.archive import Archive
+from linnet.delivery.archive import EVICT_UNITS, Archive
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
 from linnet.streams.keeper import Keeper
-from linnet.trace.records import Kind
+from linnet.trace.records import Kind, Record
 
 ANN = PeerId(b"a" * 32)
 RECEIPT, EVICT = Tick("keeper", "receipt", TOPIC), Tick("keeper", "evict", TOPIC)
@@ -73,7 +73,7 @@ def test_changes_are_told_together_after_a_delay_and_only_to_watchers() -> None:
     scene.grow()
     assert scene.keeper.advanced(scene.chain) == []
     expected = AfterCommit((Send(ANN, scene.receipt(scene.place(2))),))
-    assert scene.keeper.fired("receipt", NOW) == [expected]
+    assert scene.keeper.fired(NOW) == [expected]
     scene.keeper.down(ANN)
     assert scene.keeper.advanced(scene.chain) == []
 
@@ -90,14 +90,37 @@ def test_receivers_words_are_passed_on_but_not_back() -> None:
     assert scene.keeper.watch(ANN, scene.ledger, {}, NOW) == [Send(ANN, word)]
 
 
-def test_looking_for_evictions_goes_on() -> None:
+def test_looking_for_evictions_goes_on_while_something_is_held() -> None:
     scene = Scene()
-    scene.keeper.retention = 5.0
-    unit = scene.voice.say()
     scene.context.cards.learn(scene.voice.identity.card)
-    scene.archive.keep(unit, NOW)
+    scene.keeper.retention, scene.keeper.quota = 5.0, None
+    assert scene.keeper.evict(False, NOW) == [], "nothing is held"
+    scene.archive.keep(scene.voice.say(), NOW)
     again = SetTimer(10.0, EVICT)
-    assert scene.keeper.fired("evict", NOW + 4) == [again]
-    record, timer = scene.keeper.fired("evict", NOW + 6)
-    assert timer == again
-    assert (record.kind, record.reason) == (Kind.EVICTED, Reason.RETENTION)  # type: ignore[union-attr]
+    assert scene.keeper.wrote() == [again]
+    assert scene.keeper.wrote() == []
+    assert scene.keeper.evict(False, NOW + 4) == [again]
+    assert scene.keeper.evict(True, NOW + 6) == [again], "somebody may come back for it"
+    (record,) = scene.keeper.evict(False, NOW + 6)
+    assert isinstance(record, Record)
+    assert (record.kind, record.reason) == (Kind.EVICTED, Reason.RETENTION)
+    assert scene.keeper.wrote() == [again]
+
+
+def test_a_quota_holds_however_much_is_written() -> None:
+    scene = Scene()
+    scene.context.cards.learn(scene.voice.identity.card)
+    scene.keeper.retention, scene.keeper.quota = None, 1000
+    for unit in scene.voice.units(EVICT_UNITS + 10):
+        scene.archive.keep(unit, NOW)
+    effects = scene.keeper.evict(False, NOW)
+    assert effects[-1] == SetTimer(0.0, EVICT), "one look may not remove all: the next follows at once"
+    assert len(effects) == EVICT_UNITS + 1
+    assert scene.keeper.evict(False, NOW)[-1] == SetTimer(10.0, EVICT)
+    assert scene.context.store.log.kept(TOPIC).bytes <= 1000
+
+
+def test_without_a_bound_nobody_looks() -> None:
+    scene = Scene()
+    scene.keeper.retention, scene.keeper.quota = None, None
+    assert scene.keeper.wrote() == []

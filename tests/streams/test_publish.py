@@ -46,7 +46,10 @@ def test_everything_that_others_see_waits_for_the_commit() -> None:
     effects = scene.publish(b"a", b"b")
     ((_, entry),) = scene.store.log.read(scene.stream.topic, 0, 10)
     unit = recall_unit(decode_unit(entry.raw))
-    assert effects[:-1] == [SetTimer(5.0, Tick("announcing", "heads", scene.stream.topic))]
+    assert effects[:-1] == [
+        SetTimer(10.0, Tick("keeper", "evict", scene.stream.topic)),
+        SetTimer(5.0, Tick("announcing", "heads", scene.stream.topic)),
+    ]
     published, send, sent, deliver, delivered, reply = scene.promises(effects)
     assert isinstance(published, Record)
     assert (published.kind, published.events) == (Kind.PUBLISHED, 2)

@@ -179,3 +179,20 @@ def test_neither_does_one_that_began_where_the_node_had_listened_before() -> Non
     assert village.bodies("p1", again) == []
     village.publish("p0", b"newer", wait=5)
     assert village.bodies("p1", again) == [b"newer"]
+
+
+def test_own_publications_are_bounded_where_nobody_may_come_back_for_them() -> None:
+    village = Village(peers=4, delivery=DeliveryConfig(own_bytes=2_000, evict_period=1.0))
+    village.subscribe("p1", name="mine")
+    village.run(5)
+    for number in range(20):
+        village.publish("p0", b"%d" % number * 100, wait=0.1)
+        village.publish("p1", b"%d" % number * 100, wait=0.1)
+    village.run(5)
+    topic = village.status("p0").streams[0].topic
+    assert village.stores["p0"].log.kept(topic).bytes <= 2_000
+    assert village.stores["p1"].log.kept(topic).events == 40, "a durable subscription keeps all"
+    assert "quota" in village.reasons("p0")
+    outcome = village.publish("p0", b"on")
+    assert isinstance(outcome, Published)
+    assert outcome.first == 20

@@ -19,7 +19,7 @@ from linnet.trace.records import Kind, Record
 _EVICTED = "evicted"
 _encode = msgspec.msgpack.Encoder().encode
 _decode_tip = msgspec.msgpack.Decoder(tuple[AuthorId, DeviceId, int, int, EventId]).decode
-_EVICT_UNITS = 1024
+EVICT_UNITS = 1024
 """Units that one look for evictions removes: a bound on the time it takes."""
 
 
@@ -146,15 +146,20 @@ class Archive:
         """Whether anything of this topic was ever evicted here."""
         return self._store.cells.get(_EVICTED, self._topic) is not None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of this topic is held."""
+        return self._store.log.kept(self._topic).units == 0
+
     def evict(self, retention: float | None, quota: int | None, now: float) -> list[Record]:
         """Remove what is too old or too much; every unit that goes leaves a record."""
         log = self._store.log
         gone: list[tuple[Entry, Reason]] = []
         if retention is not None:
-            old = log.evict(self._topic, now - retention, None, _EVICT_UNITS)
+            old = log.evict(self._topic, now - retention, None, EVICT_UNITS)
             gone += [(entry, Reason.RETENTION) for entry in old]
         if quota is not None:
-            much = log.evict(self._topic, None, quota, _EVICT_UNITS)
+            much = log.evict(self._topic, None, quota, EVICT_UNITS)
             gone += [(entry, Reason.QUOTA) for entry in much]
         if gone:
             self._remember([entry for entry, _ in gone])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from linnet.core.limits import BURST_EVENTS
+from linnet.core.limits import BURST_EVENTS, MIB
 
 
 class DeliveryConfig(Struct, frozen=True):
@@ -49,6 +49,11 @@ class DeliveryConfig(Struct, frozen=True):
     """Chains of one topic that a node keeps apart; more devices are rejected."""
     publish_queue: int = 1024
     """Publishes that may wait while all links are congested."""
+    own_retention: float = 7 * 86_400.0
+    """Seconds that our own publications are kept in a stream that we do not keep for others: as long
+    as somebody may still have to be sent them."""
+    own_bytes: int = 256 * MIB
+    """Bytes of our own publications in such a stream."""
     evict_period: float = 10.0
     """Seconds between looks for what retention and quota want removed."""
     linger: float = 60.0

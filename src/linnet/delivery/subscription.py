@@ -150,3 +150,8 @@ def _place(kept: bytes, name: str) -> tuple[int, int, int]:
         )
     position, partly, skip = _PLACE.unpack(kept)
     return position, partly, skip
+
+
+def has_cursor(cells: Cells, topic: TopicId) -> bool:
+    """Whether a durable subscription of this topic was ever begun: it may come back for what it missed."""
+    return any(key.startswith(topic) for key, _ in cells.scan(_CURSORS))

@@ -6,7 +6,7 @@ from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.timers import Tick
-from linnet.delivery.archive import Archive
+from linnet.delivery.archive import EVICT_UNITS, Archive
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
@@ -28,8 +28,9 @@ class Keeper:
         self._watchers: dict[PeerId, None] = {}
         self._changed: dict[ChainKey, Chain] = {}
         self._armed = False
-        self.retention: float | None = None
-        self.quota: int | None = None
+        self._evicting = False
+        self.retention: float | None = context.config.own_retention
+        self.quota: int | None = context.config.own_bytes
 
     def watch(
         self, peer: PeerId, ledger: Ledger, chains: dict[ChainKey, Chain], now: float
@@ -55,18 +56,31 @@ class Keeper:
         """Tell the watchers what a receiver confirmed."""
         return [Send(peer, receipt) for peer in self._watchers if peer not in (source, receipt.receiver)]
 
-    def fired(self, what: str, now: float) -> list[KeeperEffect]:
-        """Say what has changed, or remove what is too old or too much."""
-        if what == "evict":
-            records = self._archive.evict(self.retention, self.quota, now)
-            return [*records, self.evict_timer()]
+    def fired(self, now: float) -> list[KeeperEffect]:
+        """Say what has changed."""
         self._armed = False
         changed, self._changed = self._changed, {}
         return self._tell(self._watchers, changed, now)
 
-    def evict_timer(self) -> SetTimer[Tick]:
-        """When to look for evictions next."""
-        return SetTimer(self._context.config.evict_period, Tick(OWNER, "evict", self._topic))
+    def wrote(self) -> list[KeeperEffect]:
+        """Something was written: look in a while whether it is too old or too much."""
+        if self._evicting or (self.retention is None and self.quota is None):
+            return []
+        self._evicting = True
+        return [self._evict_timer(self._context.config.evict_period)]
+
+    def evict(self, spare: bool, now: float) -> list[KeeperEffect]:
+        """Remove what is too old or too much, unless somebody here may still want to read it."""
+        records = [] if spare else self._archive.evict(self.retention, self.quota, now)
+        self._evicting = not self._archive.is_empty
+        if not self._evicting:
+            return [*records]
+        # What one look may remove is bounded; if that was not all, the next one follows at once.
+        pause = 0.0 if len(records) >= EVICT_UNITS else self._context.config.evict_period
+        return [*records, self._evict_timer(pause)]
+
+    def _evict_timer(self, delay: float) -> SetTimer[Tick]:
+        return SetTimer(delay, Tick(OWNER, "evict", self._topic))
 
     def _tell(
         self, peers: dict[PeerId, None], chains: dict[ChainKey, Chain], now: float

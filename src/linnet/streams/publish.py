@@ -81,7 +81,7 @@ def _own(
         stream.publishing.alone(verified)
     promises += stream.readers.here(verified, position)
     stream.governance.read(verified)
-    return [*stream.keeper.advanced(chain), *stream.announcing.news(chain)]
+    return [*stream.keeper.advanced(chain), *stream.keeper.wrote(), *stream.announcing.news(chain)]
 
 
 def _permit(stream: Stream, context: StreamContext, now: float) -> None:

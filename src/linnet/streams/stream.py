@@ -189,7 +189,7 @@ class Stream:
             effects += self.readers.hand(self.readers.ordered, verified, hops)
         if promises:
             effects.append(AfterCommit(tuple(promises)))
-        return [*effects, *self.keeper.advanced(chain)]
+        return [*effects, *self.keeper.advanced(chain), *self.keeper.wrote()]
 
     def _stored(self, verified: Verified) -> Record:
         unit = verified.unit
@@ -257,10 +257,7 @@ class Stream:
         self.intake.restore()
         self.keeper.retention, self.keeper.quota = rule.retention, rule.quota
         # Our own subscribers need nobody else for history.
-        effects: list[StreamEffect] = [*self.readers.storage((Contact(self._context.peer),))]
-        if rule.retention is not None or rule.quota is not None:
-            effects.append(self.keeper.evict_timer())
-        return effects
+        return [*self.readers.storage((Contact(self._context.peer),)), *self.keeper.wrote()]
 
     def link_up(self, peer: PeerId) -> list[StreamEffect]:
         """A link is open, to a storage node of this stream perhaps."""

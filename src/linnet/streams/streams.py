@@ -25,6 +25,7 @@ from linnet.delivery.messages import (
     Revoked,
     Watch,
 )
+from linnet.delivery.subscription import has_cursor
 from linnet.event.signing import message_tail
 from linnet.overlay.member import Member
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
@@ -308,8 +309,11 @@ class Streams:
                 return [*stream.readers.catchup_fired(int.from_bytes(tick.key[32:], "big"))]
             case publishing.OWNER:
                 return [*stream.publishing.fired(tick, now)]
+            case keeper.OWNER if tick.what == "evict":
+                spare = not stream.stores and has_cursor(self._context.store.cells, stream.topic)
+                return [*stream.keeper.evict(spare, now)]
             case keeper.OWNER:
-                return [*stream.keeper.fired(tick.what, now)]
+                return [*stream.keeper.fired(now)]
             case confirming.OWNER:
                 return [*stream.confirming.fired(stream.intake.chains, now)]
             case announcing.OWNER:
