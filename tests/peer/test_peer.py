@@ -11,7 +11,7 @@ from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp, Probed, Rece
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.items import CaughtUp
-from linnet.delivery.messages import Heads
+from linnet.delivery.messages import Heads, Resend
 from linnet.event.event import Event
 from linnet.identity.cards import Revocation, revoke
 from linnet.identity.keys import SigningKey
@@ -286,3 +286,20 @@ def test_a_tracker_shows_its_graphs() -> None:
     other = Alone().ask(Examine())
     assert isinstance(other, NodeStatus)
     assert other.tracked == ()
+
+
+def test_a_protocol_that_the_other_side_lacks_is_never_used() -> None:
+    alone = Alone()
+    alone.give(Asked(1, Subscribe(1, "tea")))
+    topic = topic_of("tea")
+    older = Hello(WIRE_VERSION, WIRE_VERSION, {"link": 1, "overlay": 1})
+    up = alone.give(LinkUp(ANN.peer, older, False))
+    assert Send(ANN.peer, Ping(1)) in up, "what it speaks is spoken"
+    answers = alone.give(Received(ANN.peer, Resend(topic, ANN.author, ANN.card.device, 0, 1)))
+    (record,) = answers
+    assert isinstance(record, Record)
+    assert (record.kind, record.reason, record.peer) == (Kind.DROPPED, Reason.UNSUPPORTED, ANN.peer)
+    alone.give(LinkDown(ANN.peer, Reason.REMOTE_CLOSED))
+    alone.give(LinkUp(ANN.peer, THERE, False))
+    (answer,) = alone.give(Received(ANN.peer, Resend(topic, ANN.author, ANN.card.device, 0, 1)))
+    assert isinstance(answer, Send), "it was updated meanwhile"

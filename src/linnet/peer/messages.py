@@ -6,7 +6,7 @@ part takes 50.
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
@@ -57,6 +57,14 @@ BULK = (Data, Resent, HistoryPage)
 
 PROTOCOLS = {"link": 1, "overlay": 1, "delivery": 1, "streams": 1}
 """Protocols of this node with their versions, for `Hello`."""
+
+PROTOCOL_OF: dict[type, str] = {
+    **dict.fromkeys(get_args(LinkMessage), "link"),
+    **dict.fromkeys(get_args(OverlayMessage), "overlay"),
+    **dict.fromkeys(get_args(DeliveryMessage), "delivery"),
+    **dict.fromkeys(get_args(StreamMessage) or (StreamMessage,), "streams"),
+}
+"""Which protocol a message belongs to: one that the other side lacks is never used with it."""
 
 FIRST_CODEC: Codec[Hello] = Codec(Hello)
 """For the first frame on a link, before which nothing else is read."""

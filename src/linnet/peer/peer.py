@@ -54,7 +54,7 @@ from linnet.peer.interface import (
     Stop,
 )
 from linnet.peer.links import Links, LinksEffect
-from linnet.peer.messages import PROTOCOLS, LinkMessage, Message, Pong
+from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, LinkMessage, Message, Pong
 from linnet.streams.commands import Done
 from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect
@@ -100,6 +100,8 @@ class Peer:
         )
         self._started_at = 0.0
         self._looped: deque[Input] = deque()
+        self._lacking: dict[PeerId, tuple[str, ...]] = {}
+        """Peers of which we know that they do not speak all of our protocols, and which they lack."""
 
     @property
     def hello(self) -> Hello:
@@ -125,7 +127,7 @@ class Peer:
         if type(event) is Received and type(event.message) is Data and event.peer != self._ours:
             # By far the most frequent input, and nearly all that it brings about is for the driver.
             asked = self._streams.on_data(event.peer, event.message, now)
-            if _FOR_THE_NODE.isdisjoint(map(type, asked)):
+            if not self._lacking and _FOR_THE_NODE.isdisjoint(map(type, asked)):
                 return asked  # type: ignore[return-value] # just seen
             return self._heed(asked, now)
         effects = self._heed(self._apply(event, now), now)
@@ -142,6 +144,7 @@ class Peer:
             case LinkUp():
                 return self._link_up(event, now)
             case LinkDown(peer, reason):
+                self._lacking.pop(peer, None)
                 mended = self._links.link_down(peer, reason, now)
                 return [*self._overlay(event, now), *self._streams.link_down(event), *mended]
             case DialFailed(peer, reason):
@@ -184,6 +187,9 @@ class Peer:
         effects, stays = self._links.link_up(event, now)
         if not stays:
             return [*effects]
+        lacking = tuple(name for name in PROTOCOLS if name not in event.hello.protocols)
+        if lacking:
+            self._lacking[event.peer] = lacking
         return [*effects, *self._streams.link_up(event, now), *self._overlay(event, now)]
 
     def _overlay(
@@ -239,6 +245,8 @@ class Peer:
             if isinstance(effect, Send):
                 if effect.peer == ours:
                     self._looped.append(Received(ours, effect.message))
+                elif self._lacking:
+                    effects.append(self._spoken(effect))
                 else:
                     effects.append(effect)
             elif isinstance(effect, Hold):
@@ -250,9 +258,19 @@ class Peer:
                 effects += self._links.release(effect)
             elif isinstance(effect, Blame):
                 effects += self._links.blame(effect, now)
+            elif isinstance(effect, AfterCommit) and self._lacking:
+                promises = (self._spoken(it) if isinstance(it, Send) else it for it in effect.effects)
+                effects.append(AfterCommit(tuple(promises)))
             else:
                 effects.append(effect)
         return effects
+
+    def _spoken(self, send: Send[Message]) -> Send[Message] | Record:
+        """The message, or a record of it if the peer does not speak its protocol."""
+        if PROTOCOL_OF[type(send.message)] not in self._lacking.get(send.peer, ()):
+            return send
+        note = f"{type(send.message).__name__}: the peer does not speak this protocol"
+        return Record(Kind.DROPPED, peer=send.peer, reason=Reason.UNSUPPORTED, note=note)
 
     def _status(self) -> NodeStatus:
         tracked: tuple[Graph, ...] = ()
