@@ -106,3 +106,10 @@ def unit_bytes(unit: Unverified) -> int:
     """About the bytes that a unit takes on a link: its tails and the rest of it."""
     tails = unit.tails
     return (len(tails[0]) if len(tails) == 1 else sum(map(len, tails))) + 2 * len(tails) + 180
+
+
+def unit_record(kind: Kind, verified: Verified) -> Record:
+    """What a trace says of a whole unit that is ours or was checked."""
+    unit = verified.unit
+    count = len(unit.tails)
+    return Record(kind, unit.topic, verified.head, unit.device, unit.seq, count, bytes=unit_bytes(unit))

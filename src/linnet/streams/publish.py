@@ -8,14 +8,14 @@ from linnet.core.effects import AfterCommit, Reply
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
-from linnet.delivery.flood import unit_bytes
+from linnet.delivery.flood import unit_record
 from linnet.event.event import Tail, Verified
 from linnet.identity.cards import check_dates
 from linnet.streams.commands import Declined, Fate, Policy, Published
 from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.stream import Stream
-from linnet.trace.records import Kind, Record
+from linnet.trace.records import Kind
 
 
 def publish(
@@ -64,17 +64,7 @@ def _own(
         raise InvalidEvent(Reason.FORKED_CHAIN, "our own chain does not go on where it ended")
     stream.flood.distinct += 1
     position = stream.archive.keep(verified, now)
-    promises.append(
-        Record(
-            Kind.PUBLISHED,
-            stream.topic,
-            verified.head,
-            unit.device,
-            unit.seq,
-            len(unit.tails),
-            bytes=unit_bytes(unit),
-        )
-    )
+    promises.append(unit_record(Kind.PUBLISHED, verified))
     if stream.flood.neighbors:
         promises += stream.flood.spread(verified, context.card, (), 1, 0, now)
     else:

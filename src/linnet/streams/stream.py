@@ -17,7 +17,7 @@ from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain
-from linnet.delivery.flood import Flood, unit_bytes
+from linnet.delivery.flood import Flood, unit_bytes, unit_record
 from linnet.delivery.gaps import Gaps
 from linnet.delivery.items import Missed
 from linnet.delivery.messages import (
@@ -185,23 +185,11 @@ class Stream:
             position = self.archive.keep(verified, now)
             if position is not None:
                 promises += self.readers.logged(position, verified, hops)
-                promises.append(self._stored(verified))
+                promises.append(unit_record(Kind.STORED, verified))
             effects += self.readers.hand(self.readers.ordered, verified, hops)
         if promises:
             effects.append(AfterCommit(tuple(promises)))
         return [*effects, *self.keeper.advanced(chain), *self.keeper.wrote()]
-
-    def _stored(self, verified: Verified) -> Record:
-        unit = verified.unit
-        return Record(
-            Kind.STORED,
-            self.topic,
-            verified.head,
-            unit.device,
-            unit.seq,
-            len(unit.tails),
-            bytes=unit_bytes(unit),
-        )
 
     # Neighbours, and what they know.
 
