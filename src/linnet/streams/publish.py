@@ -58,7 +58,6 @@ def _own(
     stream: Stream, context: StreamContext, verified: Verified, promises: list[StreamPromise], now: float
 ) -> list[StreamEffect]:
     """What one unit of ours brings about: written now, sent and delivered when that is durable."""
-    unit = verified.unit
     chain, due, _ = stream.intake.accept(verified)
     if not due:
         raise InvalidEvent(Reason.FORKED_CHAIN, "our own chain does not go on where it ended")
