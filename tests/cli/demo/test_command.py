@@ -37,7 +37,9 @@ def test_every_message_arrives_although_two_processes_are_killed(tmp_path: Path)
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(DEMO, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        DEMO, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=_hear_ctrl_c
+    ) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if "everyone is linked" in line:
@@ -56,6 +58,11 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_wrong_input_is_told_in_a_line(shell: Linnet, tmp_path: Path) -> None:
     assert "not there yet" in shell.fails(2, "demo", "--keep", str(tmp_path))
     shell.fails(2, "demo", "--peers", "2")
+
+
+def _hear_ctrl_c() -> None:
+    # Whoever runs the tests in the background has SIGINT ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _children(parent: int) -> list[int]:
