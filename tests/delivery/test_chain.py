@@ -9,7 +9,6 @@ from tests.delivery.voices import Voice, take
 
 from linnet.core.errors import InvalidEvent
 from linnet.core.reasons import Reason
-from linnet.delivery.chain import chain_key
 from linnet.event.event import Verified
 
 
@@ -19,7 +18,7 @@ def fork_of(error: pytest.ExceptionInfo[InvalidEvent]) -> bool:
 
 def test_its_key_is_author_and_device() -> None:
     ann = Voice()
-    assert ann.chain().key == ann.key == chain_key(ann.identity.author, ann.identity.card.device)
+    assert ann.chain().key == ann.key == ann.identity.author + ann.identity.card.device
 
 
 def test_units_in_order_have_their_turn_at_once() -> None:

@@ -89,5 +89,7 @@ def test_there_is_a_most_of_receivers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receipts_module, "MAX_RECEIVERS", 1)
     ledger = Ledger()
     assert ledger.learn(receipt(1), 20.0)
-    assert not ledger.learn(receipt(1, key=SigningKey(b"x" * 32)), 20.0)
+    with pytest.raises(RemoteError) as caught:
+        ledger.learn(receipt(1, key=SigningKey(b"x" * 32)), 20.0)
+    assert caught.value.reason is Reason.TOO_MANY
     assert ledger.learn(receipt(2, at=11.0), 20.0)

@@ -283,14 +283,6 @@ def test_reachability_is_kept_and_recorded() -> None:
     assert (member.reachable, member.reachable_reason) == (True, None)
 
 
-def test_a_new_address_is_told_to_each_tracker_once() -> None:
-    member = joined()
-    join(member, TRACKER, topic=OTHER_TOPIC)
-    assert member.set_listens(ME) == []
-    there = ("tls://there:1",)
-    assert member.set_listens(there) == [Send(T, Join(OTHER_TOPIC, (), there, 4, False, False))]
-
-
 def test_a_tracker_that_stays_away_is_replaced_by_its_standby() -> None:
     member = joined(TRACKER, STANDBY)
     assert down(member, T) == [SetTimer(2.0, tick("failover"))]

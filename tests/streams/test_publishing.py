@@ -8,6 +8,7 @@ from tests.streams.stage import NOW, context_of
 from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
 from linnet.delivery.config import DeliveryConfig
@@ -18,7 +19,7 @@ from linnet.event.signing import message_tail
 from linnet.identity.keys import SigningKey
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Fate, Published
-from linnet.streams.publishing import Publishing, PublishingEffect
+from linnet.streams.publishing import BACKLOG_BYTES, Publishing, PublishingEffect
 from linnet.trace.records import Kind, Record
 
 KEY = SigningKey(b"s" * 32)
@@ -188,7 +189,19 @@ def test_a_receipt_that_does_not_know_our_chain_says_nothing() -> None:
 def test_what_is_published_alone_is_kept_for_whoever_comes() -> None:
     scene = Scene(config=DeliveryConfig(publish_queue=2))
     units = [scene.say(b"%d" % number)[0] for number in range(3)]
-    for unit in units:
-        scene.publishing.alone(unit)
+    said = [scene.publishing.alone(unit) for unit in units]
+    assert said[:2] == [[], []]
+    (record,) = said[2]
+    assert (record.kind, record.event, record.reason) == (Kind.DROPPED, units[0].head, Reason.QUEUE_FULL)
     assert scene.publishing.take_backlog() == units[1:]
     assert scene.publishing.take_backlog() == []
+
+
+def test_what_waits_for_company_is_bounded_in_bytes() -> None:
+    scene = Scene()
+    body = b"x" * 200_000
+    units = [scene.say(body)[0] for _ in range(50)]
+    dropped = [record for unit in units for record in scene.publishing.alone(unit)]
+    kept = scene.publishing.take_backlog()
+    assert kept == units[len(dropped) :]
+    assert BACKLOG_BYTES - 250_000 < sum(len(unit.events[0].body) for unit in kept) <= BACKLOG_BYTES

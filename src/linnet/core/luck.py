@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 
 Entropy = Callable[[int], bytes]
 """Secret bytes, so many: `secrets.token_bytes` in the field, a seeded stream in a simulation."""
-
-__all__ = ["Entropy", "Random"]

@@ -20,7 +20,6 @@ class Reason(StrEnum):
     NOT_A_PUBLISHER = "not_a_publisher"
     FORKED_CHAIN = "forked_chain"
     NOT_JOINED = "not_joined"
-    NOT_INSTRUCTED = "not_instructed"
     NOT_RESPONSIBLE = "not_responsible"
     STALE = "stale"
     TOO_MANY = "too_many"

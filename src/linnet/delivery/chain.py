@@ -16,11 +16,6 @@ ChainKey = bytes
 """Author and device, one after the other."""
 
 
-def chain_key(author: AuthorId, device: DeviceId) -> ChainKey:
-    """The key of a chain within its topic."""
-    return author + device
-
-
 class Chain:
     """What is known of one chain, and what waits for its turn."""
 

@@ -11,6 +11,7 @@ import msgspec
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.identity.keys import SigningKey, verify
@@ -59,14 +60,14 @@ class Ledger:
         """The latest receipt of each device, to be passed on."""
 
     def learn(self, receipt: Receipt, now: float) -> bool:
-        """Take a receipt in; whether it is news. `RemoteError` if it is false."""
+        """Take a receipt in; whether it is news. `RemoteError` if it is false, or one too many."""
         known = self.receivers.get(receipt.receiver)
         if known is not None and receipt.at_ms < known.at_ms:
             return False
         check_receipt(receipt)
         if known is None:
             if len(self.receivers) >= MAX_RECEIVERS:
-                return False
+                raise RemoteError(Reason.TOO_MANY, f"{MAX_RECEIVERS} receivers are known already")
             known = self.receivers[receipt.receiver] = Confirmed(receipt.storage)
         known.at_ms = receipt.at_ms
         for place in receipt.chains:
@@ -81,6 +82,3 @@ class Ledger:
         """The last event of a chain that a receiver is known to have; -1: none."""
         known = self.receivers.get(receiver)
         return -1 if known is None else known.chains.get(chain, -1)
-
-
-__all__ = ["Confirmed", "Ledger", "RemoteError", "check_receipt", "sign_receipt"]

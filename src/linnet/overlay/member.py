@@ -120,19 +120,6 @@ class Member:
             effects.append(_overlay(topic, ()))
         return effects
 
-    def set_listens(self, listens: tuple[str, ...]) -> list[MemberEffect]:
-        """Say where this node may be dialled now; each tracker is told once."""
-        if listens == self._listens:
-            return []
-        self._listens = listens
-        self.reachable = self.reachable_reason = None
-        by_tracker = {m.tracker.peer: m for m in self._memberships.values()}
-        return [
-            Send(peer, membership.join_message(listens))
-            for peer, membership in by_tracker.items()
-            if peer in self._links
-        ]
-
     def rtt(self, peer: PeerId, seconds: float) -> list[MemberEffect]:
         """The round-trip time of a link was measured; trackers get it with the next report."""
         is_first = peer not in self._rtts

@@ -67,7 +67,7 @@ def _own(
     if stream.flood.neighbors:
         promises += stream.flood.spread(verified, context.card, (), 1, 0, now)
     else:
-        stream.publishing.alone(verified)
+        promises += stream.publishing.alone(verified)
     promises += stream.readers.here(verified, position)
     stream.governance.read(verified)
     return [*stream.keeper.advanced(chain), *stream.keeper.wrote(), *stream.announcing.news(chain)]

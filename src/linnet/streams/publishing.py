@@ -7,13 +7,18 @@ longer than a period is sent to it directly.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
-from linnet.core.limits import BURST_BYTES
+from linnet.core.limits import BURST_BYTES, MIB
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive, known_heads
+from linnet.delivery.flood import unit_bytes, unit_record
 from linnet.delivery.messages import Data, Receipt, Watch
 from linnet.delivery.receipts import Ledger
 from linnet.event.event import Tail, Verified
@@ -23,6 +28,8 @@ from linnet.streams.context import StreamContext
 from linnet.trace.records import Kind, Record
 
 OWNER = "publishing"
+BACKLOG_BYTES = 8 * MIB
+"""Bytes of what was published while nobody was there, held in memory for whoever comes first."""
 _TAIL_OVERHEAD = 96
 """Bytes of a tail beside its body, at most: what a burst is cut by."""
 
@@ -55,7 +62,9 @@ class Publishing:
         self._waiting: dict[int, _Waiting] = {}
         self._settled = -1
         self._told = False
-        self._backlog: list[Verified] = []
+        """Whether a tracker has said who keeps the topic, if anybody does."""
+        self._backlog: deque[Verified] = deque()
+        self._backlog_bytes = 0
         self._prev: EventId | None = None
         self.next = 0
         self.ledger = Ledger()
@@ -74,29 +83,36 @@ class Publishing:
             self._prev = verified.head
             yield verified
 
-    def alone(self, verified: Verified) -> None:
-        """Nobody is there to send a unit to: keep the latest ones for whoever comes first."""
+    def alone(self, verified: Verified) -> list[Record]:
+        """Nobody is there to send a unit to: keep the latest ones for whoever comes first.
+
+        What is pushed out is in the log and announced; whoever comes has to ask for it.
+        """
+        config = self._context.config
         self._backlog.append(verified)
-        del self._backlog[: -self._context.config.publish_queue]
+        self._backlog_bytes += unit_bytes(verified.unit)
+        records: list[Record] = []
+        while len(self._backlog) > config.publish_queue or self._backlog_bytes > BACKLOG_BYTES:
+            oldest = self._backlog.popleft()
+            self._backlog_bytes -= unit_bytes(oldest.unit)
+            record = unit_record(Kind.DROPPED, oldest)
+            records.append(replace(record, reason=Reason.QUEUE_FULL, note="not sent; it can be asked for"))
+        return records
 
     def take_backlog(self) -> list[Verified]:
         """What was published while nobody was there."""
-        backlog, self._backlog = self._backlog, []
+        backlog, self._backlog = list(self._backlog), deque()
+        self._backlog_bytes = 0
         return backlog
 
     def published(self, request: int, outcome: Published, confirm: float) -> list[PublishingEffect]:
         """Answer the caller, at once or when storage nodes have confirmed."""
         effects = self._watch()
-        if confirm <= 0 or (not self._storage and not self._expecting):
+        if confirm <= 0 or (self._told and not self._storage):
             return [*effects, Reply(request, outcome)]
         last = outcome.first + len(outcome.ids) - 1
         self._waiting[request] = _Waiting(request, outcome, last)
         return [*effects, SetTimer(confirm, self._confirm_tick(request))]
-
-    @property
-    def _expecting(self) -> bool:
-        """Whether storage nodes may still come to be known: no tracker has said anything yet."""
-        return not self._told
 
     def storage(self, nodes: Sequence[Contact]) -> list[PublishingEffect]:
         """These nodes keep the topic."""
@@ -105,11 +121,7 @@ class Publishing:
             contact.peer: contact.hints for contact in nodes if contact.peer != self._context.peer
         }
         effects = self._watch() if self.next else []
-        if not self._storage:
-            effects += [
-                effect for waiting in list(self._waiting.values()) for effect in self._answer(waiting)
-            ]
-        return effects
+        return effects if self._storage else [*effects, *self._answer_all()]
 
     def up(self, peer: PeerId) -> list[PublishingEffect]:
         """A link is open: ask a storage node for receipts."""

@@ -87,9 +87,7 @@ class Stream:
         """A unit on its way through the overlay."""
         unit = data.unit
         beyond = self.flood.heard(peer)
-        seq = unit.seq
-        chain = self.intake.chains.get(unit.author + unit.device)
-        if chain is not None and seq is not None and chain.seen.covers(seq, seq + len(unit.tails) - 1):
+        if self.intake.is_duplicate(unit):
             return self._on_duplicate(peer, unit, data.hops, beyond)
         try:
             verified, card = self.intake.check(unit, data.card, now)
