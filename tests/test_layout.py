@@ -33,6 +33,7 @@ TESTED_ELSEWHERE = {
     "trace/arrow.py": "every writer against the schema: tests/trace/test_schema.py",
     "trace/records.py": "rows against the schema: tests/trace/test_schema.py",
     "trace/sink.py": "a protocol, and a sink that does nothing",
+    "delivery/commands.py": "values without behaviour",
     "streams/commands.py": "values without behaviour",
     "streams/effects.py": "names of unions; mypy closes them",
     "streams/messages.py": "every message of every protocol: tests/peer/test_messages.py",

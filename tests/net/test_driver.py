@@ -11,6 +11,7 @@ from linnet.core.errors import StoreError
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended
 from linnet.net.clock import Clock
 from linnet.net.config import NetConfig
@@ -18,7 +19,6 @@ from linnet.net.failure import DriverStopped, MachineFailed
 from linnet.peer.interface import Effect, Examine, Input, Start
 from linnet.peer.messages import CODEC, Bye, Message, Needed, Ping, Pong, Unsupported
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Done
 from linnet.testing.live import HandHeld, LiveNode, link, named_key, ordered_keys
 from linnet.testing.strangers import wiretap
 from linnet.trace.records import Kind, Record

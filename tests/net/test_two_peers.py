@@ -7,6 +7,7 @@ from random import Random
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import Contact
+from linnet.delivery.commands import Done
 from linnet.delivery.items import Item
 from linnet.event.event import Event
 from linnet.net.clock import Clock
@@ -17,7 +18,7 @@ from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Start, Stop
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Done, Publish, Published, Subscribe, Subscribed
+from linnet.streams.commands import Publish, Published, Subscribe, Subscribed
 from linnet.testing.identities import known_identity
 from linnet.trace.sink import NullTrace
 

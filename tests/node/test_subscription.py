@@ -9,6 +9,7 @@ import pytest
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.event.event import Event
 from linnet.event.signing import message_tail
@@ -16,7 +17,7 @@ from linnet.net.failure import DriverStopped
 from linnet.node.background import Background
 from linnet.node.subscription import ACKNOWLEDGE_EVERY, Subscription
 from linnet.peer.interface import Command, Result
-from linnet.streams.commands import Consumed, Declined, Done, Subscribe, Subscribed, Unsubscribe
+from linnet.streams.commands import Subscribe, Subscribed
 
 TOPIC = TopicId(bytes(32))
 AUTHOR = AuthorId(bytes(32))

@@ -10,6 +10,7 @@ from linnet.core.ids import Contact
 from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.items import CaughtUp
 from linnet.delivery.messages import Heads, Resend
 from linnet.event.event import Event
@@ -34,19 +35,7 @@ from linnet.peer.peer import Peer
 from linnet.sim.clock import START
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import (
-    Consumed,
-    Declare,
-    Declined,
-    Done,
-    Policy,
-    Publish,
-    Published,
-    Revoke,
-    Subscribe,
-    Subscribed,
-    Unsubscribe,
-)
+from linnet.streams.commands import Declare, Policy, Publish, Published, Revoke, Subscribe, Subscribed
 from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
 from linnet.testing.identities import known_identity

@@ -13,12 +13,12 @@ from linnet.core.inputs import (
     Asked,
     Received,
 )
+from linnet.delivery.commands import Done
 from linnet.peer.interface import Connect, Effect, Examine, Input
 from linnet.peer.messages import Ping
 from linnet.sim.clock import START
 from linnet.sim.links import LinkModel
 from linnet.sim.network import Network
-from linnet.streams.commands import Done
 from linnet.testing.machines import Scripted
 from linnet.testing.networks import RowTrace, connect, named_peer
 

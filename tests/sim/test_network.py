@@ -24,13 +24,13 @@ from linnet.core.inputs import (
 )
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended, Item
 from linnet.peer.interface import Effect, Examine, Input, Promise
 from linnet.peer.messages import Ping, Pong
 from linnet.sim.clock import START
 from linnet.sim.network import Network
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Done
 from linnet.testing.machines import Scripted
 from linnet.testing.networks import RowTrace, build, connect, steady_links
 from linnet.trace.records import Kind, Record

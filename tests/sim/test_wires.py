@@ -30,11 +30,11 @@ from linnet.core.inputs import (
 )
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined, Done
 from linnet.peer.interface import Connect, Examine
 from linnet.peer.messages import Ping
 from linnet.sim.links import LinkModel, constant_latency, parse_latency
 from linnet.sim.network import Network
-from linnet.streams.commands import Declined, Done
 from linnet.testing.machines import HELLO
 from linnet.testing.networks import HINTS, RowTrace, connect, steady_links
 from linnet.trace.records import Kind

@@ -9,9 +9,9 @@ from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Done
 from linnet.peer.interface import Connect, Effect, Input
 from linnet.peer.messages import Message, Ping, Pong
-from linnet.streams.commands import Done
 from linnet.testing.machines import HELLO
 
 AGAIN = Tick("attacker", "again")

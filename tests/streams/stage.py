@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
 from linnet.peer.config import Identity
 from linnet.sim.clock import START
 from linnet.store.memory import MemoryStore
-from linnet.streams.context import StreamContext
 from linnet.testing.identities import known_identity
 
 NOW = START + 10.0
@@ -17,10 +17,10 @@ NOW = START + 10.0
 
 def context_of(
     name: str = "us", config: DeliveryConfig | None = None, store: MemoryStore | None = None
-) -> StreamContext:
+) -> Context:
     """What the streams of the node of this name share."""
     identity: Identity = known_identity(name)
-    return StreamContext(
+    return Context(
         identity.device,
         identity.card,
         store or MemoryStore(),

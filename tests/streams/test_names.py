@@ -7,7 +7,7 @@ import pytest
 from linnet.core.errors import BadText
 from linnet.core.limits import STREAM_NAME_CHARS
 from linnet.identity.text import Sort, to_text
-from linnet.streams.names import owner_of, topic_of
+from linnet.streams.names import own_name, owner_of, topic_of
 from linnet.testing.identities import known_identity
 
 PERSON = known_identity("ann").author
@@ -35,6 +35,12 @@ def test_the_person_before_the_slash_is_the_owner() -> None:
 def test_what_cannot_name_a_stream_is_said(name: str) -> None:
     with pytest.raises(BadText):
         topic_of(name)
+
+
+def test_me_stands_for_the_person() -> None:
+    assert own_name("me/diary", PERSON) == f"{to_text(Sort.PERSON, PERSON)}/diary"
+    assert own_name("weather", PERSON) == "weather"
+    assert own_name("me", PERSON) == "me"
 
 
 def test_the_longest_name() -> None:

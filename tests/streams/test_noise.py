@@ -7,12 +7,12 @@ from tests.conftest import SOAK
 from tests.streams.village import Village
 
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Unsubscribe
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.overlay.messages import OverlayMessage, Reachability, StatusAll
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Examine, NodeStatus
 from linnet.peer.messages import LinkMessage, Message
-from linnet.streams.commands import Unsubscribe
 from linnet.streams.messages import StreamMessage
 from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule

@@ -11,11 +11,12 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.event.signing import decode_unit, message_tail, recall_unit
 from linnet.identity.text import Sort, to_text
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Declined, Policy, Published, Subscribe
+from linnet.streams.commands import Policy, Published, Subscribe
 from linnet.streams.publish import declare, publish
 from linnet.streams.stream import Stream
 from linnet.testing.identities import known_identity

@@ -10,6 +10,7 @@ from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.delivery.archive import Archive
+from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.delivery.subscription import Cursor
@@ -17,7 +18,7 @@ from linnet.event.event import Verified
 from linnet.event.signing import message_tail
 from linnet.identity.text import Sort, to_text
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Consumed, Declare, Policy, Published, Subscribe
+from linnet.streams.commands import Declare, Policy, Published, Subscribe
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
 from linnet.streams.readers import Readers, ReadersEffect

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tests.streams.village import STREAM, Village
 
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined
 from linnet.delivery.items import CaughtUp, Ended
-from linnet.streams.commands import Declined, Published
+from linnet.streams.commands import Published
 
 
 def test_everyone_gets_every_event_once() -> None:

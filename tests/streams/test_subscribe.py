@@ -8,8 +8,9 @@ from tests.streams.stage import NOW, context_of
 from linnet.core.effects import AfterCommit, Deliver, Reply, SetTimer
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Declined, Subscribe, Subscribed
+from linnet.streams.commands import Subscribe, Subscribed
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import NAME_CHARS, subscribe
 

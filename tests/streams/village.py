@@ -8,6 +8,7 @@ from linnet.core.effects import Deliver
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Received
+from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Item, Missed
 from linnet.event.event import Event
@@ -21,7 +22,7 @@ from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.network import Network
 from linnet.sim.verifier import RememberingVerifier
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Consumed, Publish, Subscribe
+from linnet.streams.commands import Publish, Subscribe
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.trace.records import Record
 from linnet.trace.sink import TraceSink

@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable
 from linnet.core.errors import LinnetError, Refused
 from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined
 from linnet.node.background import Spawn
 from linnet.peer.interface import Command, Result
-from linnet.streams.commands import Declined, Publish, Published
+from linnet.streams.commands import Publish, Published
 
 Ask = Callable[[Command], Awaitable[Result]]
 """Put a command to the node machine and wait for its answer."""

@@ -26,6 +26,7 @@ from linnet.core.errors import LinnetError, Refused
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
+from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Ended, Item
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
@@ -54,7 +55,7 @@ from linnet.peer.peer import Peer
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
-from linnet.streams.commands import Declare, Declined, Done, Policy, Published, Subscribe
+from linnet.streams.commands import Declare, Policy, Published, Subscribe
 from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.sink import NullTrace, TraceSink
 

@@ -26,11 +26,12 @@ from typing import cast
 
 from linnet.core.errors import LinnetError, Refused
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Consumed, Declined, Unsubscribe
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.event.event import Event
 from linnet.node.background import Spawn
 from linnet.node.batching import Ask
-from linnet.streams.commands import Consumed, Declined, Subscribe, Subscribed, Unsubscribe
+from linnet.streams.commands import Subscribe, Subscribed
 
 ACKNOWLEDGE_EVERY = 256
 """Handled items after which the machine is told, if the application goes on without a pause."""

@@ -35,10 +35,11 @@ from linnet.core.inputs import (
 )
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
 from linnet.overlay.tracked import Graph
 from linnet.peer.messages import Message
-from linnet.streams.commands import Declined, Done, StreamCommand, StreamResult, StreamStatus
+from linnet.streams.commands import StreamCommand, StreamResult, StreamStatus
 from linnet.trace.records import Record
 
 

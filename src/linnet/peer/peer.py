@@ -30,6 +30,8 @@ from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Done
+from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
@@ -55,8 +57,6 @@ from linnet.peer.interface import (
 )
 from linnet.peer.links import Links, LinksEffect
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, LinkMessage, Message, Pong
-from linnet.streams.commands import Done
-from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect
 from linnet.streams.messages import StreamMessage
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
@@ -88,7 +88,7 @@ class Peer:
         self._config = config
         self._ours = identity.peer
         self._store = store
-        self._context = StreamContext(
+        self._context = Context(
             identity.device, identity.card, store, config.delivery, rng, verifier, card_check
         )
         self._links = Links(self._ours, config.links, rng)

@@ -25,13 +25,13 @@ from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, Received, TimerFired
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined
 from linnet.peer.interface import Command, Effect, NodeMachine, Promise, Result
 from linnet.sim.clock import START, Clock
 from linnet.sim.hosts import DeliverTo, Durable, Host, Lane
 from linnet.sim.links import LatencyTable, LinkModel
 from linnet.sim.luck import named_luck
 from linnet.sim.wires import Wires
-from linnet.streams.commands import Declined
 from linnet.trace.records import Kind, Record
 from linnet.trace.sink import NullTrace, TraceSink
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from linnet.core.effects import CancelTimer, Hold, Release, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.timers import Tick
-from linnet.streams.context import StreamContext
+from linnet.delivery.context import Context
 
 OWNER = "anchor"
 
@@ -17,7 +17,7 @@ AnchorEffect = Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
 class Anchor:
     """Holds a link to one storage node until it has answered, or to another if it does not."""
 
-    def __init__(self, topic: TopicId, context: StreamContext) -> None:
+    def __init__(self, topic: TopicId, context: Context) -> None:
         self._context = context
         self._tick = Tick(OWNER, "ask", topic)
         self._purpose = f"anchor {topic.hex()[:16]}"

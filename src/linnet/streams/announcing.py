@@ -14,10 +14,10 @@ from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain
+from linnet.delivery.context import Context
 from linnet.delivery.flood import Flood
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
 from linnet.identity.cards import Revocation
-from linnet.streams.context import StreamContext
 from linnet.streams.intake import Intake
 from linnet.streams.messages import PolicyIs
 from linnet.streams.policy import Governance
@@ -35,7 +35,7 @@ class Announcing:
     def __init__(
         self,
         topic: TopicId,
-        context: StreamContext,
+        context: Context,
         flood: Flood,
         intake: Intake,
         archive: Archive,

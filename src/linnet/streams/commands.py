@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
 from linnet.core.limits import NEIGHBORS, PUBLISHERS
-from linnet.core.reasons import Reason
+from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.identity.cards import Revocation
 
 
@@ -37,22 +37,6 @@ class Subscribe(Struct, frozen=True, gc=False):
     """Whether to go on after history; otherwise it ends with `Ended`."""
     receipts: bool = False
     """Whether publishers may learn that it arrived here."""
-
-
-class Unsubscribe(Struct, frozen=True, gc=False):
-    """Hand me no more. A durable subscription keeps its place. Answered by `Done`."""
-
-    subscription: int
-
-
-class Consumed(Struct, frozen=True, gc=False):
-    """So many more items of a subscription were handled; makes room, and moves a durable cursor.
-
-    Answered by `Done` once the cursor is durable.
-    """
-
-    subscription: int
-    items: int
 
 
 class Policy(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -105,17 +89,6 @@ class Subscribed(Struct, frozen=True, gc=False):
     topic: TopicId
     resumed: bool
     """Whether a durable subscription of this name was found."""
-
-
-class Done(Struct, frozen=True, gc=False):
-    """It was done."""
-
-
-class Declined(Struct, frozen=True, gc=False):
-    """It was not done, and nothing of it was."""
-
-    reason: Reason
-    detail: str
 
 
 class ChainStatus(Struct, frozen=True, gc=False):

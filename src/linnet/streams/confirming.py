@@ -7,9 +7,9 @@ from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.timers import Tick
 from linnet.delivery.chain import Chain, ChainKey
+from linnet.delivery.context import Context
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.delivery.receipts import sign_receipt
-from linnet.streams.context import StreamContext
 
 OWNER = "confirming"
 _DELAY = 1.0
@@ -21,7 +21,7 @@ ConfirmingEffect = Send[Receipt] | Hold | Release | SetTimer[Tick] | CancelTimer
 class Confirming:
     """Says how far this device has received a stream, if a subscription allows it."""
 
-    def __init__(self, topic: TopicId, context: StreamContext) -> None:
+    def __init__(self, topic: TopicId, context: Context) -> None:
         self._topic = topic
         self._context = context
         self._storage: dict[PeerId, tuple[str, ...]] = {}

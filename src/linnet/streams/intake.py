@@ -10,18 +10,18 @@ from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.archive import known_heads
 from linnet.delivery.chain import Chain, ChainKey
+from linnet.delivery.context import Context
 from linnet.delivery.messages import ChainPlace
 from linnet.delivery.ranges import Range
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card
-from linnet.streams.context import StreamContext
 from linnet.streams.policy import Governance
 
 
 class Intake:
     """The chains of one topic, as far as this node has seen them."""
 
-    def __init__(self, topic: TopicId, context: StreamContext, governance: Governance) -> None:
+    def __init__(self, topic: TopicId, context: Context, governance: Governance) -> None:
         self._topic = topic
         self._context = context
         self._governance = governance

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from linnet.core.effects import SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.timers import Tick
+from linnet.delivery.context import Context
 from linnet.overlay.effects import MemberEffect
 from linnet.overlay.member import Member
 from linnet.overlay.registry import Registry
-from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect
-from linnet.streams.names import topic_of
+from linnet.streams.names import own_name, topic_of
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.stream import Stream
 
@@ -27,7 +27,7 @@ class Joined:
 
     def __init__(
         self,
-        context: StreamContext,
+        context: Context,
         member: Member,
         registry: Registry,
         options: dict[str, StreamOptions],
@@ -62,15 +62,15 @@ class Joined:
         known = self._by_name.get(name)
         if known is not None:
             return known, []
-        own_name = self._context.own_name(name)
-        known = self._by_topic.get(topic_of(own_name))
+        full = own_name(name, self._context.author)
+        known = self._by_topic.get(topic_of(full))
         if known is not None:
             self._by_name[name] = known
             return known, []
-        stream = self._by_name[name] = Stream(own_name, self._context)
+        stream = self._by_name[name] = Stream(full, self._context)
         self._by_topic[stream.topic] = stream
         effects: list[JoinedEffect] = []
-        rule = self._rules.get(own_name)
+        rule = self._rules.get(full)
         if rule is not None:
             effects += stream.keep(rule)
         return stream, [*effects, *self.join(stream, now)]

@@ -8,9 +8,9 @@ from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.timers import Tick
 from linnet.delivery.archive import EVICT_UNITS, Archive
 from linnet.delivery.chain import Chain, ChainKey
+from linnet.delivery.context import Context
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
-from linnet.streams.context import StreamContext
 from linnet.trace.records import Record
 
 OWNER = "keeper"
@@ -21,7 +21,7 @@ KeeperEffect = AfterCommit[Send[Receipt]] | Send[Receipt] | SetTimer[Tick] | Rec
 class Keeper:
     """What a node that keeps a stream, or confirms that it received it, tells the publishers."""
 
-    def __init__(self, topic: TopicId, context: StreamContext, archive: Archive) -> None:
+    def __init__(self, topic: TopicId, context: Context, archive: Archive) -> None:
         self._topic = topic
         self._context = context
         self._archive = archive

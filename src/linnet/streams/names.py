@@ -7,7 +7,7 @@ import hashlib
 from linnet.core.errors import BadText
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.limits import STREAM_NAME_CHARS
-from linnet.identity.text import Sort, from_text
+from linnet.identity.text import Sort, from_text, to_text
 
 _TAG = b"linnet/stream/1"
 
@@ -24,6 +24,11 @@ def owner_of(name: str) -> AuthorId | None:
     if slash and owner.startswith(Sort.PERSON) and len(owner) > len(Sort.PERSON) + 40:
         return AuthorId(from_text(Sort.PERSON, owner))
     return None
+
+
+def own_name(name: str, person: AuthorId) -> str:
+    """``me/x`` is the stream ``x`` of the person whose node this is."""
+    return f"{to_text(Sort.PERSON, person)}/{name[3:]}" if name.startswith("me/") else name
 
 
 def check_name(name: str) -> None:

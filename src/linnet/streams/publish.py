@@ -8,18 +8,19 @@ from linnet.core.effects import AfterCommit, Reply
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined
+from linnet.delivery.context import Context
 from linnet.delivery.flood import unit_record
 from linnet.event.event import Tail, Verified
 from linnet.identity.cards import check_dates
-from linnet.streams.commands import Declined, Fate, Policy, Published
-from linnet.streams.context import StreamContext
+from linnet.streams.commands import Fate, Policy, Published
 from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind
 
 
 def publish(
-    stream: Stream, context: StreamContext, request: int, tails: Sequence[Tail], confirm: float, now: float
+    stream: Stream, context: Context, request: int, tails: Sequence[Tail], confirm: float, now: float
 ) -> list[StreamEffect]:
     """Say these in a stream. Raises `RemoteError` if our own card or the stream's owner forbids it."""
     if not tails:
@@ -43,9 +44,7 @@ def publish(
     return [*effects, AfterCommit(tuple(promises))]
 
 
-def declare(
-    stream: Stream, context: StreamContext, request: int, policy: Policy, now: float
-) -> list[StreamEffect]:
+def declare(stream: Stream, context: Context, request: int, policy: Policy, now: float) -> list[StreamEffect]:
     """Set the policy of a stream that is ours."""
     if stream.governance.owner != context.author:
         detail = "only the owner of a stream sets its policy: its name begins with the owner's person id"
@@ -55,7 +54,7 @@ def declare(
 
 
 def _own(
-    stream: Stream, context: StreamContext, verified: Verified, promises: list[StreamPromise], now: float
+    stream: Stream, context: Context, verified: Verified, promises: list[StreamPromise], now: float
 ) -> list[StreamEffect]:
     """What one unit of ours brings about: written now, sent and delivered when that is durable."""
     chain, due, _ = stream.intake.accept(verified)
@@ -73,7 +72,7 @@ def _own(
     return [*stream.keeper.advanced(chain), *stream.keeper.wrote(), *stream.announcing.news(chain)]
 
 
-def _permit(stream: Stream, context: StreamContext, now: float) -> None:
+def _permit(stream: Stream, context: Context, now: float) -> None:
     if stream.governance.owner != context.author:
         stream.governance.admit(context.author)
     check_dates(context.card, now)

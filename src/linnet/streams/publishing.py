@@ -18,13 +18,13 @@ from linnet.core.limits import BURST_BYTES, MIB
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive, known_heads
+from linnet.delivery.context import Context
 from linnet.delivery.flood import unit_bytes, unit_record
 from linnet.delivery.messages import Data, Receipt, Watch
 from linnet.delivery.receipts import Ledger
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.streams.commands import Fate, Published
-from linnet.streams.context import StreamContext
 from linnet.trace.records import Kind, Record
 
 OWNER = "publishing"
@@ -52,7 +52,7 @@ class _Waiting:
 class Publishing:
     """Our own chain in one topic."""
 
-    def __init__(self, topic: TopicId, context: StreamContext, archive: Archive) -> None:
+    def __init__(self, topic: TopicId, context: Context, archive: Archive) -> None:
         self._topic = topic
         self._context = context
         self._archive = archive

@@ -9,12 +9,12 @@ from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.catchup import CatchUp, CatchUpEffect
 from linnet.delivery.chain import ChainKey
+from linnet.delivery.context import Context
 from linnet.delivery.items import CaughtUp, Item, Missed
 from linnet.delivery.messages import HistoryPage
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.streams.commands import Subscribe
-from linnet.streams.context import StreamContext
 from linnet.streams.reader import Reader, is_policy, shown
 from linnet.trace.records import Kind, Record
 
@@ -24,7 +24,7 @@ ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Ite
 class Readers:
     """Who wants what is said here, and how far each of them is."""
 
-    def __init__(self, topic: TopicId, context: StreamContext, owner: AuthorId | None = None) -> None:
+    def __init__(self, topic: TopicId, context: Context, owner: AuthorId | None = None) -> None:
         self._topic = topic
         self._owner = owner
         self._context = context

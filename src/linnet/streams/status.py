@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from linnet.core.ids import PeerId
+from linnet.delivery.context import Context
 from linnet.streams.commands import ChainStatus, StreamStatus
-from linnet.streams.context import StreamContext
 from linnet.streams.stream import Stream
 
 MOST_CHAINS = 256
 """Chains that a status lists; a stream may have very many."""
 
 
-def status_of(stream: Stream, context: StreamContext, tracker: PeerId | None) -> StreamStatus:
+def status_of(stream: Stream, context: Context, tracker: PeerId | None) -> StreamStatus:
     """How a stream stands."""
     kept = context.store.log.kept(stream.topic)
     chains = [

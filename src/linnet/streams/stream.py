@@ -17,6 +17,7 @@ from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain
+from linnet.delivery.context import Context
 from linnet.delivery.flood import Flood, unit_bytes, unit_record
 from linnet.delivery.gaps import Gaps
 from linnet.delivery.items import Missed
@@ -33,7 +34,6 @@ from linnet.identity.cards import Card, Revocation
 from linnet.streams.anchor import Anchor
 from linnet.streams.announcing import Announcing
 from linnet.streams.confirming import Confirming
-from linnet.streams.context import StreamContext
 from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.intake import Intake
 from linnet.streams.keeper import Keeper
@@ -49,7 +49,7 @@ from linnet.trace.records import Kind, Record
 class Stream:
     """One stream at one node."""
 
-    def __init__(self, name: str, context: StreamContext) -> None:
+    def __init__(self, name: str, context: Context) -> None:
         self.name = name
         self.topic: TopicId = topic_of(name)
         self._context = context

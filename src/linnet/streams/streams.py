@@ -13,6 +13,8 @@ from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery import catchup, gaps, suppression
+from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.context import Context
 from linnet.delivery.messages import (
     Data,
     DeliveryMessage,
@@ -31,19 +33,7 @@ from linnet.overlay.member import Member
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.registry import Registry
 from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing
-from linnet.streams.commands import (
-    Consumed,
-    Declare,
-    Declined,
-    Done,
-    Publish,
-    Revoke,
-    StreamCommand,
-    StreamStatus,
-    Subscribe,
-    Unsubscribe,
-)
-from linnet.streams.context import StreamContext
+from linnet.streams.commands import Declare, Publish, Revoke, StreamCommand, StreamStatus, Subscribe
 from linnet.streams.effects import StreamEffect
 from linnet.streams.joined import Joined, JoinedEffect
 from linnet.streams.messages import PolicyIs
@@ -73,7 +63,7 @@ class Streams:
 
     def __init__(
         self,
-        context: StreamContext,
+        context: Context,
         member: Member,
         registry: Registry,
         options: dict[str, StreamOptions],

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from linnet.core.effects import AfterCommit, Reply
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined
+from linnet.delivery.context import Context
 from linnet.delivery.subscription import Cursor
-from linnet.streams.commands import Declined, Subscribe, Subscribed
-from linnet.streams.context import StreamContext
+from linnet.streams.commands import Subscribe, Subscribed
 from linnet.streams.effects import StreamEffect
 from linnet.streams.stream import Stream
 
 NAME_CHARS = 128
 
 
-def subscribe(stream: Stream, context: StreamContext, request: int, command: Subscribe) -> list[StreamEffect]:
+def subscribe(stream: Stream, context: Context, request: int, command: Subscribe) -> list[StreamEffect]:
     """Begin a subscription; what it is handed first follows the answer."""
     objection = _objection(stream, command)
     if objection is not None:

@@ -8,9 +8,10 @@ from linnet.core.effects import Dial, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received
+from linnet.delivery.commands import Done
 from linnet.peer.interface import Connect, Effect, Input
 from linnet.peer.messages import PROTOCOLS, Ping
-from linnet.streams.commands import Done, Publish
+from linnet.streams.commands import Publish
 from linnet.trace.records import Kind, Record
 
 HELLO = Hello(WIRE_VERSION, WIRE_VERSION, PROTOCOLS)

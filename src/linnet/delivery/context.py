@@ -1,4 +1,4 @@
-"""What all streams of a node share: who it is, its store, its cards, its open links."""
+"""What every way to subscribe shares at a node: who it is, its store, its cards, its open links."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.event.signing import Verifier
 from linnet.identity.cards import Card, CardCheck, check_card
 from linnet.identity.keys import SigningKey
-from linnet.identity.text import Sort, to_text
 
 
-class StreamContext:
-    """Given to every stream of one node; holds no state of any one of them."""
+class Context:
+    """Given to every topic of one node; holds no state of any one of them."""
 
     def __init__(
         self,
@@ -40,8 +39,3 @@ class StreamContext:
         """Peers that can be told something now: those to which a link is open, and ourselves."""
         self.author: AuthorId = card.person
         self.device: DeviceId = card.device
-        self._person = to_text(Sort.PERSON, card.person)
-
-    def own_name(self, name: str) -> str:
-        """``me/x`` is the stream ``x`` of the person whose node this is."""
-        return f"{self._person}/{name[3:]}" if name.startswith("me/") else name
