@@ -26,6 +26,22 @@ class Reason(StrEnum):
     IN_USE = "in_use"
     UNKNOWN = "unknown"
 
+    # A room's rules, or its members, say no.
+    NOT_ALLOWED = "not_allowed"
+    NOT_A_MEMBER = "not_a_member"
+    BANNED = "banned"
+    NO_POWER = "no_power"
+    NOT_INVITED = "not_invited"
+    INVITATION_EXPIRED = "invitation_expired"
+    RELAY_ONLY = "relay_only"
+    UNKNOWN_ROOM = "unknown_room"
+    MISSING_DEPENDENCY = "missing_dependency"
+    SOFT_FAILED = "soft_failed"
+    FUTURE_TIME = "future_time"
+    CURSOR_EXPIRED = "cursor_expired"
+    NOT_A_RELAY = "not_a_relay"
+    REPEATED_NONCE = "repeated_nonce"
+
     # Something accepted was given up.
     GAP_UNFILLED = "gap_unfilled"
     QUEUE_FULL = "queue_full"
@@ -34,6 +50,7 @@ class Reason(StrEnum):
     QUOTA = "quota"
     NO_STORAGE = "no_storage"
     NOT_HELD = "not_held"
+    OVERDUE = "overdue"
     TIMEOUT = "timeout"
     CONGESTED = "congested"
     LOST = "lost"

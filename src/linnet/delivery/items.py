@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
 
@@ -40,4 +40,12 @@ class Ended(Struct, frozen=True, gc=False):
     """None: it was asked to end."""
 
 
-Item: TypeAlias = Event | Missed | CaughtUp | Ended
+class Overdue(Struct, frozen=True, gc=False):
+    """A deadline of ours has passed: at whom an event is not known to have arrived."""
+
+    topic: TopicId
+    event: EventId
+    people: tuple[AuthorId, ...]
+
+
+Item: TypeAlias = Event | Missed | CaughtUp | Overdue | Ended

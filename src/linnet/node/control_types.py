@@ -163,7 +163,16 @@ class HeartbeatView(Struct, frozen=True, tag="heartbeat"):
     """Nothing came for a while; the subscription lives."""
 
 
-ItemView: TypeAlias = EventView | MissedView | CaughtUpView | EndedView | SubscribedView | HeartbeatView
+class OverdueView(Struct, frozen=True, tag="overdue"):
+    """A deadline has passed: at whom an event of ours is not known to have arrived."""
+
+    event: str
+    people: tuple[str, ...]
+
+
+ItemView: TypeAlias = (
+    EventView | MissedView | CaughtUpView | OverdueView | EndedView | SubscribedView | HeartbeatView
+)
 
 
 class PeerView(Struct, frozen=True):

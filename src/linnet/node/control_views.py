@@ -6,7 +6,7 @@ from typing import assert_never
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Item, Missed
+from linnet.delivery.items import CaughtUp, Ended, Item, Missed, Overdue
 from linnet.event.event import Event
 from linnet.identity.text import Sort, to_text
 from linnet.node.control_types import (
@@ -19,6 +19,7 @@ from linnet.node.control_types import (
     GraphReply,
     ItemView,
     MissedView,
+    OverdueView,
     PeerView,
     PublishReply,
     RttView,
@@ -56,6 +57,9 @@ def item_view(item: Item) -> ItemView:
             )
         case CaughtUp(begins_at, evicted, reason):
             return CaughtUpView(begins_at, evicted, _reason(reason))
+        case Overdue(_, event, people):
+            names = tuple(to_text(Sort.PERSON, person) for person in people)
+            return OverdueView(to_text(Sort.EVENT, event), names)
         case Ended(reason):
             return EndedView(_reason(reason))
         case _:

@@ -1,0 +1,1 @@
+"""Rooms: members, power levels, an event DAG, and relays that hold events for those who are away."""

@@ -1,0 +1,1 @@
+"""Who may do what in a room: pure functions, the same for members and relays."""

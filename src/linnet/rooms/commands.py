@@ -1,0 +1,464 @@
+"""What the local application asks of rooms, and what it is answered."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined, Done
+from linnet.event.event import Event
+from linnet.identity.cards import Revocation
+from linnet.rooms.content import JoinRule, Membership, Power
+from linnet.rooms.messages import (
+    AskControl,
+    ControlPage,
+    FromRelay,
+    Given,
+    RelayForward,
+    RelayInfo,
+    RelaySend,
+    Resync,
+    Want,
+)
+from linnet.rooms.ticket import Ticket
+
+
+class CreateRoom(Struct, frozen=True, gc=False):
+    """Found a room. Answered by `RoomMade`."""
+
+    name: str | None = None
+    topic: str | None = None
+    rule: JoinRule = JoinRule.INVITE
+    creators: tuple[AuthorId, ...] = ()
+    """People of infinite power beside ourselves, such as a second identity of the owner."""
+
+
+class JoinRoom(Struct, frozen=True, gc=False):
+    """Join by a ticket, by an invitation that is in the room's state, or because the room is public.
+
+    Answered by `RoomMade` when the join is in the room, or `Declined` with the reason after `patience`.
+    """
+
+    room: TopicId
+    ticket: Ticket | None
+    contacts: tuple[Contact, ...]
+    """Members and relays to ask, all at once; the first that answers is taken."""
+    patience: float = 20.0
+    knock: bool = False
+    """Knock instead of joining."""
+
+
+class MakeTicket(Struct, frozen=True, gc=False):
+    """An invitation to hand over. Answered by `TicketMade`."""
+
+    room: TopicId
+    expires_ms: int
+    person: AuthorId | None = None
+    """None: whoever holds it."""
+
+
+class SetMembership(Struct, frozen=True, gc=False):
+    """Invite, kick (leave), ban, unban (leave); ourselves: leave. Answered by `Sent`."""
+
+    room: TopicId
+    person: AuthorId
+    membership: Membership
+    reason: str | None = None
+
+
+class SetPower(Struct, frozen=True, gc=False):
+    """New power levels, whole. Answered by `Sent`."""
+
+    room: TopicId
+    power: Power
+
+
+class SetLevel(Struct, frozen=True, gc=False):
+    """Change one level: of a person, or of a kind of event (``ban``, ``kick``, ``invite``, ``redact`` too).
+
+    Answered by `Sent`. None takes the entry out.
+    """
+
+    room: TopicId
+    level: int | None
+    person: AuthorId | None = None
+    kind: str | None = None
+
+
+class SetRule(Struct, frozen=True, gc=False):
+    """Who may join. Answered by `Sent`."""
+
+    room: TopicId
+    rule: JoinRule
+
+
+class SetState(Struct, frozen=True, gc=False):
+    """Set plain state such as ``name``. Answered by `Sent`."""
+
+    room: TopicId
+    kind: str
+    key: str
+    body: bytes
+
+
+class SetRetention(Struct, frozen=True, gc=False):
+    """How long the room's relays keep an event. Answered by `Sent`."""
+
+    room: TopicId
+    max_lifetime_ms: int | None
+
+
+class AddRelay(Struct, frozen=True, gc=False):
+    """Ask a relay to serve the room and name it in the room's state. Answered by `Sent` or `Declined`."""
+
+    room: TopicId
+    contact: Contact
+    patience: float = 20.0
+
+
+class DropRelay(Struct, frozen=True, gc=False):
+    """Take a relay out of the room's state, and its membership with it. Answered by `Sent`."""
+
+    room: TopicId
+    relay: PeerId
+
+
+class SendToRoom(Struct, frozen=True, gc=False):
+    """Say these, in this order. Answered by `Sent`."""
+
+    room: TopicId
+    bodies: tuple[bytes, ...]
+    kind: str = "message"
+    deadline: float | None = None
+    """Seconds after which whoever reads the room here is told (`Overdue`) at whom they have not arrived."""
+
+
+class Redact(Struct, frozen=True, gc=False):
+    """Take an event back. Answered by `Sent`."""
+
+    room: TopicId
+    event: EventId
+    reason: str | None = None
+
+
+class RevokeInRoom(Struct, frozen=True, gc=False):
+    """Say in the room that a device of ours is ours no longer. Answered by `Sent`."""
+
+    room: TopicId
+    revocation: Revocation
+
+
+class ReadRoom(Struct, frozen=True, gc=False):
+    """Hand me what is said in a room. Answered by `Reading`. Ended by `Unsubscribe`, paced by `Consumed`."""
+
+    subscription: int
+    room: TopicId
+    since: float | None = None
+    """Unix time of storing from which on history is wanted, 0 for all of it; None for only what comes."""
+    name: str | None = None
+    """Makes it durable: it resumes after the last that was consumed."""
+    live: bool = True
+    state: bool = True
+    """Whether membership and other state is handed over too, or only what people say."""
+
+
+class ExamineRooms(Struct, frozen=True, gc=False):
+    """How the rooms of this node stand. Answered by `RoomsAre`."""
+
+
+class ExamineState(Struct, frozen=True, gc=False):
+    """The resolved state of a room. Answered by `StateIs`."""
+
+    room: TopicId
+
+
+class ExamineLedger(Struct, frozen=True, gc=False):
+    """At whom our events arrived. Answered by `LedgerIs`."""
+
+    room: TopicId
+    event: EventId | None = None
+    """None: the newest `limit` of our own."""
+    limit: int = 20
+
+
+class ExamineRelay(Struct, frozen=True, gc=False):
+    """What this node knows as a relay, of each room and person. Answered by `RelayReport`."""
+
+
+class ForgetRoom(Struct, frozen=True, gc=False):
+    """Leave the room if we are in it, and stop following it; the log stays. Answered by `Done`."""
+
+    room: TopicId
+
+
+class KeepChunk(Struct, frozen=True, gc=False):
+    """Keep a piece of an attachment and offer it to the relays. Answered by `Done` or `Declined`."""
+
+    room: TopicId
+    digest: bytes
+    data: bytes
+
+
+class FetchChunk(Struct, frozen=True, gc=False):
+    """A piece of an attachment, from here, members or relays. Answered by `ChunkFetched` or `Declined`."""
+
+    room: TopicId
+    digest: bytes
+    patience: float = 20.0
+
+
+class AskRelay(Struct, frozen=True, gc=False):
+    """A request of an authenticated device that came by another way than a link: the HTTP face.
+
+    Answered by `RelayReplies`.
+    """
+
+    peer: PeerId
+    person: AuthorId
+    message: RelaySend | RelayForward | Resync | Want | AskControl | RelayInfo
+
+
+class Fate(StrEnum):
+    """What the sender knows of an event at one member."""
+
+    PENDING = "pending"
+    AT_RELAY = "at_relay"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    """Receipts are switched off there."""
+
+
+class MemberFate(Struct, frozen=True, gc=False):
+    """One line of the ledger."""
+
+    person: AuthorId
+    fate: Fate
+    at: float | None
+    """When the sender learned it."""
+    relays: tuple[PeerId, ...]
+    """With ``at_relay``: those that hold it. With ``expired``: those that held it."""
+    reason: Reason | None
+
+
+class EventFates(Struct, frozen=True, gc=False):
+    """What is known of one of our events."""
+
+    event: EventId
+    kind: str
+    time: int
+    members: tuple[MemberFate, ...]
+
+
+class LedgerIs(Struct, frozen=True, gc=False):
+    """The delivery ledger."""
+
+    room: TopicId
+    events: tuple[EventFates, ...]
+
+
+class RoomMade(Struct, frozen=True, gc=False):
+    """The room is there, and we are in it (or have knocked)."""
+
+    room: TopicId
+    event: EventId
+    """Our join."""
+
+
+class TicketMade(Struct, frozen=True, gc=False):
+    """An invitation: the ticket, and where members and relays of the room may be dialled."""
+
+    ticket: Ticket
+    contacts: tuple[Contact, ...]
+    name: str | None
+
+
+class Sent(Struct, frozen=True, gc=False):
+    """They are in the room and durable here; to whom they went at once."""
+
+    room: TopicId
+    ids: tuple[EventId, ...]
+    neighbors: int
+    """Online members that they were sent to."""
+    relays: tuple[PeerId, ...]
+    """Relays that they were sent to; whether they took them stands in the ledger."""
+
+
+class Reading(Struct, frozen=True, gc=False):
+    """The subscription is on."""
+
+    room: TopicId
+    resumed: bool
+
+
+class StateEntry(Struct, frozen=True, gc=False):
+    """One value of a room's state."""
+
+    kind: str
+    key: str
+    event: Event
+
+
+class RoomMember(Struct, frozen=True, gc=False):
+    """A person in a room."""
+
+    person: AuthorId
+    membership: Membership
+    level: int | None
+    """None: infinite, a creator's."""
+    online: bool
+    devices: tuple[DeviceId, ...]
+    relay: bool
+
+
+class StateIs(Struct, frozen=True, gc=False):
+    """The resolved state of a room."""
+
+    room: TopicId
+    entries: tuple[StateEntry, ...]
+    members: tuple[RoomMember, ...]
+    power: Power
+    rule: JoinRule
+    heads: tuple[EventId, ...]
+    control: tuple[EventId, ...]
+    digest: bytes
+    """SHA-256 over the sorted state: equal where rooms agree."""
+
+
+class RelayStatus(Struct, frozen=True, gc=False):
+    """A relay of a room, as a member sees it."""
+
+    relay: PeerId
+    hints: tuple[str, ...]
+    up: bool
+    chosen: bool
+    rtt: float | None
+    load: float | None
+    """Share of its capacity that is used, as it says."""
+    failure: Reason | None
+
+
+class RoomStatus(Struct, frozen=True, gc=False):
+    """How one room stands at this node."""
+
+    room: TopicId
+    name: str | None
+    membership: Membership
+    relay: bool
+    """Whether this node serves it as a relay."""
+    members: int
+    online: tuple[PeerId, ...]
+    relays: tuple[RelayStatus, ...]
+    events: int
+    control_events: int
+    heads: int
+    waiting: int
+    """Events that wait for their dependencies."""
+    missing: int
+    """Dependencies that are waited for."""
+    soft_failed: int
+    rejected: int
+    unsent: int
+    """Events of ours that no relay and no member has."""
+
+
+class RoomsAre(Struct, frozen=True, gc=False):
+    """Every room of this node."""
+
+    rooms: tuple[RoomStatus, ...]
+
+
+class RelayKnowledge(Struct, frozen=True, gc=False):
+    """What a relay knows of one person in one room: all of it."""
+
+    person: AuthorId
+    membership: Membership
+    control_events: int
+    kept_events: int
+    kept_bytes: int
+    devices: int
+    last_event_ms: int | None
+    last_seen: float | None
+    """When a device of theirs asked this relay for something."""
+    receipts: int
+
+
+class RelayRoomReport(Struct, frozen=True, gc=False):
+    """What a relay knows of one room."""
+
+    room: TopicId
+    control_events: int
+    kept_events: int
+    kept_bytes: int
+    chunk_bytes: int
+    oldest: float | None
+    expired: int
+    evicted: int
+    plain_state_events: int
+    """Names, topics: events of state that are kept only until they expire, as messages are."""
+    people: tuple[RelayKnowledge, ...]
+
+
+class RelayReport(Struct, frozen=True, gc=False):
+    """What this relay knows."""
+
+    epoch: bytes
+    rooms: tuple[RelayRoomReport, ...]
+
+
+class RelayReplies(Struct, frozen=True, gc=False):
+    """What the relay answers."""
+
+    messages: tuple[FromRelay | Given | ControlPage | RelayInfo, ...]
+
+
+class ChunkFetched(Struct, frozen=True, gc=False):
+    """A piece of an attachment, whose digest was checked."""
+
+    data: bytes
+
+
+RoomCommand: TypeAlias = (
+    CreateRoom
+    | JoinRoom
+    | MakeTicket
+    | SetMembership
+    | SetPower
+    | SetLevel
+    | SetRule
+    | SetState
+    | SetRetention
+    | AddRelay
+    | DropRelay
+    | SendToRoom
+    | Redact
+    | RevokeInRoom
+    | ReadRoom
+    | ExamineRooms
+    | ExamineState
+    | ExamineLedger
+    | ExamineRelay
+    | ForgetRoom
+    | KeepChunk
+    | FetchChunk
+    | AskRelay
+)
+RoomResult: TypeAlias = (
+    RoomMade
+    | TicketMade
+    | Sent
+    | Reading
+    | RoomsAre
+    | StateIs
+    | LedgerIs
+    | RelayReport
+    | RelayReplies
+    | ChunkFetched
+    | Done
+    | Declined
+)

@@ -1,0 +1,122 @@
+"""Parameters of rooms and relays, with where they come from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from linnet.core.ids import AuthorId
+from linnet.core.limits import MIB
+
+
+class RelayChoice(StrEnum):
+    """How a member chooses among the relays of a room."""
+
+    RANDOM = "random"
+    """Drawn by the seed: the same seed, the same relay (Schichtholz 2024, section 5.4)."""
+    NEAREST = "nearest"
+    """The one with the lowest round-trip time."""
+    SPREAD = "spread"
+    """Another one for each room and turn, so that none sees everything and load is even."""
+
+
+class RelayPolicy(StrEnum):
+    """Whose rooms a relay takes."""
+
+    OPEN = "open"
+    """Anyone's, as long as there is room."""
+    ALLOW = "allow"
+    """Those of the people that are listed."""
+
+
+class RelayConfig(Struct, frozen=True):
+    """The relay role."""
+
+    policy: RelayPolicy = RelayPolicy.ALLOW
+    """Whose rooms this relay takes: those of the people listed, or anyone's."""
+    allow: tuple[AuthorId, ...] = ()
+    """People who may ask this relay to serve their rooms."""
+    max_rooms: Annotated[int, Meta(ge=1)] = 1000
+    """Rooms that this relay serves at most."""
+    room_bytes: int = 64 * MIB
+    """Bytes of events kept for one room; past this the oldest go first."""
+    total_bytes: int = 4096 * MIB
+    """Bytes of events kept in all; a relay that is full takes no more rooms."""
+    sender_bytes: int = 16 * MIB
+    """Bytes of events of one author kept in one room."""
+    chunk_bytes: int = 256 * MIB
+    """Bytes of attachments kept for one room."""
+    max_lifetime: float = 30 * 86_400.0
+    """Seconds that an event is kept where the room's state says nothing."""
+    soft_failed: int = 5
+    """Control events that fail only against the current state, kept per author and day: whoever is banned
+    can make valid events on old branches for ever (docs/adr/0011)."""
+    park_events: int = 1000
+    """Events of one room that may wait for control events that are missing."""
+    fetch_tries: int = 3
+    """Rounds of questions for a missing control event, before what needs it is refused."""
+    fetch_timeout: float = 2.0
+    """Seconds until a question for a missing control event is asked of the next."""
+    tombstones: int = 10_000
+    """Events of one room that were let go and are still remembered by id."""
+    receipts: int = 4096
+    """Devices of one room whose latest receipt is kept."""
+
+
+class RoomsConfig(Struct, frozen=True):
+    """How rooms are kept, passed on and caught up with."""
+
+    mesh: Annotated[int, Meta(ge=1, le=256)] = 32
+    """Online devices up to which a room is a full mesh; beyond it a tracker's graph, or so many at random."""
+    recovery_delay: float = 0.5
+    """Seconds that a missing dependency may still come by itself before it is asked for."""
+    recovery_timeout: float = 2.0
+    """Seconds until a question for a missing dependency is asked of the next source."""
+    recovery_tries: int = 8
+    """Questions for a missing dependency before it is left to synchronisation."""
+    waiting_events: int = 20_000
+    """Events of one room that may wait for their dependencies; past this the newest is let go
+    and fetched later."""
+    waiting_bytes: int = 64 * MIB
+    """Bytes of events of one room that may wait for their dependencies."""
+    page_events: Annotated[int, Meta(ge=1, le=1024)] = 256
+    """Events in one page of any answer."""
+    page_bytes: int = 512 * 1024
+    """Bytes of events in one page of any answer."""
+    sync_timeout: float = 5.0
+    """Seconds until a synchronisation that makes no progress turns to another peer."""
+    announce_delay: float = 1.0
+    """Seconds of quiet after which changed heads are told to neighbours."""
+    announce_period: float = 30.0
+    """Seconds between comparisons of heads with one neighbour, where nothing else happened."""
+    receipts: bool = True
+    """Whether others may learn that an event arrived here."""
+    receipt_delay: float = 0.5
+    """Seconds that a receipt waits for more to be said in it, or for an event of ours to say it."""
+    relay_choice: RelayChoice = RelayChoice.RANDOM
+    """How to choose among the relays of a room."""
+    relay_seed: int | None = None
+    """Seed of the choice; none: drawn at the first start and kept."""
+    relays_at_once: Annotated[int, Meta(ge=0, le=8)] = 1
+    """Relays used at the same time for one room; 0 uses none."""
+    relay_rotate: float = 0.0
+    """Seconds until another relay is chosen; 0: only when one fails."""
+    relay_timeout: float = 5.0
+    """Seconds until a relay that does not answer is passed over."""
+    relay_retry: float = 15.0
+    """Seconds until a relay that failed is tried again."""
+    future_ms: int = 300_000
+    """Milliseconds that an event's time may be ahead of our clock; past this it is not shown,
+    until somebody builds on it."""
+    max_control: int = 50_000
+    """Control events of one room."""
+    rejected: int = 10_000
+    """Ids of refused events of one room that are remembered, so that they are refused once."""
+    flood_soft: int = 64
+    """Soft-failed events of one author that are kept while nobody refers to them."""
+    chunk_bytes: int = 1024 * MIB
+    """Bytes of attachments kept for one room."""
+    chunk_timeout: float = 5.0
+    """Seconds until a piece of an attachment is asked of another."""

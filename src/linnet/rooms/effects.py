@@ -1,0 +1,38 @@
+"""What rooms ask of the node machine around them, which passes most of it on to the driver."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from linnet.core.effects import (
+    AfterCommit,
+    Blame,
+    CancelTimer,
+    Deliver,
+    Hold,
+    Release,
+    Reply,
+    Send,
+    SetTimer,
+)
+from linnet.core.timers import Tick
+from linnet.delivery.items import Item
+from linnet.delivery.messages import Data
+from linnet.overlay.messages import OverlayMessage
+from linnet.rooms.commands import RoomResult
+from linnet.rooms.messages import RoomMessage
+from linnet.trace.records import Record
+
+RoomPromise: TypeAlias = Send[Data | RoomMessage] | Deliver[Item] | Reply[RoomResult] | Record
+RoomEffect: TypeAlias = (
+    Send[Data | RoomMessage | OverlayMessage]
+    | Hold
+    | Release
+    | Blame
+    | SetTimer[Tick]
+    | CancelTimer[Tick]
+    | Deliver[Item]
+    | Reply[RoomResult]
+    | Record
+    | AfterCommit[RoomPromise]
+)
