@@ -24,6 +24,7 @@ from linnet.node.control_types import (
     HeartbeatView,
     ItemView,
     MissedView,
+    OverdueView,
     SubscribedView,
 )
 
@@ -86,6 +87,8 @@ class Printer:
                 self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
             case CaughtUpView():
                 self._caught_up(item)
+            case OverdueView(event, people):
+                self._beside(item, f"{event} has not arrived at {len(people)} members: {', '.join(people)}")
             case EndedView(reason):
                 if reason is not None:
                     code = ExitCode.NO_NODE if reason == Reason.SHUTDOWN else ExitCode.FAILED
