@@ -24,6 +24,7 @@ TESTED_ELSEWHERE = {
     "overlay/effects.py": "names of unions; mypy closes them",
     "overlay/follower.py": "a protocol: tests/overlay/test_member_counter.py and test_member_naive.py",
     "delivery/messages.py": "every message of every protocol: tests/peer/test_messages.py",
+    "delivery/causal_messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "delivery/config.py": "values without behaviour",
     "delivery/items.py": "values without behaviour, handed over in tests/delivery/test_subscription.py",
     "store/base.py": "a protocol: tests/store/test_contract.py asks it of every engine",

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.commands import Declined, Done
 from linnet.event.event import Event
 from linnet.identity.cards import Revocation
@@ -17,12 +18,10 @@ from linnet.rooms.messages import (
     AskControl,
     ControlPage,
     FromRelay,
-    Given,
     RelayForward,
     RelayInfo,
     RelaySend,
     Resync,
-    Want,
 )
 from linnet.rooms.ticket import Ticket
 

@@ -21,18 +21,16 @@ from linnet.core.ids import (
     WireTopicId,
 )
 from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import CausalMessage, Digest
 from linnet.delivery.messages import Cards, Units
 from linnet.identity.cards import Card
 from linnet.rooms.ticket import Ticket
 
-IDS_PER_MESSAGE = 1024
 CHUNK_BYTES = 128 * 1024
 """Bytes of one piece of an attachment: several fit a frame, and a lost one costs little."""
 
-Ids = Annotated[tuple[WireEventId, ...], Meta(max_length=IDS_PER_MESSAGE)]
 RoomHeads = Annotated[tuple[WireEventId, ...], Meta(max_length=256)]
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=64)]
-Digest = Annotated[bytes, Meta(min_length=32, max_length=32)]
 
 
 class Greet(Struct, frozen=True, array_like=True, tag=50, gc=False):
@@ -67,72 +65,6 @@ class Refused(Struct, frozen=True, array_like=True, tag=51, gc=False):
     event: WireEventId | None
     reason: Reason
     detail: Annotated[str, Meta(max_length=200)]
-
-
-class Want(Struct, frozen=True, array_like=True, tag=52, gc=False):
-    """Please send these events."""
-
-    room: WireTopicId
-    request: Count
-    ids: Ids
-
-
-class Given(Struct, frozen=True, array_like=True, tag=53, gc=False):
-    """What was asked for: events in causal order, and the ids that are not held, with the reason."""
-
-    room: WireTopicId
-    request: Count
-    units: Units
-    cards: Cards
-    unknown: Ids
-    reason: Reason | None
-    """``not_held`` or ``retention`` for `unknown`; ``too_large`` if the rest is to be asked for again."""
-
-
-class Beyond(Struct, frozen=True, array_like=True, tag=54, gc=False):
-    """Please send what you know that lies beyond these heads (the heads walk)."""
-
-    room: WireTopicId
-    request: Count
-    heads: RoomHeads
-
-
-class Further(Struct, frozen=True, array_like=True, tag=55, gc=False):
-    """A page of what lies beyond, in causal order. While there is more, it is asked for from new heads."""
-
-    room: WireTopicId
-    request: Count
-    units: Units
-    cards: Cards
-    more: bool
-    unknown: RoomHeads
-    """Heads that were asked from and are not known here: the walk is no use for them."""
-
-
-class Bound(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A place in the order of (height, id); the end of everything is the largest of both."""
-
-    height: Count
-    id: WireEventId
-
-
-class Range(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """All that the sender has from the end of the range before up to (not including) `upto`."""
-
-    upto: Bound
-    fingerprint: Digest | None
-    """Of the set. None: the ids are listed instead."""
-    ids: Annotated[tuple[WireEventId, ...], Meta(max_length=256)]
-    skip: bool
-    """Nothing is to be said of this range: both have the same, or it was dealt with."""
-
-
-class Reconcile(Struct, frozen=True, array_like=True, tag=56, gc=False):
-    """One step of range-based set reconciliation over a room's events."""
-
-    room: WireTopicId
-    session: Count
-    ranges: Annotated[tuple[Range, ...], Meta(max_length=512)]
 
 
 class AskControl(Struct, frozen=True, array_like=True, tag=57, gc=False):
@@ -330,11 +262,7 @@ ChunkMessage: TypeAlias = ChunkWant | ChunkIs | ChunkPut | ChunkTaken
 RoomMessage: TypeAlias = (
     Greet
     | Refused
-    | Want
-    | Given
-    | Beyond
-    | Further
-    | Reconcile
+    | CausalMessage
     | AskControl
     | ControlPage
     | RoomReceipt

@@ -1,0 +1,93 @@
+"""What nodes tell each other to get a topic's causal graph whole (tags 52 to 56).
+
+Shared by every way to subscribe whose events name their dependencies: single events by id, what lies
+beyond some heads, and set reconciliation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from linnet.core.ids import Count, WireEventId, WireTopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import Cards, Units
+
+IDS_PER_MESSAGE = 1024
+HEADS_PER_MESSAGE = 256
+RANGES_PER_MESSAGE = 512
+IDS_PER_RANGE = 256
+
+Ids = Annotated[tuple[WireEventId, ...], Meta(max_length=IDS_PER_MESSAGE)]
+TopicHeads = Annotated[tuple[WireEventId, ...], Meta(max_length=HEADS_PER_MESSAGE)]
+Digest = Annotated[bytes, Meta(min_length=32, max_length=32)]
+
+
+class Want(Struct, frozen=True, array_like=True, tag=52, gc=False):
+    """Please send these events."""
+
+    topic: WireTopicId
+    request: Count
+    ids: Ids
+
+
+class Given(Struct, frozen=True, array_like=True, tag=53, gc=False):
+    """What was asked for: events in causal order, and the ids that are not held, with the reason."""
+
+    topic: WireTopicId
+    request: Count
+    units: Units
+    cards: Cards
+    unknown: Ids
+    reason: Reason | None
+    """``not_held`` or ``retention`` for `unknown`; ``too_large`` if the rest is to be asked for again."""
+
+
+class Beyond(Struct, frozen=True, array_like=True, tag=54, gc=False):
+    """Please send what you know that lies beyond these heads (the heads walk)."""
+
+    topic: WireTopicId
+    request: Count
+    heads: TopicHeads
+
+
+class Further(Struct, frozen=True, array_like=True, tag=55, gc=False):
+    """A page of what lies beyond, in causal order. While there is more, it is asked for from new heads."""
+
+    topic: WireTopicId
+    request: Count
+    units: Units
+    cards: Cards
+    more: bool
+    unknown: TopicHeads
+    """Heads that were asked from and are not known here: the walk is no use for them."""
+
+
+class Bound(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A place in the order of (height, id); the end of everything is the largest of both."""
+
+    height: Count
+    id: WireEventId
+
+
+class Range(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """All that the sender has from the end of the range before up to (not including) `upto`."""
+
+    upto: Bound
+    fingerprint: Digest | None
+    """Of the set. None: the ids are listed instead."""
+    ids: Annotated[tuple[WireEventId, ...], Meta(max_length=IDS_PER_RANGE)]
+    skip: bool
+    """Nothing is to be said of this range: both have the same, or it was dealt with."""
+
+
+class Reconcile(Struct, frozen=True, array_like=True, tag=56, gc=False):
+    """One step of range-based set reconciliation over a topic's events."""
+
+    topic: WireTopicId
+    session: Count
+    ranges: Annotated[tuple[Range, ...], Meta(max_length=RANGES_PER_MESSAGE)]
+
+
+CausalMessage: TypeAlias = Want | Given | Beyond | Further | Reconcile
