@@ -41,6 +41,7 @@ class Reason(StrEnum):
     CURSOR_EXPIRED = "cursor_expired"
     NOT_A_RELAY = "not_a_relay"
     REPEATED_NONCE = "repeated_nonce"
+    DUPLICATE = "duplicate"
 
     # Something accepted was given up.
     GAP_UNFILLED = "gap_unfilled"

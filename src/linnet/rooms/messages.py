@@ -137,7 +137,8 @@ class RelayOutcome(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     cursor: RelayCursor | None
     """Where it is kept, also if it was kept before; None: it is not."""
     reason: Reason | None
-    """Why it is not kept, or what else there is to say (``soft_failed``)."""
+    """Why it is not kept, or what else there is to say of what is: ``soft_failed``, or ``duplicate`` if it
+    was kept before."""
     missing: Annotated[tuple[WireEventId, ...], Meta(max_length=32)]
     """Control events that the relay lacks to judge it: send them first, then this again."""
 
