@@ -3,16 +3,26 @@ from __future__ import annotations
 import pytest
 
 from linnet.core.errors import ConfigError
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.identity.text import Sort, to_text
-from linnet.node.config import NodeConfig, NodeSection, StorageSection, StreamSection, check, peer_config
+from linnet.node.config import (
+    NodeConfig,
+    NodeSection,
+    RelaySection,
+    StorageSection,
+    StreamSection,
+    check,
+    peer_config,
+)
 from linnet.node.config import TrackerSection as Tracker
 from linnet.overlay.config import MemberConfig
 from linnet.peer.config import PeerConfig
+from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
 
 PEER = PeerId(bytes(32))
 OWN = PeerId(b"o" * 32)
+PERSON = to_text(Sort.PERSON, bytes(32))
 CONTACT = to_text(Sort.DEVICE, PEER) + "@h:1"
 
 
@@ -51,3 +61,23 @@ def test_every_part_reaches_the_machine() -> None:
 def test_advertised_addresses_stand_instead_of_bound_ones() -> None:
     config = NodeConfig(node=NodeSection(advertise=("wss://a:1",)))
     assert peer_config(config, OWN, ("tls://127.0.0.1:9",), "").listens == ("wss://a:1",)
+
+
+def test_a_relay_is_told_whom_to_serve() -> None:
+    config = NodeConfig(
+        relay=RelaySection(enabled=True, allow=(PERSON,), max_rooms=7), rooms=RoomsConfig(mesh=9)
+    )
+    check(config)
+    made = peer_config(config, OWN, (), "")
+    assert made.relay == RelayConfig(allow=(AuthorId(bytes(32)),), max_rooms=7)
+    assert made.rooms == RoomsConfig(mesh=9)
+    assert peer_config(NodeConfig(), OWN, (), "").relay is None
+
+
+def test_whom_a_relay_serves_is_checked() -> None:
+    wrong = NodeConfig(relay=RelaySection(allow=("lp1abc",), policy=RelayPolicy.OPEN))
+    with pytest.raises(ConfigError) as caught:
+        check(wrong)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith("relay.allow[0]: this person id has 3 letters")
+    assert second.startswith('relay.allow: has no meaning where relay.policy is "open"')

@@ -11,23 +11,27 @@ from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import asdict
 
 from linnet.core.errors import BadText, ConfigError
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
 from linnet.delivery.config import DeliveryConfig
+from linnet.identity.text import Sort, from_text
 from linnet.net.config import NetConfig
 from linnet.node.addresses import is_loopback, parse_contact, parse_hint, split_hint
 from linnet.node.config_types import Problem
 from linnet.node.toml_lines import Path
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, TrackerConfig
 from linnet.peer.config import LinkConfig, PeerConfig
+from linnet.rooms.config import RelayConfig, RelayLimits, RelayPolicy, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.trace.records import Level
 
 StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
 Address = Annotated[str, Meta(min_length=1, max_length=1024)]
 Addresses = Annotated[tuple[Address, ...], Meta(max_length=8)]
+Person = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class NodeSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +82,15 @@ class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):
     """Trackers of this stream in order of preference, instead of those that hashing gives."""
 
 
+class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
+    """Whether this node holds the events of rooms for members who are away, and whose."""
+
+    enabled: bool = False
+    """Whether this node is a relay. A room uses it once a member names it there: `linnet room relays`."""
+    allow: Annotated[tuple[Person, ...], Meta(max_length=10_000)] = ()
+    """Person ids, `lp1…`, of those who may ask this relay to serve their rooms, where `policy` is "allow"."""
+
+
 class TraceSection(Struct, frozen=True, forbid_unknown_fields=True):
     """What is written to `<home>/trace/`."""
 
@@ -112,6 +125,8 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     tracker: TrackerSection = TrackerSection()
     storage: Annotated[tuple[StorageSection, ...], Meta(max_length=10_000)] = ()
     streams: Annotated[dict[StreamName, StreamSection], Meta(max_length=10_000)] = field(default_factory=dict)
+    relay: RelaySection = RelaySection()
+    rooms: RoomsConfig = RoomsConfig()
     trace: TraceSection = TraceSection()
     control: ControlSection = ControlSection()
     overlay: MemberConfig = MemberConfig()
@@ -150,6 +165,12 @@ def problems_of(config: NodeConfig) -> list[Problem]:
     if config.tracker.enabled and config.tracker.control is not config.overlay.control:
         found.append(
             Problem(("tracker", "control"), "differs from overlay.control; a network speaks one of them")
+        )
+    for number, person in enumerate(config.relay.allow):
+        found += _address_problem(("relay", "allow", number), _person, person)
+    if config.relay.allow and config.relay.policy is RelayPolicy.OPEN:
+        found.append(
+            Problem(("relay", "allow"), 'has no meaning where relay.policy is "open": take one of them out')
         )
     seen: dict[str, None] = {}
     for number, rule in enumerate(config.storage):
@@ -199,7 +220,18 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         tracker=config.tracker,
         delivery=config.delivery,
         links=config.links,
+        rooms=config.rooms,
+        relay=_relay_config(config.relay) if config.relay.enabled else None,
     )
+
+
+def _relay_config(section: RelaySection) -> RelayConfig:
+    limits = {name: value for name, value in asdict(section).items() if name not in ("enabled", "allow")}
+    return RelayConfig(allow=tuple(map(_person, section.allow)), **limits)
+
+
+def _person(text: str) -> AuthorId:
+    return AuthorId(from_text(Sort.PERSON, text))
 
 
 def _listen_problem(node: NodeSection, number: int, address: str) -> list[Problem]:

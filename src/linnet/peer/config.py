@@ -9,6 +9,7 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.overlay.config import MemberConfig, TrackerConfig
+from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
 
 
@@ -67,3 +68,6 @@ class PeerConfig(Struct, frozen=True):
     tracker: TrackerConfig = TrackerConfig()
     delivery: DeliveryConfig = DeliveryConfig()
     links: LinkConfig = LinkConfig()
+    rooms: RoomsConfig = RoomsConfig()
+    relay: RelayConfig | None = None
+    """How this node is a relay; None: it is none."""

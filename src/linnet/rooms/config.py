@@ -31,13 +31,11 @@ class RelayPolicy(StrEnum):
     """Those of the people that are listed."""
 
 
-class RelayConfig(Struct, frozen=True):
-    """The relay role."""
+class RelayLimits(Struct, frozen=True):
+    """What a relay takes and keeps."""
 
     policy: RelayPolicy = RelayPolicy.ALLOW
     """Whose rooms this relay takes: those of the people listed, or anyone's."""
-    allow: tuple[AuthorId, ...] = ()
-    """People who may ask this relay to serve their rooms."""
     max_rooms: Annotated[int, Meta(ge=1)] = 1000
     """Rooms that this relay serves at most."""
     room_bytes: int = 64 * MIB
@@ -63,6 +61,13 @@ class RelayConfig(Struct, frozen=True):
     """Events of one room that were let go and are still remembered by id."""
     receipts: int = 4096
     """Devices of one room whose latest receipt is kept."""
+
+
+class RelayConfig(RelayLimits, frozen=True):
+    """The relay role."""
+
+    allow: tuple[AuthorId, ...] = ()
+    """People who may ask this relay to serve their rooms."""
 
 
 class RoomsConfig(Struct, frozen=True):
@@ -97,11 +102,11 @@ class RoomsConfig(Struct, frozen=True):
     """Seconds that a receipt waits for more to be said in it, or for an event of ours to say it."""
     relay_choice: RelayChoice = RelayChoice.RANDOM
     """How to choose among the relays of a room."""
-    relay_seed: int | None = None
+    relay_seed: Annotated[int, Meta(ge=0)] | None = None
     """Seed of the choice; none: drawn at the first start and kept."""
     relays_at_once: Annotated[int, Meta(ge=0, le=8)] = 1
     """Relays used at the same time for one room; 0 uses none."""
-    relay_rotate: float = 0.0
+    relay_rotate: Annotated[float, Meta(ge=0.0)] = 0.0
     """Seconds until another relay is chosen; 0: only when one fails."""
     relay_timeout: float = 5.0
     """Seconds until a relay that does not answer is passed over."""
