@@ -162,7 +162,8 @@ class Resync(Struct, frozen=True, array_like=True, tag=63, gc=False):
     """None: from the oldest that it keeps."""
     limit: Annotated[int, Meta(ge=1, le=1024)]
     follow: bool
-    """Whether what comes later is wanted too, as it comes, until the link ends."""
+    """Whether what comes later is wanted too, as it comes, until the link ends. Pages that follow carry
+    this request's number, and begin once `more` is off."""
 
 
 class Tombstone(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -190,6 +191,9 @@ class ResyncPage(Struct, frozen=True, array_like=True, tag=64, gc=False):
     """Heads of the relay's control DAG: whoever knows more sends it."""
     reason: Reason | None
     """Why there is no page: ``not_a_member``, ``banned``, ``unknown_room``, ``cursor_expired``…"""
+    after: RelayCursor | None = None
+    """Of a page that follows unasked: `next` of the page that was sent before it to this asker, or the
+    cursor that was asked with. Who is elsewhere has lost one on the way, and asks again."""
 
 
 class RelayAsk(Struct, frozen=True, array_like=True, tag=65, gc=False):
