@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,7 +76,5 @@ def test_no_name_leads_elsewhere(name: str) -> None:
 
 @given(st.binary(max_size=80))
 def test_no_bytes_break_it(body: bytes) -> None:
-    try:
-        attachment_of(body)
-    except InvalidEvent as error:
-        assert error.reason is Reason.MALFORMED
+    with contextlib.suppress(InvalidEvent):
+        assert attachment_of(body).size >= 0

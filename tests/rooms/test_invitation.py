@@ -98,7 +98,7 @@ def test_other_things_are_named() -> None:
     assert "is no invitation" in wrong("")
     assert "too many at its end" in wrong(TEXT + "aaaaaaaa")
     assert "a character that none has" in wrong(TEXT[:50] + "1" + TEXT[51:])
-    assert "a character that none has" in wrong(TEXT[:50] + "ſ" + TEXT[51:])
+    assert "a character that none has" in wrong(TEXT[:50] + "\u017f" + TEXT[51:])
     assert "too many for an invitation" in wrong(PREFIX + "a" * 20_000)
 
 
