@@ -1,0 +1,263 @@
+"""The mesh: who is held, who makes room, and that dead addresses do not starve live ones."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.overlay.harness import TOPIC, hints, peer_id
+
+from linnet.core.effects import Hold, Release
+from linnet.core.ids import Contact, PeerId
+from linnet.overlay.mesh import SPARE, Mesh, MeshEffect
+
+OURS = peer_id("ours")
+PURPOSE = TOPIC.hex()
+
+
+def contact(number: int) -> Contact:
+    return Contact(peer_id(number), hints(peer_id(number)))
+
+
+def contacts(*numbers: int) -> list[Contact]:
+    return [contact(number) for number in numbers]
+
+
+def hold(peer: PeerId) -> Hold:
+    return Hold(peer, hints(peer), PURPOSE)
+
+
+def mesh(limit: int, seed: int = 1) -> Mesh:
+    return Mesh(TOPIC, limit, OURS, Random(seed))
+
+
+def held_after(effects: list[MeshEffect], held: dict[PeerId, None]) -> None:
+    for effect in effects:
+        match effect:
+            case Hold(peer):
+                held[peer] = None
+            case Release(peer):
+                del held[peer]
+
+
+def test_every_known_device_is_held_up_to_the_limit() -> None:
+    one = mesh(3)
+    effects = one.know([*contacts(0, 1, 2), Contact(OURS, ("tls://us:1",))])
+    assert sorted(effect.peer for effect in effects) == sorted(peer_id(number) for number in range(3))
+    assert one.know(contacts(0, 1, 2)) == []
+    for number in range(3):
+        assert one.linked(peer_id(number)) == []
+    assert len(one.up) == 3
+
+
+def test_beyond_the_limit_a_random_subset_is_held_and_it_stays() -> None:
+    one = mesh(4)
+    one.know(contacts(*range(50)))
+    assert len(one.held) == 4 + SPARE
+    first, spare = one.held[:4], one.held[4:]
+    for peer in first[:3]:
+        assert one.linked(peer) == []
+    assert one.linked(first[3]) == [Release(peer, PURPOSE) for peer in spare]
+    assert one.held == first
+    assert one.know(contacts(*range(50, 80))) == []
+    other = mesh(4, seed=2)
+    other.know(contacts(*range(50)))
+    assert other.held[:4] != first
+    again = mesh(4)
+    again.know(contacts(*range(50)))
+    assert again.held[:4] == first
+
+
+def test_who_goes_stays_held_while_others_are_tried_and_may_come_back() -> None:
+    one = mesh(2)
+    one.know(contacts(*range(20)))
+    a, b = one.held[:2]
+    one.linked(a)
+    one.linked(b)
+    tried = one.unlinked(a)
+    assert len(tried) == 2 + SPARE - 2
+    assert all(isinstance(effect, Hold) for effect in tried)
+    assert one.linked(a) == [Release(effect.peer, PURPOSE) for effect in tried]
+    assert one.held == (a, b)
+
+
+def test_who_does_not_answer_makes_room_for_the_next() -> None:
+    one = mesh(1)
+    one.know(contacts(*range(10)))
+    dead = one.held[0]
+    effects = one.dial_failed(dead)
+    assert effects[0] == Release(dead, PURPOSE)
+    assert len(effects) == 2
+    assert isinstance(effects[1], Hold)
+    assert effects[1].peer != dead
+
+
+def test_with_nobody_waiting_the_pauses_of_the_links_are_enough() -> None:
+    one = mesh(4)
+    one.know(contacts(0, 1))
+    for _ in range(20):
+        assert one.dial_failed(peer_id(0)) == []
+    assert one.held == tuple(effect.peer for effect in mesh(4).know(contacts(0, 1)))
+
+
+def test_many_dead_addresses_do_not_starve_a_live_one_and_cost_less_and_less() -> None:
+    """One of many is alive: it is found in the first round; later rounds come after more failures."""
+    one = mesh(8)
+    alive = peer_id(117)
+    dials = 0
+    held: dict[PeerId, None] = {}
+    effects = one.know(contacts(*range(200)))
+    while True:
+        held_after(effects, held)
+        assert len(held) <= 8 + SPARE
+        if alive in held:
+            break
+        dials += 1
+        assert dials <= 200
+        effects = one.dial_failed(next(iter(held)))
+    assert one.linked(alive) == []
+    assert one.dial_failed(alive) == []
+    tries = []
+    for _ in range(12 * 200):
+        peer = next(peer for peer in held if peer != alive)
+        failures, effects = 1, one.dial_failed(peer)
+        while not effects:
+            failures, effects = failures + 1, one.dial_failed(peer)
+        tries.append(failures)
+        held_after(effects, held)
+        assert alive in held
+    rounds = [sum(tries[start : start + 200]) for start in range(0, len(tries), 200)]
+    assert rounds == sorted(rounds)
+    assert rounds[0] < 2 * 200
+    assert 8 * 200 <= rounds[-1] < 9 * 200
+
+
+def test_who_was_not_met_for_long_has_its_turn_after_the_others() -> None:
+    one = mesh(2)
+    one.know(contacts(*range(100)), doubtful=True)
+    fresh = mesh(2)
+    fresh.know(contacts(0, 1, 2, 3, 4, 5))
+    fresh.know(contacts(*range(100)), doubtful=True)
+    assert sorted(fresh.held) == sorted(peer_id(number) for number in range(6))
+
+
+def test_who_has_no_address_is_held_once_it_comes_by_itself() -> None:
+    one = mesh(2)
+    silent = Contact(peer_id(0))
+    assert one.know([silent]) == []
+    assert one.linked(silent.peer) == [Hold(silent.peer, (), PURPOSE)]
+    assert one.unlinked(silent.peer) == []
+    assert one.linked(peer_id(99)) == []
+
+
+def test_who_comes_by_itself_beyond_the_limit_takes_the_place_of_who_goes() -> None:
+    one = mesh(1)
+    one.know(contacts(0, 1))
+    one.linked(peer_id(0))
+    assert one.linked(peer_id(1)) == []
+    assert one.unlinked(peer_id(0)) == [hold(peer_id(1)), Release(peer_id(0), PURPOSE)]
+
+
+def test_a_new_address_is_told_while_it_is_needed() -> None:
+    one = mesh(2)
+    one.know(contacts(0))
+    moved = Contact(peer_id(0), ("tls://moved:2",))
+    assert one.know([moved]) == [Hold(peer_id(0), ("tls://moved:2",), PURPOSE)]
+    assert one.know([Contact(peer_id(0))]) == []
+    one.linked(peer_id(0))
+    assert one.know(contacts(0)) == []
+
+
+def test_forgetting_lets_go_and_fills_up() -> None:
+    one = mesh(1)
+    one.know(contacts(*range(SPARE + 2)))
+    gone = one.held[0]
+    waiting = next(peer_id(n) for n in range(SPARE + 2) if peer_id(n) not in one.held)
+    assert one.forget(gone) == [Release(gone, PURPOSE), hold(waiting)]
+    assert one.forget(gone) == []
+    assert one.dial_failed(gone) == []
+
+
+def test_a_mesh_can_be_let_go_and_taken_up_again() -> None:
+    one = mesh(3)
+    one.know(contacts(*range(3)))
+    one.linked(peer_id(1))
+    held = one.held
+    assert sorted(one.resize(0), key=str) == sorted((Release(peer, PURPOSE) for peer in held), key=str)
+    assert one.know(contacts(7)) == []
+    assert one.unlinked(peer_id(7)) == []
+    again = one.resize(3)
+    assert again[0] == hold(peer_id(1))
+    assert len(again) == 4
+
+
+def test_who_is_back_tries_all_at_once() -> None:
+    one = mesh(3)
+    one.know(contacts(0, 1, 2))
+    one.linked(peer_id(1))
+    assert one.retry() == [hold(peer) for peer in one.held if peer != peer_id(1)]
+
+
+@pytest.mark.parametrize("limit", [4, 8])
+def test_random_subsets_make_one_graph(limit: int) -> None:
+    """Everyone knows everyone, everyone holds so many: the whole is connected."""
+    everyone = [contact(number) for number in range(200)]
+    for seed in range(20):
+        rng = Random(seed)
+        edges: dict[PeerId, dict[PeerId, None]] = {one.peer: {} for one in everyone}
+        for one in everyone:
+            own = Mesh(TOPIC, limit, one.peer, rng)
+            own.know(everyone)
+            for peer in own.held[:limit]:
+                edges[one.peer][peer] = edges[peer][one.peer] = None
+        reached = {everyone[0].peer: None}
+        ends = [everyone[0].peer]
+        while ends:
+            fresh = [peer for peer in edges[ends.pop()] if peer not in reached]
+            reached |= dict.fromkeys(fresh)
+            ends += fresh
+        assert len(reached) == 200
+
+
+STEPS = st.sampled_from(["know", "forget", "linked", "unlinked", "failed", "resize", "retry"])
+
+
+@given(st.lists(st.tuples(STEPS, st.integers(0, 15)), max_size=120))
+def test_holds_are_bounded_and_agree_with_what_is_known(steps: list[tuple[str, int]]) -> None:
+    one, limit = mesh(3), 3
+    known: dict[PeerId, None] = {}
+    held: dict[PeerId, None] = {}
+    up: dict[PeerId, None] = {}
+    for what, number in steps:
+        peer = peer_id(number)
+        match what:
+            case "know":
+                known[peer] = None
+                effects = one.know([contact(number)], doubtful=number % 2 == 0)
+            case "forget":
+                known.pop(peer, None)
+                up.pop(peer, None)
+                effects = one.forget(peer)
+            case "linked":
+                if peer in known:
+                    up[peer] = None
+                effects = one.linked(peer)
+            case "unlinked":
+                up.pop(peer, None)
+                effects = one.unlinked(peer)
+            case "failed":
+                effects = one.dial_failed(peer)
+            case "retry":
+                effects = one.retry()
+            case _:
+                limit = number % 5
+                effects = one.resize(limit)
+        held_after(effects, held)
+        assert held == dict.fromkeys(one.held)
+        assert all(peer in known for peer in held)
+        assert len(held) <= limit + SPARE
+        enough = len([peer for peer in held if peer in up]) >= limit
+        assert not enough or all(peer in up for peer in held)
+        assert enough or len(held) == min(len(known), limit + SPARE)
