@@ -100,6 +100,8 @@ class RoomsConfig(Struct, frozen=True):
     """Whether others may learn that an event arrived here."""
     receipt_delay: float = 0.5
     """Seconds that a receipt waits for more to be said in it, or for an event of ours to say it."""
+    ledger_events: Annotated[int, Meta(ge=1)] = 10_000
+    """Events of our own in one room whose fates are remembered; past this those of the oldest go."""
     relay_choice: RelayChoice = RelayChoice.RANDOM
     """How to choose among the relays of a room."""
     relay_seed: Annotated[int, Meta(ge=0)] | None = None
@@ -125,3 +127,5 @@ class RoomsConfig(Struct, frozen=True):
     """Bytes of attachments kept for one room."""
     chunk_timeout: float = 5.0
     """Seconds until a piece of an attachment is asked of another."""
+    attachment_bytes: int = 2048 * MIB
+    """Bytes of the largest attachment that is sent or fetched."""

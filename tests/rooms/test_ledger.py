@@ -1,0 +1,458 @@
+"""The delivery ledger: nothing is guessed, delivered wins over all, and a restart changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnet.core.effects import SetTimer
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.items import Overdue
+from linnet.event.event import Event
+from linnet.event.signing import message_tail
+from linnet.rooms.commands import Fate, MemberFate
+from linnet.rooms.content import member_key
+from linnet.rooms.ledger import OWNER, Ledger
+from linnet.rooms.ledger_rows import MARKS, RELAYS
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Kind, Record
+
+ROOM = TopicId(b"r" * 32)
+ANN, BEN, CID, DEE = (AuthorId(name * 32) for name in (b"a", b"b", b"c", b"d"))
+US = DeviceId(b"laptop..")
+R1, R2 = PeerId(b"1" * 32), PeerId(b"2" * 32)
+
+
+def event(seq: int) -> Event:
+    own = EventId(hashlib.sha256(b"%d" % seq).digest())
+    return Event(own, ROOM, ANN, US, seq, None, message_tail(b"", 1000 + seq))
+
+
+def ids(*seqs: int) -> list[EventId]:
+    return [event(seq).id for seq in seqs]
+
+
+class Account:
+    """A ledger that can be closed and opened again, with events that were sent to Ben and Cid."""
+
+    def __init__(self, events: int = 0, limit: int = 100) -> None:
+        self.store = MemoryStore()
+        self.limit = limit
+        self.ledger = Ledger(ROOM, self.store.cells, limit)
+        for seq in range(events):
+            assert self.ledger.sent(event(seq), (BEN, CID), 100.0) == []
+
+    def restart(self) -> None:
+        self.ledger = Ledger(ROOM, self.store.cells, self.limit)
+
+    def of(self, seq: int, person: AuthorId) -> MemberFate:
+        fates = self.ledger.fates(event(seq).id)
+        assert fates is not None
+        return next(fate for fate in fates.members if fate.person == person)
+
+    def fates(self, seq: int) -> list[Fate]:
+        fates = self.ledger.fates(event(seq).id)
+        assert fates is not None
+        return [fate.fate for fate in fates.members]
+
+
+def test_what_was_sent_is_pending_at_everybody_it_was_meant_for() -> None:
+    account = Account(1)
+    fates = account.ledger.fates(event(0).id)
+    assert fates is not None
+    assert (fates.event, fates.kind, fates.time) == (event(0).id, "message", 1000)
+    assert fates.members == tuple(MemberFate(who, Fate.PENDING, None, (), None) for who in (BEN, CID))
+    assert account.ledger.fates(event(1).id) is None
+
+
+def test_an_account_that_is_open_is_not_opened_again() -> None:
+    account = Account(2)
+    account.ledger.acked(BEN, 1, 110.0)
+    assert account.ledger.sent(event(1), (DEE,), 120.0) == []
+    assert account.fates(1) == [Fate.DELIVERED, Fate.PENDING]
+
+
+def test_one_acknowledgement_covers_all_before_it() -> None:
+    account = Account(3)
+    acked = Record(Kind.ACKED, ROOM, device=US, seq=1, note=member_key(BEN))
+    assert account.ledger.acked(BEN, 1, 110.0) == [acked]
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.DELIVERED, 110.0, (), None)
+    assert [account.fates(seq)[0] for seq in range(3)] == [Fate.DELIVERED, Fate.DELIVERED, Fate.PENDING]
+    assert account.ledger.acked(BEN, 0, 120.0) == []
+    assert account.of(0, BEN).at == 110.0
+
+
+def test_an_acknowledgement_of_what_was_never_sent_covers_nothing_that_comes_later() -> None:
+    account = Account(2)
+    account.ledger.acked(BEN, 99, 110.0)
+    account.ledger.sent(event(2), (BEN, CID), 120.0)
+    assert [account.fates(seq)[0] for seq in range(3)] == [Fate.DELIVERED, Fate.DELIVERED, Fate.PENDING]
+
+
+def test_who_was_never_meant_has_no_account() -> None:
+    account = Account(1)
+    assert account.ledger.acked(DEE, 0, 110.0) == []
+    assert account.ledger.refused(event(0).id, DEE, Reason.BANNED, 110.0) == []
+    assert account.fates(0) == [Fate.PENDING, Fate.PENDING]
+    assert account.ledger.unsent() == tuple(ids(0))
+
+
+def test_whoever_comes_later_is_not_shown_for_what_was_said_before() -> None:
+    account = Account(1)
+    account.ledger.sent(event(1), (CID, DEE), 110.0)
+    account.ledger.sent(event(2), (BEN, CID), 120.0)
+    for _ in range(2):
+        people = [
+            [fate.person for fate in fates.members]
+            for seq in range(3)
+            if (fates := account.ledger.fates(event(seq).id))
+        ]
+        assert people == [[BEN, CID], [CID, DEE], [BEN, CID]]
+        account.restart()
+
+
+def test_a_relay_that_keeps_it_is_named_with_when_it_said_so() -> None:
+    account = Account(1)
+    account.ledger.at_relay(ids(0, 7), R1, 110.0)
+    account.ledger.at_relay(ids(0), R2, 120.0)
+    account.ledger.at_relay(ids(0), R1, 130.0)
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.AT_RELAY, 110.0, (R1, R2), None)
+    account.ledger.acked(BEN, 0, 140.0)
+    assert account.fates(0) == [Fate.DELIVERED, Fate.AT_RELAY]
+
+
+def test_it_has_expired_when_every_relay_has_let_it_go() -> None:
+    account = Account(1)
+    account.ledger.at_relay(ids(0), R1, 110.0)
+    account.ledger.at_relay(ids(0), R2, 111.0)
+    gone = Record(Kind.EXPIRED, ROOM, event=event(0).id, device=US, seq=0, peer=R1, reason=Reason.RETENTION)
+    assert account.ledger.expired(ids(0), R1, Reason.RETENTION, 120.0) == [gone]
+    assert account.ledger.expired(ids(0), R1, Reason.RETENTION, 121.0) == []
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.AT_RELAY, 111.0, (R2,), None)
+    account.ledger.expired(ids(0), R2, Reason.QUOTA, 130.0)
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.EXPIRED, 130.0, (R1, R2), Reason.QUOTA)
+    assert account.ledger.unsent() == ()
+
+
+def test_a_tombstone_tells_even_if_the_word_that_it_was_kept_got_lost() -> None:
+    account = Account(1)
+    account.ledger.expired(ids(0), R1, Reason.RETENTION, 120.0)
+    assert account.fates(0) == [Fate.EXPIRED, Fate.EXPIRED]
+
+
+def test_a_late_acknowledgement_turns_expired_into_delivered() -> None:
+    account = Account(1)
+    account.ledger.at_relay(ids(0), R1, 110.0)
+    account.ledger.expired(ids(0), R1, Reason.RETENTION, 120.0)
+    account.ledger.acked(CID, 0, 130.0)
+    assert account.fates(0) == [Fate.EXPIRED, Fate.DELIVERED]
+
+
+def test_a_relay_may_keep_it_again() -> None:
+    account = Account(1)
+    account.ledger.expired(ids(0), R1, Reason.RETENTION, 110.0)
+    account.ledger.at_relay(ids(0), R1, 120.0)
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.AT_RELAY, 120.0, (R1,), None)
+
+
+def test_a_refusing_member_shows_for_itself_alone() -> None:
+    account = Account(1)
+    refused = account.ledger.refused(event(0).id, BEN, Reason.SOFT_FAILED, 110.0)
+    note = "refused by a member"
+    assert refused == [
+        Record(
+            Kind.REJECTED,
+            ROOM,
+            event=event(0).id,
+            device=US,
+            seq=0,
+            reason=Reason.SOFT_FAILED,
+            note=note,
+        )
+    ]
+    assert account.ledger.refused(event(0).id, BEN, Reason.BANNED, 111.0) == []
+    account.ledger.at_relay(ids(0), R1, 120.0)
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.REFUSED, 110.0, (), Reason.SOFT_FAILED)
+    assert account.fates(0) == [Fate.REFUSED, Fate.AT_RELAY]
+    account.ledger.acked(BEN, 0, 130.0)
+    assert account.fates(0) == [Fate.DELIVERED, Fate.AT_RELAY]
+
+
+def test_a_refusing_relay_shows_for_all_while_no_relay_holds_it() -> None:
+    account = Account(1)
+    account.ledger.acked(CID, 0, 105.0)
+    (record,) = account.ledger.relay_refused(event(0).id, R1, Reason.QUOTA, 110.0)
+    assert (record.kind, record.peer, record.reason) == (Kind.REJECTED, R1, Reason.QUOTA)
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.REFUSED, 110.0, (), Reason.QUOTA)
+    assert account.fates(0) == [Fate.REFUSED, Fate.DELIVERED]
+    account.ledger.at_relay(ids(0), R2, 120.0)
+    assert account.fates(0) == [Fate.AT_RELAY, Fate.DELIVERED]
+    account.ledger.expired(ids(0), R2, Reason.RETENTION, 130.0)
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.EXPIRED, 130.0, (R2,), Reason.RETENTION)
+
+
+def test_a_relay_cannot_refuse_what_it_holds() -> None:
+    account = Account(1)
+    account.ledger.at_relay(ids(0), R1, 110.0)
+    assert account.ledger.relay_refused(event(0).id, R1, Reason.QUOTA, 120.0) == []
+    assert account.fates(0) == [Fate.AT_RELAY, Fate.AT_RELAY]
+
+
+def test_whoever_gives_no_receipts_is_unknown_until_something_else_tells() -> None:
+    account = Account(2)
+    account.ledger.receipts_off(BEN, True)
+    account.ledger.at_relay(ids(0, 1), R1, 110.0)
+    assert account.fates(0) == [Fate.UNKNOWN, Fate.AT_RELAY]
+    account.ledger.acked(BEN, 0, 120.0)
+    assert [account.fates(seq)[0] for seq in range(2)] == [Fate.DELIVERED, Fate.UNKNOWN]
+    account.ledger.receipts_off(BEN, False)
+    assert account.fates(1) == [Fate.AT_RELAY, Fate.AT_RELAY]
+
+
+def test_receipts_that_were_off_before_the_first_event_are_remembered() -> None:
+    account = Account()
+    account.ledger.receipts_off(CID, False)
+    account.ledger.receipts_off(BEN, True)
+    account.restart()
+    account.ledger.sent(event(0), (BEN, CID), 100.0)
+    assert account.fates(0) == [Fate.UNKNOWN, Fate.PENDING]
+
+
+def test_unsent_is_what_neither_a_relay_nor_a_member_has() -> None:
+    account = Account(5)
+    assert account.ledger.unsent() == tuple(ids(0, 1, 2, 3, 4))
+    account.ledger.acked(CID, 1, 110.0)
+    account.ledger.at_relay(ids(3), R1, 120.0)
+    account.ledger.relay_refused(event(4).id, R1, Reason.QUOTA, 120.0)
+    for _ in range(2):
+        assert account.ledger.unsent() == tuple(ids(2, 4))
+        account.restart()
+
+
+def test_the_newest_come_first() -> None:
+    account = Account(4)
+    assert [fates.event for fates in account.ledger.newest(2)] == ids(3, 2)
+    assert len(account.ledger.newest(9)) == 4
+    assert account.ledger.newest(0) == ()
+
+
+def test_a_deadline_tells_at_whom_it_has_not_arrived() -> None:
+    account = Account(2)
+    tick = Tick(OWNER, "deadline", ROOM + (1).to_bytes(8, "big"))
+    assert account.ledger.deadline(event(1).id, 30.0, 100.0) == [SetTimer(30.0, tick)]
+    assert account.ledger.deadline(event(9).id, 30.0, 100.0) == []
+    account.ledger.acked(BEN, 1, 110.0)
+    told = account.ledger.fired(tick)
+    note = "not known to have arrived at 1"
+    record = Record(Kind.EXPIRED, ROOM, event=event(1).id, device=US, seq=1, reason=Reason.OVERDUE, note=note)
+    assert told == (Overdue(ROOM, event(1).id, (CID,)), record)
+    assert account.ledger.fired(tick) is None
+
+
+def test_a_deadline_that_everybody_kept_tells_nothing() -> None:
+    account = Account(1)
+    (timer,) = account.ledger.deadline(event(0).id, 30.0, 100.0)
+    account.ledger.acked(BEN, 0, 110.0)
+    account.ledger.acked(CID, 0, 110.0)
+    assert account.ledger.fired(timer.timer) is None
+    assert account.ledger.started(140.0) == []
+
+
+def test_a_deadline_outlives_a_restart() -> None:
+    account = Account(2)
+    (timer,) = account.ledger.deadline(event(0).id, 30.0, 100.0)
+    account.ledger.deadline(event(1).id, 5.0, 100.0)
+    account.restart()
+    late = SetTimer(0.0, Tick(OWNER, "deadline", ROOM + (1).to_bytes(8, "big")))
+    assert account.ledger.started(110.0) == [SetTimer(20.0, timer.timer), late]
+    told = account.ledger.fired(timer.timer)
+    assert told is not None
+    assert told[0].people == (BEN, CID)
+
+
+def test_a_deadline_that_is_past_from_the_start_is_due_at_once() -> None:
+    account = Account(1)
+    (timer,) = account.ledger.deadline(event(0).id, -3.0, 100.0)
+    assert timer.delay == 0.0
+
+
+def test_the_oldest_are_forgotten_with_a_record() -> None:
+    account = Account(32, limit=32)
+    account.ledger.deadline(event(0).id, 30.0, 100.0)
+    (record,) = account.ledger.sent(event(32), (BEN, CID), 200.0)
+    note = "fates of our oldest events, with 1 deadlines"
+    assert record == Record(
+        Kind.EVICTED,
+        ROOM,
+        event=event(2).id,
+        device=US,
+        seq=0,
+        events=3,
+        reason=Reason.TOO_MANY,
+        note=note,
+    )
+    for _ in range(2):
+        assert len(account.ledger) == 30
+        assert account.ledger.fates(event(2).id) is None
+        assert account.fates(3) == [Fate.PENDING, Fate.PENDING]
+        assert account.ledger.fired(Tick(OWNER, "deadline", ROOM + bytes(8))) is None
+        account.restart()
+    assert account.ledger.sent(event(33), (BEN, CID), 200.0) == []
+
+
+def test_whoever_left_before_all_that_is_remembered_is_forgotten_too() -> None:
+    account = Account(2, limit=4)
+    account.ledger.acked(BEN, 1, 110.0)
+    for seq in range(2, 8):
+        account.ledger.sent(event(seq), (CID,), 120.0)
+    keys = [key for key, _ in account.store.cells.scan(f"ledger/{ROOM.hex()}")]
+    assert keys == [*(b"e" + seq.to_bytes(8, "big") for seq in range(4, 8)), b"p" + CID]
+
+
+def test_more_relays_than_are_kept_account_of_are_recorded() -> None:
+    account = Account(1)
+    relays = [PeerId(bytes([number]) * 32) for number in range(RELAYS + 1)]
+    for relay in relays[:RELAYS]:
+        assert account.ledger.at_relay(ids(0), relay, 110.0) == []
+    (record,) = account.ledger.at_relay(ids(0), relays[RELAYS], 110.0)
+    assert (record.kind, record.reason, record.peer) == (Kind.DROPPED, Reason.TOO_MANY, relays[RELAYS])
+    assert account.of(0, BEN).relays == tuple(relays[:RELAYS])
+    (_, gone) = account.ledger.expired(ids(0), relays[RELAYS], Reason.QUOTA, 120.0)
+    assert gone.kind is Kind.EXPIRED
+
+
+def test_what_is_kept_of_a_person_does_not_grow_with_acknowledgements() -> None:
+    account = Account(5 * MARKS, limit=1000)
+    for seq in range(5 * MARKS):
+        account.ledger.acked(BEN, seq, float(seq))
+    row = account.store.cells.get(f"ledger/{ROOM.hex()}", b"p" + BEN)
+    assert row is not None
+    assert len(row) < 20 * MARKS
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.DELIVERED, None, (), None)
+    assert account.of(5 * MARKS - 1, BEN).at == 5 * MARKS - 1
+
+
+PEOPLE = (BEN, CID, DEE)
+people = st.sampled_from(PEOPLE)
+relays = st.sampled_from((R1, R2))
+seqs = st.integers(min_value=0, max_value=11)
+STEPS = st.one_of(
+    st.tuples(st.just("sent"), st.lists(people, unique=True)),
+    st.tuples(st.just("acked"), people, seqs),
+    st.tuples(st.just("at_relay"), relays, seqs),
+    st.tuples(st.just("expired"), relays, seqs),
+    st.tuples(st.just("refused"), people, seqs),
+    st.tuples(st.just("relay_refused"), relays, seqs),
+    st.tuples(st.just("off"), people, st.booleans()),
+    st.tuples(st.just("restart")),
+)
+
+
+class Truth:
+    """What was said, kept as plainly as can be: a row per event and person."""
+
+    def __init__(self) -> None:
+        self.account = Account()
+        self.next = 0
+        self.acks: dict[tuple[int, AuthorId], float] = {}
+        self.meant: dict[int, list[AuthorId]] = {}
+        self.holds: dict[tuple[int, PeerId], bool] = {}
+        self.refused: dict[tuple[int, AuthorId], Reason] = {}
+        self.no: dict[int, None] = {}
+        self.off: dict[AuthorId, bool] = {}
+        self.now = 0.0
+
+    def step(self, what: str, *given: object) -> None:  # noqa: C901 - one case for each call
+        self.now += 1.0
+        ledger = self.account.ledger
+        match (what, *given):
+            case ("sent", list(meant)):
+                ledger.sent(event(self.next), tuple(meant), self.now)
+                self.meant[self.next] = meant
+                self.next += 1
+            case ("acked", bytes(person), int(seq)):
+                ledger.acked(AuthorId(person), seq, self.now)
+                for covered in range(min(seq + 1, self.next)):
+                    self.acks.setdefault((covered, AuthorId(person)), self.now)
+            case ("at_relay", bytes(relay), int(seq)):
+                ledger.at_relay(ids(seq), PeerId(relay), self.now)
+                if seq < self.next:
+                    self.holds[seq, PeerId(relay)] = True
+            case ("expired", bytes(relay), int(seq)):
+                ledger.expired(ids(seq), PeerId(relay), Reason.RETENTION, self.now)
+                if seq < self.next:
+                    self.holds[seq, PeerId(relay)] = False
+            case ("refused", bytes(person), int(seq)):
+                ledger.refused(event(seq).id, AuthorId(person), Reason.BANNED, self.now)
+                if seq < self.next:
+                    self.refused[seq, AuthorId(person)] = Reason.BANNED
+            case ("relay_refused", bytes(relay), int(seq)):
+                ledger.relay_refused(event(seq).id, PeerId(relay), Reason.QUOTA, self.now)
+                if seq < self.next:
+                    self.no[seq] = None
+            case ("off", bytes(person), bool(off)):
+                ledger.receipts_off(AuthorId(person), off)
+                self.off[AuthorId(person)] = off
+            case _:
+                self.account.restart()
+
+    def fate(self, seq: int, person: AuthorId) -> Fate:
+        """As the rules say it; an acknowledgement of someone who never was meant is passed over."""
+        if (seq, person) in self.refused:
+            return Fate.REFUSED
+        if self.off.get(person, False):
+            return Fate.UNKNOWN
+        held = [holds for (which, _), holds in self.holds.items() if which == seq]
+        if any(held):
+            return Fate.AT_RELAY
+        if held:
+            return Fate.EXPIRED
+        return Fate.REFUSED if seq in self.no else Fate.PENDING
+
+
+@settings(max_examples=2000 if os.environ.get("LINNET_SOAK") else 150, deadline=None)
+@given(st.lists(STEPS, max_size=40))
+def test_nothing_is_guessed_and_delivered_is_for_ever(steps: list[tuple[object, ...]]) -> None:
+    truth = Truth()
+    delivered: dict[tuple[int, AuthorId], float | None] = {}
+    for what, *given_ in steps:
+        truth.step(str(what), *given_)
+        for seq, meant in truth.meant.items():
+            fates = truth.account.ledger.fates(event(seq).id)
+            assert fates is not None
+            shown = {fate.person: fate for fate in fates.members}
+            assert sorted(shown) == sorted(meant)
+            for person, fate in shown.items():
+                if fate.fate is Fate.DELIVERED:
+                    assert truth.acks[seq, person] <= (fate.at or 0.0)
+                    assert delivered.setdefault((seq, person), fate.at) == fate.at
+                else:
+                    assert (seq, person) not in delivered
+                    assert fate.fate is truth.fate(seq, person)
+
+
+@settings(max_examples=1000 if os.environ.get("LINNET_SOAK") else 100, deadline=None)
+@given(st.lists(STEPS, max_size=40))
+def test_an_acknowledgement_of_someone_who_was_meant_is_never_lost(steps: list[tuple[object, ...]]) -> None:
+    truth = Truth()
+    due: dict[tuple[int, AuthorId], None] = {}
+    for what, *given_ in steps:
+        if what == "acked":
+            person, upto = given_
+            known = any(person in meant for meant in truth.meant.values())
+            for seq, meant in truth.meant.items():
+                if known and seq <= upto and person in meant:  # type: ignore[operator]
+                    due[seq, person] = None  # type: ignore[index]
+        truth.step(str(what), *given_)
+    assert all(truth.account.of(seq, person).fate is Fate.DELIVERED for seq, person in due)
+    unsent = truth.account.ledger.unsent()
+    for seq in truth.meant:
+        had = any(which == seq for which, _ in truth.holds)
+        reached = any(which >= seq for which, _ in due)
+        if had or reached:
+            assert event(seq).id not in unsent
