@@ -1,0 +1,264 @@
+"""What a node knows of one topic's causal graph: who came before whom, and what nothing came after.
+
+Events are numbered as they come and kept in flat arrays, about 170 bytes each with the id: a node holds
+many topics, and a topic 100,000 events. An edge leads from an event to each of its references. An
+event that is *settled* instead (rejected, expired) is a dead end that satisfies whoever waits for it;
+should it come after all, it takes its place.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+from linnet.core.ids import EventId
+
+_KNOWN, _SHOWN, _FOLLOWED, _COVERED = 1, 2, 4, 8
+"""In the graph; shown to the application; something refers to it; something shown came after it."""
+_MEMO = 8192
+"""Answers of `Dag.precedes` that are remembered: about a megabyte."""
+_NONE = -1
+
+
+class Dag:
+    """The causal graph of one topic."""
+
+    def __init__(self) -> None:
+        self._number: dict[EventId, int] = {}
+        self._ids: list[EventId] = []
+        self._height = array("Q")
+        self._flags = bytearray()
+        self._mine = array("q")
+        """Our own sequence number, if it is ours."""
+        self._reach = array("q")
+        self._chain = array("I")
+        """Events are laid into chains, each the past of the next: most walks end early by these."""
+        self._place = array("I")
+        """Where in its chain an event is."""
+        self._tips = array("I")
+        """The last event of each chain."""
+        self._first = array("Q")
+        self._count = array("H")
+        """Where in `_refs` the references of an event begin, and how many they are."""
+        self._refs = array("I")
+        self._known = 0
+        self._tops: dict[int, None] = {}
+        self._all_tops: dict[int, None] = {}
+        self._heads: tuple[EventId, ...] | None = ()
+        self._all_heads: tuple[EventId, ...] | None = ()
+        self._memo: dict[tuple[int, int], bool] = {}
+        self._stale = False
+        """Whether an event came into the middle, so that reaches are to be reckoned anew."""
+        self.late = 0
+        """Events that were settled first and came after all: these change the past of others."""
+
+    def __len__(self) -> int:
+        return self._known
+
+    def add(
+        self, id: EventId, height: int, refs: tuple[EventId, ...], shown: bool, mine: int | None = None
+    ) -> None:
+        """An event came. Its references must be known or settled; a second time changes nothing.
+
+        `shown` is off for what is kept but not shown; `mine` is our own sequence number, if it is ours.
+        """
+        numbers = [self._number[ref] for ref in dict.fromkeys(refs)]
+        number = self._number.get(id)
+        if number is not None and self._flags[number] & _KNOWN:
+            return
+        if number is None:
+            number = self._enter(id, height)
+        else:
+            self._height[number] = height
+            self._late()
+        self._first[number] = len(self._refs)
+        self._count[number] = len(numbers)
+        self._refs.extend(numbers)
+        self._mine[number] = _NONE if mine is None else mine
+        self._flags[number] |= _KNOWN | (_SHOWN if shown else 0)
+        self._known += 1
+        reach = max((self._reach[ref] for ref in numbers), default=_NONE)
+        self._reach[number] = max(reach, self._mine[number])
+        self._lay(number, numbers)
+        self._top(number, numbers)
+
+    def settle(self, id: EventId, height: int) -> None:
+        """An event is known and will not be shown: rejected, expired. It satisfies barriers."""
+        if id not in self._number:
+            self._enter(id, height)
+
+    def knows(self, id: EventId) -> bool:
+        """Whether an event is in the graph."""
+        number = self._number.get(id)
+        return number is not None and bool(self._flags[number] & _KNOWN)
+
+    def is_settled(self, id: EventId) -> bool:
+        """Whether an event was settled and is not in the graph."""
+        number = self._number.get(id)
+        return number is not None and not self._flags[number] & _KNOWN
+
+    def satisfies(self, id: EventId) -> bool:
+        """Whether nobody needs to wait for an event: it is known or settled."""
+        return id in self._number
+
+    def shows(self, id: EventId) -> bool:
+        """Whether an event is in the graph and shown."""
+        number = self._number.get(id)
+        return number is not None and bool(self._flags[number] & _SHOWN)
+
+    def height(self, id: EventId) -> int:
+        """The height of an event that is known or settled."""
+        return self._height[self._number[id]]
+
+    def refs(self, id: EventId) -> tuple[EventId, ...]:
+        """The references of an event, each once; none of a settled one."""
+        return tuple(self._ids[ref] for ref in self._refs_of(self._number[id]))
+
+    @property
+    def heads(self) -> tuple[EventId, ...]:
+        """Shown events that no shown event came after; the highest first, then by id."""
+        if self._heads is None:
+            self._heads = self._sorted(self._tops)
+        return self._heads
+
+    @property
+    def all_heads(self) -> tuple[EventId, ...]:
+        """Events that none came after, shown or not; in the same order."""
+        if self._all_heads is None:
+            self._all_heads = self._sorted(self._all_tops)
+        return self._all_heads
+
+    def reach(self, id: EventId) -> int:
+        """The largest of our own sequence numbers in the past of an event, itself included; -1: none."""
+        if self._stale:
+            self._reckon()
+        return self._reach[self._number[id]]
+
+    def precedes(self, a: EventId, b: EventId) -> bool:
+        """Whether `a` is in the causal past of `b`; nothing precedes itself."""
+        first, last = self._number[a], self._number[b]
+        if self._height[first] >= self._height[last]:
+            return False
+        if self._follows(last, first):
+            return True
+        key = (first, last)
+        known = self._memo.get(key)
+        if known is None:
+            known = self._search(first, last)
+            if len(self._memo) >= _MEMO:
+                del self._memo[next(iter(self._memo))]
+            self._memo[key] = known
+        return known
+
+    def ids_in_order(self) -> Iterator[EventId]:
+        """Every event of the graph in a causal order that depends on the set alone: by height, then id."""
+        ids, height, flags = self._ids, self._height, self._flags
+        numbers = [number for number in range(len(ids)) if flags[number] & _KNOWN]
+        numbers.sort(key=lambda number: (height[number], ids[number]))
+        return (ids[number] for number in numbers)
+
+    def _enter(self, id: EventId, height: int) -> int:
+        number = len(self._ids)
+        self._number[id] = number
+        self._ids.append(id)
+        self._height.append(height)
+        self._flags.append(0)
+        self._mine.append(_NONE)
+        self._reach.append(_NONE)
+        self._chain.append(0)
+        self._place.append(0)
+        self._first.append(0)
+        self._count.append(0)
+        return number
+
+    def _late(self) -> None:
+        """What was a dead end leads on now: what was known of pasts may be too little."""
+        self.late += 1
+        self._memo = {}
+        self._stale = True
+
+    def _lay(self, number: int, refs: Iterable[int]) -> None:
+        """Prolong a chain whose last event is a reference, or begin one."""
+        for ref in refs:
+            if self._flags[ref] & _KNOWN and self._tips[self._chain[ref]] == ref:
+                chain = self._chain[ref]
+                self._tips[chain] = number
+                self._chain[number] = chain
+                self._place[number] = self._place[ref] + 1
+                return
+        self._chain[number] = len(self._tips)
+        self._place[number] = 0
+        self._tips.append(number)
+
+    def _top(self, number: int, refs: list[int]) -> None:
+        """Keep the heads: what this event refers to is none any more."""
+        flags = self._flags
+        for ref in refs:
+            flags[ref] |= _FOLLOWED
+            self._all_tops.pop(ref, None)
+        if not flags[number] & _FOLLOWED:
+            self._all_tops[number] = None
+        self._all_heads = None
+        if flags[number] & (_SHOWN | _COVERED):
+            self._cover(refs)
+            self._heads = None
+        if flags[number] & _SHOWN and not flags[number] & _COVERED:
+            self._tops[number] = None
+
+    def _cover(self, numbers: Iterable[int]) -> None:
+        """Something shown came after these. Below a shown one all is covered already."""
+        stack = list(numbers)
+        flags = self._flags
+        while stack:
+            number = stack.pop()
+            if flags[number] & _COVERED:
+                continue
+            flags[number] |= _COVERED
+            if flags[number] & _SHOWN:
+                self._tops.pop(number, None)
+            else:
+                stack.extend(self._refs_of(number))
+
+    def _refs_of(self, number: int) -> array[int]:
+        first = self._first[number]
+        return self._refs[first : first + self._count[number]]
+
+    def _sorted(self, numbers: Iterable[int]) -> tuple[EventId, ...]:
+        ids, height = self._ids, self._height
+        return tuple(ids[one] for one in sorted(numbers, key=lambda one: (-height[one], ids[one])))
+
+    def _follows(self, last: int, first: int) -> bool:
+        """Whether both are in one chain, the first before the last."""
+        flags = self._flags
+        return (
+            bool(flags[first] & flags[last] & _KNOWN)
+            and self._chain[first] == self._chain[last]
+            and self._place[first] < self._place[last]
+        )
+
+    def _search(self, first: int, last: int) -> bool:
+        """Walk down from the last, never below the height of the first."""
+        height, flags, chain, place = self._height, self._flags, self._chain, self._place
+        low = height[first]
+        its_chain, its_place = (chain[first], place[first]) if flags[first] & _KNOWN else (_NONE, 0)
+        seen = {last}
+        stack = [last]
+        while stack:
+            for ref in self._refs_of(stack.pop()):
+                if ref == first:
+                    return True
+                if ref in seen or height[ref] <= low:
+                    continue
+                if chain[ref] == its_chain and flags[ref] & _KNOWN and place[ref] > its_place:
+                    return True
+                seen.add(ref)
+                stack.append(ref)
+        return False
+
+    def _reckon(self) -> None:
+        """All reaches anew, from the lowest event up."""
+        height, reach = self._height, self._reach
+        for number in sorted(range(len(self._ids)), key=height.__getitem__):
+            past = max((reach[ref] for ref in self._refs_of(number)), default=_NONE)
+            reach[number] = max(past, self._mine[number])
+        self._stale = False
