@@ -1,0 +1,221 @@
+"""Receipts of a room: small signed statements of a device that it has everything up to some heads, durably.
+
+They are no events. The latest of each device counts, is kept, and is passed on to whoever may not know it;
+none is left out because another's covers the same. What an event of ours says by its dependencies needs no
+receipt beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from linnet.core.effects import AfterCommit, Blame, CancelTimer, Send, SetTimer
+from linnet.core.errors import RemoteError
+from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.context import Context
+from linnet.event.event import Event
+from linnet.identity.cards import Card, CardCheck, check_card
+from linnet.identity.keys import SigningKey, verify
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.messages import RoomReceipt
+from linnet.trace.records import Kind, Record
+
+OWNER = "room receipts"
+DEVICES = 4096
+"""Devices of one room whose latest receipt is kept; others show as pending."""
+HEADS = 64
+"""Heads in one receipt; what lies below any further ones is not acknowledged by it."""
+
+ReceiptEffect = (
+    Send[RoomReceipt] | AfterCommit[Send[RoomReceipt]] | SetTimer[Tick] | CancelTimer[Tick] | Blame | Record
+)
+
+_TAG = b"linnet/room-receipt/1"
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(RoomReceipt).decode
+
+
+def sign_room_receipt(
+    key: SigningKey, card: Card, room: TopicId, heads: Sequence[EventId], off: bool, now: float
+) -> RoomReceipt:
+    """A statement of this device."""
+    return _sign(key, card, room, tuple(heads), off, int(now * 1000))
+
+
+def check_room_receipt(receipt: RoomReceipt, card_check: CardCheck = check_card) -> None:
+    """Raise `RemoteError` unless the device signed it and its person the card. Says nothing of dates."""
+    card_check(receipt.card)
+    signed = _signed(receipt.room, receipt.card, receipt.at_ms, receipt.heads, receipt.off)
+    verify(receipt.card.device_key, signed, receipt.sig)
+
+
+class Receipts:
+    """The latest receipt of each device of one room, our own among them."""
+
+    def __init__(self, room: TopicId, context: Context, config: RoomsConfig) -> None:
+        self._room = room
+        self._context = context
+        self._config = config
+        self._space = f"receipts/{room.hex()}"
+        self._latest: dict[PeerId, RoomReceipt] = {}
+        self._naming: dict[EventId, dict[PeerId, None]] = {}
+        self._heads: tuple[EventId, ...] = ()
+        """Our heads: what the next receipt says."""
+        self._armed = False
+        for _, value in context.store.cells.scan(self._space):
+            self._put(_decode(value))
+        own = self._latest.get(context.peer)
+        self._told: dict[EventId, None] = dict.fromkeys(own.heads if own is not None else ())
+        """What our last word, a receipt or an event, says that we have."""
+
+    def __len__(self) -> int:
+        """Devices whose receipt is known."""
+        return len(self._latest)
+
+    def all(self) -> tuple[RoomReceipt, ...]:
+        """The latest of every device, for a new neighbour."""
+        return tuple(self._latest.values())
+
+    def naming(self, event: EventId) -> tuple[RoomReceipt, ...]:
+        """The receipts among whose heads an event is: they may have come before it."""
+        return tuple(self._latest[peer] for peer in self._naming.get(event, ()))
+
+    def learn(self, receipt: RoomReceipt) -> bool:
+        """Take a receipt in; whether it is news. That its person is a member, the caller has seen.
+
+        `RemoteError` if it is false, of another room, of a revoked device, or of one device too many.
+        """
+        device = receipt.card.device_key
+        known = self._latest.get(device)
+        if known is not None and _order(receipt) <= _order(known):
+            return False
+        if receipt.room != self._room:
+            raise RemoteError(Reason.MALFORMED, "a receipt of another room")
+        cards, person = self._context.cards, receipt.card.person
+        check_room_receipt(receipt, cards.learn)
+        if cards.revocation_of(person, receipt.card.device) is not None:
+            raise RemoteError(Reason.CARD_REVOKED, "the person revoked this device")
+        if known is None and len(self._latest) >= DEVICES:
+            raise RemoteError(Reason.TOO_MANY, f"receipts of {DEVICES} devices are known already")
+        self._keep(receipt)
+        return True
+
+    def heard(
+        self, peer: PeerId, receipt: RoomReceipt, neighbors: Iterable[PeerId]
+    ) -> tuple[bool, list[ReceiptEffect]]:
+        """A peer told a receipt: whether it is news, and then it is passed on to the other neighbours."""
+        try:
+            news = self.learn(receipt)
+        except RemoteError as error:
+            rejected = Record(Kind.REJECTED, self._room, peer=peer, reason=error.reason, note="receipt")
+            full = error.reason is Reason.TOO_MANY
+            return False, [rejected] if full else [rejected, Blame(peer, error.reason)]
+        if not news:
+            return False, []
+        giver = receipt.card.device_key
+        return True, [Send(other, receipt) for other in neighbors if other not in (peer, giver)]
+
+    def forget(self, person: AuthorId) -> None:
+        """A person has left the room: their devices give way to others'."""
+        for device, receipt in list(self._latest.items()):
+            if receipt.card.person == person:
+                self._drop(device)
+                self._context.store.cells.delete(self._space, device)
+
+    # Our own.
+
+    def ours(self, heads: Sequence[EventId]) -> list[ReceiptEffect]:
+        """These are our heads now, delivered and written: say so soon, if nothing of ours says it.
+
+        Of more than a receipt can name, the first ones count.
+        """
+        self._heads = tuple(heads)
+        if self._armed or not self._is_due():
+            return []
+        self._armed = True
+        return [SetTimer(self._config.receipt_delay, self._tick)]
+
+    def authored(self, event: Event) -> list[ReceiptEffect]:
+        """We have said something: what it refers to is acknowledged by it, and by its being there itself."""
+        tail = event.tail
+        named = (event.id, *(tail.deps or ()), *(tail.concurrent or ()))
+        self._told = dict.fromkeys(named if event.prev is None else (*named, event.prev))
+        if not self._armed or self._is_due():
+            return []
+        self._armed = False
+        return [CancelTimer(self._tick)]
+
+    def fired(self, neighbors: Iterable[PeerId], now: float) -> list[ReceiptEffect]:
+        """Give our receipt to all neighbours, members and relays, once what it speaks of is durable."""
+        self._armed = False
+        if not self._is_due():
+            return []
+        on = self._config.receipts
+        heads = self._heads[:HEADS] if on else ()
+        own = self._latest.get(self._context.peer)
+        at_ms = max(int(now * 1000), -1 if own is None else own.at_ms + 1)
+        receipt = _sign(self._context.key, self._context.card, self._room, heads, not on, at_ms)
+        self._keep(receipt)
+        self._told = dict.fromkeys(self._heads)
+        effects: list[ReceiptEffect] = [AfterCommit(tuple(Send(peer, receipt) for peer in neighbors))]
+        if on and len(heads) < len(self._heads):
+            note = f"heads left out of a receipt: {len(self._heads) - len(heads)}"
+            effects.append(Record(Kind.DROPPED, self._room, reason=Reason.TOO_MANY, note=note))
+        return effects
+
+    def stop(self) -> list[ReceiptEffect]:
+        """Nobody follows the room any more."""
+        if not self._armed:
+            return []
+        self._armed = False
+        return [CancelTimer(self._tick)]
+
+    def _is_due(self) -> bool:
+        own = self._latest.get(self._context.peer)
+        if not self._config.receipts:
+            return own is None or not own.off
+        if own is not None and own.off:
+            return bool(self._heads)
+        return any(head not in self._told for head in self._heads)
+
+    def _keep(self, receipt: RoomReceipt) -> None:
+        self._drop(receipt.card.device_key)
+        self._put(receipt)
+        self._context.store.cells.put(self._space, receipt.card.device_key, _encode(receipt))
+
+    def _put(self, receipt: RoomReceipt) -> None:
+        device = receipt.card.device_key
+        self._latest[device] = receipt
+        for head in receipt.heads:
+            self._naming.setdefault(head, {})[device] = None
+
+    def _drop(self, device: PeerId) -> None:
+        receipt = self._latest.pop(device, None)
+        for head in () if receipt is None else receipt.heads:
+            devices = self._naming.get(head, {})
+            devices.pop(device, None)
+            if not devices:
+                self._naming.pop(head, None)
+
+    @property
+    def _tick(self) -> Tick:
+        return Tick(OWNER, "give", self._room)
+
+
+def _sign(
+    key: SigningKey, card: Card, room: TopicId, heads: tuple[EventId, ...], off: bool, at_ms: int
+) -> RoomReceipt:
+    return RoomReceipt(room, card, at_ms, heads, off, key.sign(_signed(room, card, at_ms, heads, off)))
+
+
+def _signed(room: TopicId, card: Card, at_ms: int, heads: tuple[EventId, ...], off: bool) -> bytes:
+    return _TAG + _encode((room, card.person, card.device_key, at_ms, heads, off))
+
+
+def _order(receipt: RoomReceipt) -> tuple[int, bytes]:
+    """The later of two counts; of two at the same time the same one everywhere."""
+    return receipt.at_ms, _encode(receipt)
