@@ -7,6 +7,7 @@ encrypted. Everything else a node passes on without reading it.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -182,6 +183,7 @@ def body_of(content: Struct) -> bytes:
     return _encode(content)
 
 
+@lru_cache(maxsize=16_384)
 def member_key(person: AuthorId) -> str:
     """The key of a person's membership."""
     return to_text(Sort.PERSON, person)

@@ -1,0 +1,244 @@
+"""The control DAG of one room: who may do what, as every member and every relay works it out alike.
+
+Its events are create, membership, power, join rules, relays, retention and revocations, and its edges are
+the control heads that each of them names. What is allowed is defined by the state at the heads that an
+event names, so a relay that has nothing but this DAG judges as a member does (docs/adr/0010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import immutables
+
+from linnet.core.errors import InvalidEvent
+from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import Event
+from linnet.identity.cards import CardCheck, check_card
+from linnet.rooms.access.chains import Chains
+from linnet.rooms.access.facts import CREATE_KEY, POWER_KEY, Fact, State, fact_of
+from linnet.rooms.access.proofs import proven
+from linnet.rooms.access.remembering import Remembered
+from linnet.rooms.access.resolution import Resolver
+from linnet.rooms.access.rules import allowed
+from linnet.rooms.access.selection import select_in_room
+from linnet.rooms.access.verdict import Refusal
+from linnet.rooms.access.view import View
+from linnet.rooms.content import CONTROL_KINDS, CREATE, RELAY, ROOM_VERSION, Create
+
+NO_TOPIC = TopicId(bytes(32))
+"""The topic of a create event, which cannot name itself."""
+
+_STATES = 1024
+_VIEWS = 64
+_FACTS = 1024
+_REJECTED = 10_000
+
+
+class ControlDag:
+    """The control events of a room, and the states that follow from them."""
+
+    def __init__(
+        self, create: Event, card_check: CardCheck = check_card, max_rejected: int = _REJECTED
+    ) -> None:
+        founding = _founding(create)
+        self.room = TopicId(create.id)
+        self.create = founding
+        self._card_check = card_check
+        self._facts = {create.id: founding}
+        self._control: dict[EventId, tuple[EventId, ...]] = {create.id: ()}
+        self._auth: dict[EventId, tuple[EventId, ...]] = {create.id: ()}
+        self._times = {create.id: create.time}
+        self._after: dict[EventId, State] = {create.id: immutables.Map({CREATE_KEY: create.id})}
+        self._relay_keys: dict[str, None] = {}
+        self._heads: dict[EventId, None] = {create.id: None}
+        self._sorted_heads: tuple[EventId, ...] | None = None
+        self._past = Chains(self._control.__getitem__)
+        self._past.mask(create.id)
+        self._resolver = Resolver(founding, self._facts.get, self._auth.__getitem__, time_of=self.time_of)
+        self._rejected: Remembered[EventId, Refusal] = Remembered(max_rejected)
+        self._states: Remembered[tuple[EventId, ...], State] = Remembered(_STATES)
+        self._views: Remembered[int, View] = Remembered(_VIEWS)
+        self._examined: Remembered[EventId, Fact | Refusal] = Remembered(_FACTS)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    @property
+    def heads(self) -> tuple[EventId, ...]:
+        """The events that no other names, sorted."""
+        if self._sorted_heads is None:
+            self._sorted_heads = tuple(sorted(self._heads))
+        return self._sorted_heads
+
+    @property
+    def current(self) -> State:
+        """The state after all heads: a function of the events, not of the order in which they came."""
+        return self.state_at(self.heads)
+
+    def knows(self, event: EventId) -> bool:
+        """Whether it is in the DAG."""
+        return event in self._facts
+
+    def missing(self, ids: Iterable[EventId]) -> tuple[EventId, ...]:
+        """Those that have to be fetched before anything that names them can be judged."""
+        return tuple(one for one in ids if one not in self._facts and one not in self._rejected)
+
+    def fact(self, event: EventId) -> Fact:
+        """An event of the DAG; `KeyError` if it is not in it."""
+        return self._facts[event]
+
+    def auth_of(self, event: EventId) -> tuple[EventId, ...]:
+        """The events that authorise an event of the DAG, and the one that it replaced."""
+        return self._auth[event]
+
+    def time_of(self, event: EventId) -> int:
+        """The event's time, but later than all that it follows: what resolution sorts by."""
+        return self._times[event]
+
+    def time_at(self, time: int, heads: Iterable[EventId]) -> int:
+        """The same for any event with this time and these control heads."""
+        return max(time, 1 + max(map(self._times.__getitem__, heads), default=-1))
+
+    def is_before(self, event: EventId, other: EventId) -> bool:
+        """Whether the other follows the event, in however many steps along control heads."""
+        return event != other and self._past.reaches(other, event)
+
+    def between(self, heads: Iterable[EventId]) -> list[EventId]:
+        """Events that are not in the past of these heads, causes first. Unknown heads count for nothing."""
+        known = self._past.union(head for head in heads if head in self._facts)
+        return self._past.events(self._past.everything & ~known)
+
+    def state_at(self, heads: Sequence[EventId]) -> State:
+        """The state that holds after these events, all of which are in the DAG."""
+        if len(heads) == 1:
+            return self._after[heads[0]]
+        tops = self._tops(heads)
+        if len(tops) == 1:
+            return self._after[tops[0]]
+        state = self._states.get(tops)
+        if state is None:
+            state = self._resolver.resolve([self._after[head] for head in tops])
+            self._states.put(tops, state)
+        return state
+
+    def view(self, state: State | None = None) -> View:
+        """A state to be read: the current one, if none is given."""
+        state = self.current if state is None else state
+        view = self._views.get(id(state))
+        if view is None or view.state is not state:
+            view = View(self.create, self.fact, state, self._relay_keys)
+            self._views.put(id(state), view)
+        return view
+
+    def mainline_position(self, event: Event) -> int | None:
+        """How far from the current power event the line that authorised this event turned off.
+
+        None: there is no power event, or none in common. Such events count least.
+        """
+        power = self.state_at(event.tail.control or ()).get(POWER_KEY)
+        return self._resolver.mainline.position(power, self.current.get(POWER_KEY))
+
+    def judge(self, event: Event) -> Refusal | None:
+        """None if the state at its own control heads, which must be known, allows the event.
+
+        Alike at every node. For control events and all others.
+        """
+        heads = event.tail.control
+        fact = self._examine(event)
+        if isinstance(fact, Refusal) or fact.id == self.create.id:
+            return fact if isinstance(fact, Refusal) else None
+        if heads is None:
+            return Refusal(Reason.MALFORMED, f"{fact.kind}: no control heads")
+        if any(head in self._rejected for head in heads):
+            return Refusal(Reason.NOT_ALLOWED, f"{fact.kind}: builds on a control event that was rejected")
+        if self.missing(heads):
+            raise ValueError("an event is judged once its control heads are known")
+        return allowed(fact, self.view(self.state_at(heads)))
+
+    def doubt(self, event: Event) -> Refusal | None:
+        """None if the current state allows the event too; else it is a soft failure.
+
+        To be asked before a control event is added: afterwards it is part of what it is asked of.
+        """
+        fact = self._examine(event)
+        if isinstance(fact, Refusal):
+            return fact
+        if fact.key is not None and self.current.get(fact.place) == fact.id:
+            return None
+        return allowed(fact, self.view())
+
+    def add(self, event: Event) -> Refusal | None:
+        """Judge a control event and take it in if it is allowed, else remember that it was rejected."""
+        if event.id in self._facts:
+            return None
+        if event.kind not in CONTROL_KINDS:
+            raise ValueError(f"a {event.kind} event is no control event")
+        refusal = self._rejected.get(event.id) or self.judge(event)
+        if refusal is not None:
+            self._rejected.put(event.id, refusal)
+            return refusal
+        self._take(fact_of(event))
+        return None
+
+    def reject(self, event: EventId, refusal: Refusal | None = None) -> None:
+        """Remember that nothing may build on this event: it was rejected, or is no control event at all."""
+        if event in self._facts:
+            raise ValueError("an event of the control DAG cannot be rejected any more")
+        self._rejected.put(event, refusal or Refusal(Reason.NOT_ALLOWED, "rejected before"))
+
+    def is_rejected(self, event: EventId) -> bool:
+        """Whether it is remembered as rejected."""
+        return event in self._rejected
+
+    def _take(self, fact: Fact) -> None:
+        heads = fact.control
+        before = self.state_at(heads)
+        self._facts[fact.id] = fact
+        self._control[fact.id] = heads
+        self._auth[fact.id] = select_in_room(fact, before)
+        self._times[fact.id] = self.time_at(fact.time, heads)
+        self._after[fact.id] = before.set(fact.place, fact.id)
+        self._past.mask(fact.id)
+        if fact.kind == RELAY:
+            self._relay_keys[fact.place[1]] = None
+        for head in heads:
+            self._heads.pop(head, None)
+        self._heads[fact.id] = None
+        self._sorted_heads = None
+
+    def _tops(self, heads: Sequence[EventId]) -> tuple[EventId, ...]:
+        """The heads without those that others follow: what came later is never resolved against its past."""
+        tops = sorted(dict.fromkeys(heads))
+        return tuple(head for head in tops if not any(self.is_before(head, other) for other in tops))
+
+    def _examine(self, event: Event) -> Fact | Refusal:
+        """What can be told of an event without a state, remembered."""
+        found = self._facts.get(event.id) or self._examined.get(event.id)
+        if found is None:
+            found = self._examined_anew(event)
+            self._examined.put(event.id, found)
+        return found
+
+    def _examined_anew(self, event: Event) -> Fact | Refusal:
+        if event.topic != self.room:
+            return Refusal(Reason.UNKNOWN_ROOM, f"{event.kind}: of another room")
+        try:
+            fact = fact_of(event)
+        except InvalidEvent as error:
+            return Refusal(error.reason, error.detail)
+        return proven(fact, self.room, self._card_check) or fact
+
+
+def _founding(create: Event) -> Fact:
+    """The fact of a create event; `InvalidEvent` if it founds no room that we understand."""
+    tail = create.tail
+    if create.kind != CREATE or create.topic != NO_TOPIC:
+        raise InvalidEvent(Reason.MALFORMED, "a room begins with a create event of no topic")
+    if create.prev is not None or tail.deps or tail.concurrent or tail.control:
+        raise InvalidEvent(Reason.MALFORMED, "a create event comes after nothing")
+    fact = fact_of(create)
+    if isinstance(fact.content, Create) and fact.content.version != ROOM_VERSION:
+        raise InvalidEvent(Reason.UNSUPPORTED, f"a room of version {fact.content.version}")
+    return fact

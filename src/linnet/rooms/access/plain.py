@@ -1,0 +1,146 @@
+"""Plain state: what nodes keep for people without obeying it, such as a room's name.
+
+Relays do not hold it, so it takes no part in the control DAG. Of the events that set one place those count
+that are allowed still; a later one replaces those that it builds on; among those that know nothing of each
+other the winner is chosen as state resolution would choose it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+
+from linnet.core.ids import AuthorId, EventId
+from linnet.event.event import Event
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.facts import Fact, State, StateKey, fact_of
+from linnet.rooms.access.levels import Rank
+from linnet.rooms.access.rules import allowed
+from linnet.rooms.access.view import View
+from linnet.rooms.content import CONTROL_KINDS
+
+Precedes = Callable[[EventId, EventId], bool]
+"""Whether the first event is in the causal past of the second."""
+
+
+class PlainState:
+    """The plain state of one room."""
+
+    def __init__(self, dag: ControlDag, precedes: Precedes) -> None:
+        self._dag = dag
+        self._precedes = precedes
+        self._places: dict[StateKey, _Place] = {}
+
+    def add(self, event: Event) -> None:
+        """An event that sets plain state and was accepted, or failed only softly. Once is enough."""
+        if event.kind in CONTROL_KINDS or event.tail.key is None:
+            raise ValueError(f"a {event.kind} event sets no plain state")
+        place = self._places.setdefault((event.kind, event.tail.key), _Place())
+        place.add(event, self._precedes)
+
+    def winner(self, kind: str, key: str) -> EventId | None:
+        """The event that holds at this place, if any does."""
+        place = self._places.get((kind, key))
+        if place is None:
+            return None
+        now = self._dag.view()
+        if place.decided is None or place.decided[0] is not now.state:
+            place.decided = (now.state, self._decide(place, now))
+        return place.decided[1]
+
+    def entries(self) -> tuple[tuple[str, str, EventId], ...]:
+        """All that holds, sorted by kind and key."""
+        found = ((*place, self.winner(*place)) for place in sorted(self._places))
+        return tuple((kind, key, event) for kind, key, event in found if event is not None)
+
+    def _decide(self, place: _Place, now: View) -> EventId | None:
+        best = max(place.standing(lambda event: self._counts(event, now)), key=self._rank, default=None)
+        return None if best is None else best.id
+
+    def _counts(self, event: Event, now: View) -> bool:
+        own = self._dag.view(self._dag.state_at(event.tail.control or ()))
+        return allowed(fact_of(event), _Mixed(event.id, own, now, self._precedes)) is None
+
+    def _rank(self, event: Event) -> tuple[Rank, int, EventId]:
+        position = self._dag.mainline_position(event)
+        time = self._dag.time_at(event.time, event.tail.control or ())
+        return float("-inf") if position is None else -position, time, event.id
+
+
+class _Place:
+    """The candidates of one place, and which of them build on which."""
+
+    def __init__(self) -> None:
+        self.decided: tuple[State, EventId | None] | None = None
+        """The winner, and the control state that it won under."""
+        self._events: list[Event] = []
+        self._known: dict[EventId, None] = {}
+        self._past: list[int] = []
+        """For each candidate the mask of those that it supersedes."""
+        self._order: list[tuple[int, int]] = []
+        """Heights with positions, lowest first: whatever supersedes another is higher."""
+
+    def add(self, event: Event, precedes: Precedes) -> None:
+        if event.id in self._known:
+            return
+        position, height = len(self._events), event.tail.height or 0
+        below = self._below(event, height, precedes)
+        for other_height, other in reversed(self._order):
+            if other_height <= height:
+                break
+            if precedes(event.id, self._events[other].id):
+                self._past[other] |= below | 1 << position
+        self._known[event.id] = None
+        self._events.append(event)
+        self._past.append(below)
+        insort(self._order, (height, position))
+        self.decided = None
+
+    def standing(self, counts: Callable[[Event], bool]) -> Iterator[Event]:
+        """Candidates that count and that no other that counts supersedes."""
+        left = (1 << len(self._events)) - 1
+        for _, position in reversed(self._order):
+            if not left:
+                return
+            if left >> position & 1:
+                left ^= 1 << position
+                if counts(self._events[position]):
+                    left &= ~self._past[position]
+                    yield self._events[position]
+
+    def _below(self, event: Event, height: int, precedes: Precedes) -> int:
+        """What an event supersedes. Mostly the latest candidate, and through it all others."""
+        lower = self._order[: bisect_left(self._order, (height, -1))]
+        all_lower = len(lower) == len(self._events)
+        left = (1 << len(lower)) - 1 if all_lower else sum(1 << position for _, position in lower)
+        below = 0
+        for _, position in reversed(lower):
+            if not left:
+                break
+            if left >> position & 1:
+                left ^= 1 << position
+                if precedes(self._events[position].id, event.id):
+                    below |= self._past[position] | 1 << position
+                    left &= ~below
+        return below
+
+
+class _Mixed:
+    """What an event of the past is asked of: the current state, save where that followed the event."""
+
+    def __init__(self, event: EventId, own: View, now: View, precedes: Precedes) -> None:
+        self.create = now.create
+        self._event = event
+        self._own = own
+        self._now = now
+        self._precedes = precedes
+
+    def get(self, place: StateKey) -> Fact | None:
+        """The current value, unless whoever set it knew the event: then the one that the event knew."""
+        current = self._now.state.get(place)
+        followed = current is not None and self._precedes(self._event, current)
+        return self._own.get(place) if followed else self._now.get(place)
+
+    def is_relay_person(self, person: AuthorId) -> bool:
+        """Whether the person is a relay by a word that did not follow the event."""
+        return any(not self._precedes(self._event, word) for word in self._now.relays_of(person))
