@@ -51,7 +51,8 @@ class ControlDag:
         self._auth: dict[EventId, tuple[EventId, ...]] = {create.id: ()}
         self._times = {create.id: create.time}
         self._after: dict[EventId, State] = {create.id: immutables.Map({CREATE_KEY: create.id})}
-        self._relay_keys: dict[str, None] = {}
+        self.relay_keys: dict[str, None] = {}
+        """Keys of all relays that were ever named."""
         self._heads: dict[EventId, None] = {create.id: None}
         self._sorted_heads: tuple[EventId, ...] | None = None
         self._past = Chains(self._control.__getitem__)
@@ -128,7 +129,7 @@ class ControlDag:
         state = self.current if state is None else state
         view = self._views.get(id(state))
         if view is None or view.state is not state:
-            view = View(self.create, self.fact, state, self._relay_keys)
+            view = View(self, state)
             self._views.put(id(state), view)
         return view
 
@@ -202,7 +203,7 @@ class ControlDag:
         self._after[fact.id] = before.set(fact.place, fact.id)
         self._past.mask(fact.id)
         if fact.kind == RELAY:
-            self._relay_keys[fact.place[1]] = None
+            self.relay_keys[fact.place[1]] = None
         for head in heads:
             self._heads.pop(head, None)
         self._heads[fact.id] = None

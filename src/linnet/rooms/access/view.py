@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId
 from linnet.rooms.access.facts import (
@@ -32,21 +33,28 @@ from linnet.rooms.content import (
 _NO_POWER = Power()
 
 
+class Source(Protocol):
+    """Where the facts of a state are: `ControlDag`."""
+
+    @property
+    def create(self) -> Fact:
+        """The event that founded the room."""
+
+    @property
+    def relay_keys(self) -> Iterable[str]:
+        """Keys of all relays that were ever named: few, where a walk through a state is long."""
+
+    def fact(self, event: EventId) -> Fact:
+        """An event of the state."""
+
+
 class View:
     """A state with its facts. What takes a walk through the state is remembered."""
 
-    def __init__(
-        self,
-        create: Fact,
-        fact: Callable[[EventId], Fact],
-        state: State,
-        relay_keys: Iterable[str],
-    ) -> None:
-        self.create = create
+    def __init__(self, source: Source, state: State) -> None:
+        self.create = source.create
         self.state = state
-        self._fact = fact
-        self._relay_keys = relay_keys
-        """Keys of all relays that were ever named: few, where a walk through the state is long."""
+        self._source = source
         self._members: tuple[tuple[AuthorId, Membership], ...] | None = None
         self._joined: tuple[AuthorId, ...] | None = None
         self._relays: dict[PeerId, Relay] | None = None
@@ -56,7 +64,7 @@ class View:
     def get(self, place: StateKey) -> Fact | None:
         """The event that stands there."""
         event = self.state.get(place)
-        return None if event is None else self._fact(event)
+        return None if event is None else self._source.fact(event)
 
     def membership(self, person: AuthorId) -> Membership:
         """How a person stands to the room."""
@@ -68,7 +76,7 @@ class View:
             found = {
                 person_of(key): fact.content.membership
                 for (kind, key), event in self.state.items()
-                if kind == MEMBER and isinstance((fact := self._fact(event)).content, Member)
+                if kind == MEMBER and isinstance((fact := self._source.fact(event)).content, Member)
             }
             self._members = tuple(sorted(found.items()))
         return self._members
@@ -126,7 +134,7 @@ class View:
 
     def _active_relays(self) -> dict[PeerId, Relay]:
         if self._relays is None:
-            found = {relay_of(key): self.get((RELAY, key)) for key in self._relay_keys}
+            found = {relay_of(key): self.get((RELAY, key)) for key in self._source.relay_keys}
             self._relays = {}
             for peer, fact in sorted(found.items()):
                 if fact is not None and isinstance(fact.content, Relay) and fact.content.active:
