@@ -18,10 +18,9 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
 from linnet.event.event import Event
-from linnet.identity.cards import Card, CardCheck, check_card
-from linnet.identity.keys import SigningKey, verify
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RoomReceipt
+from linnet.rooms.receipt import check_room_receipt, sign_room_receipt
 from linnet.trace.records import Kind, Record
 
 OWNER = "room receipts"
@@ -34,23 +33,8 @@ ReceiptEffect = (
     Send[RoomReceipt] | AfterCommit[Send[RoomReceipt]] | SetTimer[Tick] | CancelTimer[Tick] | Blame | Record
 )
 
-_TAG = b"linnet/room-receipt/1"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(RoomReceipt).decode
-
-
-def sign_room_receipt(
-    key: SigningKey, card: Card, room: TopicId, heads: Sequence[EventId], off: bool, now: float
-) -> RoomReceipt:
-    """A statement of this device."""
-    return _sign(key, card, room, tuple(heads), off, int(now * 1000))
-
-
-def check_room_receipt(receipt: RoomReceipt, card_check: CardCheck = check_card) -> None:
-    """Raise `RemoteError` unless the device signed it and its person the card. Says nothing of dates."""
-    card_check(receipt.card)
-    signed = _signed(receipt.room, receipt.card, receipt.at_ms, receipt.heads, receipt.off)
-    verify(receipt.card.device_key, signed, receipt.sig)
 
 
 class Receipts:
@@ -158,7 +142,8 @@ class Receipts:
         heads = self._heads[:HEADS] if on else ()
         own = self._latest.get(self._context.peer)
         at_ms = max(int(now * 1000), -1 if own is None else own.at_ms + 1)
-        receipt = _sign(self._context.key, self._context.card, self._room, heads, not on, at_ms)
+        context = self._context
+        receipt = sign_room_receipt(context.key, context.card, self._room, at_ms, heads, off=not on)
         self._keep(receipt)
         self._told = dict.fromkeys(self._heads)
         effects: list[ReceiptEffect] = [AfterCommit(tuple(Send(peer, receipt) for peer in neighbors))]
@@ -204,16 +189,6 @@ class Receipts:
     @property
     def _tick(self) -> Tick:
         return Tick(OWNER, "give", self._room)
-
-
-def _sign(
-    key: SigningKey, card: Card, room: TopicId, heads: tuple[EventId, ...], off: bool, at_ms: int
-) -> RoomReceipt:
-    return RoomReceipt(room, card, at_ms, heads, off, key.sign(_signed(room, card, at_ms, heads, off)))
-
-
-def _signed(room: TopicId, card: Card, at_ms: int, heads: tuple[EventId, ...], off: bool) -> bytes:
-    return _TAG + _encode((room, card.person, card.device_key, at_ms, heads, off))
 
 
 def _order(receipt: RoomReceipt) -> tuple[int, bytes]:
