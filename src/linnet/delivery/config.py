@@ -60,3 +60,22 @@ class DeliveryConfig(Struct, frozen=True):
     """Seconds that a node stays in a stream that it only published to."""
     replay_slack: int = 1024
     """Units that one neighbour may send beyond those there are, before it counts as replaying."""
+
+
+class BarrierConfig(Struct, frozen=True):
+    """How long and for how much the causal barriers of one topic wait, and how they ask."""
+
+    delay: float = 0.5
+    """Seconds that a missing dependency may still come by itself before it is asked for."""
+    timeout: float = 2.0
+    """Seconds until a question is asked of the next source."""
+    tries: int = 8
+    """Questions that may go unanswered before an event is left to synchronisation."""
+    events: int = 20_000
+    """Events that may wait for their dependencies."""
+    bytes: int = 64 * MIB
+    """Bytes of events that may wait."""
+    missing: int = 50_000
+    """Events that are missing and asked for at once."""
+    ids: int = 256
+    """Ids in one question: about as many events as a page holds."""
