@@ -153,7 +153,7 @@ _CONTENTS: dict[str, type[Create | Member | Power | JoinRules | Relay | Retentio
 }
 _DECODERS = {kind: msgspec.msgpack.Decoder(content) for kind, content in _CONTENTS.items()}
 _decode_redaction = msgspec.msgpack.Decoder(Redaction).decode
-_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+_encode = msgspec.msgpack.Encoder().encode
 
 PLAIN = Plain()
 KINDS_WITHOUT_KEY = frozenset({MESSAGE, REDACTION, ATTACHMENT})
@@ -179,7 +179,10 @@ def redaction_of(body: bytes) -> Redaction:
 
 
 def body_of(content: Struct) -> bytes:
-    """The body that says this."""
+    """The body that says this, alike for what is equal: levels are in the order of what they are for."""
+    if isinstance(content, Power):
+        users, events = dict(sorted(content.users.items())), dict(sorted(content.events.items()))
+        content = msgspec.structs.replace(content, users=users, events=events)
     return _encode(content)
 
 
