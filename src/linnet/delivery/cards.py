@@ -97,3 +97,9 @@ class CardBook:
     def revocation_of(self, author: AuthorId, device: DeviceId) -> Revocation | None:
         """The revocation of a device, if it was revoked."""
         return self._revoked.get(author + device)
+
+
+def kept_card(cells: Cells, author: AuthorId, device: DeviceId) -> Card | None:
+    """The card of a device as it is written beside the log, for those who only look."""
+    raw = cells.get(_CARDS, author + device)
+    return None if raw is None else _decode_card(raw)

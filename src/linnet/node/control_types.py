@@ -7,12 +7,13 @@ as well.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from linnet.core.limits import NEIGHBORS, PUBLISHERS, STREAM_NAME_CHARS
 from linnet.node.batching import BATCH_EVENTS
+from linnet.rooms.content import Membership
 
 StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
 DeviceText = Annotated[str, Meta(min_length=1, max_length=128, description="a device id, `ld1…`")]
@@ -125,6 +126,14 @@ class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
     prev: str | None = None
     text: str | None = None
     """The body, if it is UTF-8."""
+    key: str | None = None
+    """Rooms: present if it sets state."""
+    height: int | None = None
+    """Rooms: how many events lie before it on the longest way."""
+    label: str | None = None
+    """Rooms: what the author's device calls itself."""
+    content: dict[str, Any] | None = None
+    """Rooms: what it says, if nodes understand its kind."""
 
 
 class MissedView(Struct, frozen=True, tag="missed"):
@@ -226,6 +235,41 @@ class StreamView(Struct, frozen=True):
     chains: tuple[ChainView, ...]
 
 
+class RelayView(Struct, frozen=True):
+    """A relay of a room, as this member sees it."""
+
+    relay: str
+    hints: tuple[str, ...]
+    up: bool
+    chosen: bool
+    rtt: float | None
+    load: float | None
+    """Share of its capacity that is used, as it says."""
+    failure: str | None
+
+
+class RoomView(Struct, frozen=True):
+    """How one room stands at this node."""
+
+    room: str
+    name: str | None
+    membership: Membership
+    relay: bool
+    """Whether this node serves it as a relay."""
+    members: int
+    online: tuple[str, ...]
+    relays: tuple[RelayView, ...]
+    events: int
+    control_events: int
+    heads: int
+    waiting: int
+    missing: int
+    soft_failed: int
+    rejected: int
+    unsent: int
+    """Events of ours that no relay and no member has."""
+
+
 class StatusReply(Struct, frozen=True):
     """How things stand at this node."""
 
@@ -244,6 +288,7 @@ class StatusReply(Struct, frozen=True):
     blocked: tuple[str, ...]
     peers: tuple[PeerView, ...]
     streams: tuple[StreamView, ...]
+    rooms: tuple[RoomView, ...]
     tracked: tuple[str, ...]
     """Topics that this node tracks."""
 

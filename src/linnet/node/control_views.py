@@ -22,12 +22,15 @@ from linnet.node.control_types import (
     OverdueView,
     PeerView,
     PublishReply,
+    RelayView,
+    RoomView,
     RttView,
     StatusReply,
     StreamView,
 )
 from linnet.overlay.tracked import Graph
 from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.rooms.commands import RelayStatus, RoomStatus
 from linnet.streams.commands import Published, StreamStatus
 
 
@@ -45,7 +48,7 @@ def item_view(item: Item) -> ItemView:
     """One line of a subscription."""
     match item:
         case Event():
-            return _event_view(item)
+            return event_view(item)
         case Missed():
             return MissedView(
                 topic_text(item.topic),
@@ -97,6 +100,7 @@ def status_view(status: NodeStatus, label: str, contact: str, version: str, now:
         blocked=tuple(map(device_text, status.blocked)),
         peers=peer_views(status),
         streams=tuple(map(stream_view, status.streams)),
+        rooms=tuple(map(room_view, status.rooms)),
         tracked=tuple(topic_text(tracked.topic) for tracked in status.tracked),
     )
 
@@ -147,6 +151,39 @@ def stream_view(status: StreamStatus) -> StreamView:
     )
 
 
+def room_view(status: RoomStatus) -> RoomView:
+    """One room of this node."""
+    return RoomView(
+        room=topic_text(status.room),
+        name=status.name,
+        membership=status.membership,
+        relay=status.relay,
+        members=status.members,
+        online=tuple(map(device_text, status.online)),
+        relays=tuple(map(_relay_view, status.relays)),
+        events=status.events,
+        control_events=status.control_events,
+        heads=status.heads,
+        waiting=status.waiting,
+        missing=status.missing,
+        soft_failed=status.soft_failed,
+        rejected=status.rejected,
+        unsent=status.unsent,
+    )
+
+
+def _relay_view(status: RelayStatus) -> RelayView:
+    return RelayView(
+        device_text(status.relay),
+        status.hints,
+        status.up,
+        status.chosen,
+        status.rtt,
+        status.load,
+        _reason(status.failure),
+    )
+
+
 def graph_view(tracked: Graph) -> GraphReply:
     """The graph of a topic."""
     nodes = tuple(EdgeView(device_text(node), tuple(map(device_text, near))) for node, near in tracked.edges)
@@ -154,7 +191,8 @@ def graph_view(tracked: Graph) -> GraphReply:
     return GraphReply(topic_text(tracked.topic), tracked.degree, tracked.near, nodes, rtts)
 
 
-def _event_view(event: Event) -> EventView:
+def event_view(event: Event) -> EventView:
+    """An event."""
     try:
         text = event.body.decode()
     except UnicodeDecodeError:
@@ -170,6 +208,8 @@ def _event_view(event: Event) -> EventView:
         seq=event.seq,
         prev=None if event.prev is None else to_text(Sort.EVENT, event.prev),
         text=text,
+        key=event.tail.key,
+        height=event.tail.height,
     )
 
 

@@ -23,9 +23,10 @@ from typing import Self
 
 from linnet.core.effects import Deliver
 from linnet.core.errors import LinnetError, Refused
-from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
+from linnet.delivery.cards import kept_card
 from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Ended, Item
 from linnet.identity.keys import SigningKey
@@ -38,10 +39,13 @@ from linnet.node.background import Background
 from linnet.node.batching import Batching
 from linnet.node.config import NodeConfig, check, peer_config
 from linnet.node.home import Home, held, new_card, open_home
+from linnet.node.room import Room
+from linnet.node.rooms import Rooms
 from linnet.node.subscription import Subscription
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import (
     Block,
+    Command,
     Connect,
     Disconnect,
     Examine,
@@ -52,6 +56,8 @@ from linnet.peer.interface import (
     Stop,
 )
 from linnet.peer.peer import Peer
+from linnet.rooms.commands import ReadRoom, RelayReport
+from linnet.rooms.content import JoinRule
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
@@ -117,6 +123,7 @@ class Node:
             )
             self._background = await stack.enter_async_context(Background())
             self._batching = Batching(self._driver.ask, self._background.spawn)
+            self.rooms = Rooms(self.author, self._ask, self._read_room, self.clock.now)
             if self.trace_file is not None:
                 self._background.spawn(_flush(self.trace_file), "flush the trace")
             stack.push_async_callback(self._leave)
@@ -181,6 +188,43 @@ class Node:
         self._last_number += 1
         command = Subscribe(self._last_number, stream, since, name, ordered, live, receipts)
         return Subscription(command, self._driver.ask, self._background.spawn, self._register)
+
+    async def create_room(
+        self,
+        name: str | None = None,
+        topic: str | None = None,
+        rule: JoinRule = JoinRule.INVITE,
+        creators: tuple[AuthorId, ...] = (),
+    ) -> Room:
+        """Found a room, of which we are a creator: our power in it is infinite."""
+        return await self.rooms.create(name, topic, rule, creators)
+
+    async def join_room(
+        self,
+        where: str | TopicId,
+        contacts: tuple[Contact | str, ...] = (),
+        patience: float = 20.0,
+        knock: bool = False,
+    ) -> Room:
+        """Join a room by the text of an invitation, or by its id with somebody to ask.
+
+        Waits `patience` seconds at most. `BadText` says what is wrong with an invitation, `Refused` why
+        the room does not let us in.
+        """
+        return await self.rooms.join(where, contacts, patience, knock)
+
+    async def room(self, which: str | TopicId) -> Room:
+        """A room that we are in, by its id, an unambiguous beginning of it, or its name."""
+        return await self.rooms.find(which)
+
+    async def relay_report(self) -> RelayReport:
+        """All that this node knows as a relay, of each room and person."""
+        return await self.rooms.relay_report()
+
+    def label_of(self, person: AuthorId, device: DeviceId) -> str:
+        """What a device calls itself on its card; empty if no card of it is kept here."""
+        card = kept_card(self.store.cells, person, device)
+        return "" if card is None else card.label
 
     async def status(self) -> NodeStatus:
         """How things stand."""
@@ -253,6 +297,18 @@ class Node:
         with contextlib.suppress(TimeoutError, LinnetError):
             async with asyncio.timeout(STOP_LIMIT):
                 await self._driver.ask(Stop())
+
+    async def _ask(self, command: Command) -> Result:
+        if not self._is_open:
+            raise DriverStopped("the node is not running: use it inside `async with`")
+        return await self._driver.ask(command)
+
+    def _read_room(self, command: Callable[[int], ReadRoom]) -> Subscription:
+        if not self._is_open:
+            raise DriverStopped("the node is not running: use it inside `async with`")
+        self._last_number += 1
+        made = command(self._last_number)
+        return Subscription(made, self._driver.ask, self._background.spawn, self._register)
 
     def _register(self, subscription: Subscription, is_open: bool) -> None:
         if is_open:

@@ -9,10 +9,10 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from linnet.delivery.items import Ended
+from linnet.delivery.items import Ended, Item
 from linnet.node.control_types import HeartbeatView, ItemView, SubscribedView
 from linnet.node.control_views import item_view
-from linnet.node.operations import Form
+from linnet.node.operation import Form
 from linnet.node.subscription import Subscription
 
 HEARTBEAT = 15.0
@@ -30,7 +30,11 @@ class Lines(Response):
     media_type = Form.LINES.value
 
     def __init__(
-        self, subscription: Subscription, is_manual: bool, closed: Callable[[Subscription], None]
+        self,
+        subscription: Subscription,
+        is_manual: bool,
+        closed: Callable[[Subscription], None],
+        view: Callable[[Item], ItemView] = item_view,
     ) -> None:
         super().__init__()
         # How much comes is not known before it has come.
@@ -38,6 +42,7 @@ class Lines(Response):
         self._subscription = subscription
         self._is_manual = is_manual
         self._closed = closed
+        self._view = view
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve until the subscription ends or the caller is gone."""
@@ -63,7 +68,7 @@ class Lines(Response):
             except TimeoutError:
                 await _chunk(send, [HeartbeatView()])
                 continue
-            await _chunk(send, map(item_view, items))
+            await _chunk(send, map(self._view, items))
             if not self._is_manual:
                 subscription.handled(len(items))
             is_over = any(isinstance(item, Ended) for item in items)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from msgspec import Struct
-
 from linnet.node.control_types import (
     BlockRequest,
     ConnectRequest,
@@ -22,35 +18,10 @@ from linnet.node.control_types import (
     StatusReply,
     SubscribeQuery,
 )
+from linnet.node.operation import Form, Operation
+from linnet.node.room_operations import ROOM_OPERATIONS
 
-Shape = object
-"""A type that msgspec can describe."""
-
-
-class Form(StrEnum):
-    """How an answer is written."""
-
-    JSON = "application/json"
-    LINES = "application/x-ndjson"
-
-
-class Operation(Struct, frozen=True):
-    """One thing that the node can be asked."""
-
-    name: str
-    method: str
-    path: str
-    summary: str
-    reply: Shape
-    query: type[Struct] | None = None
-    body: type[Struct] | None = None
-    parameters: tuple[tuple[str, Shape, str], ...] = ()
-    """Parts of the path: name, type, meaning."""
-    form: Form = Form.JSON
-    status: int = 200
-    errors: tuple[int, ...] = ()
-    """Statuses of errors beyond those that every operation may have."""
-
+__all__ = ["OPERATIONS", "Form", "Operation"]
 
 OPERATIONS = (
     Operation("status", "GET", "/v1/status", "How things stand at this node.", StatusReply),
@@ -131,6 +102,7 @@ OPERATIONS = (
         parameters=(("topic", str, "A topic id, `lt1…`."),),
         errors=(404,),
     ),
+    *ROOM_OPERATIONS,
     Operation("stop", "POST", "/v1/stop", "Stop the node, in good order.", DoneReply, status=202),
     Operation("openapi", "GET", "/v1/openapi.json", "This description.", dict),
 )

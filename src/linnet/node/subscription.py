@@ -29,8 +29,10 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed, Declined, Unsubscribe
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.event.event import Event
+from linnet.identity.text import Sort, to_text
 from linnet.node.background import Spawn
 from linnet.node.batching import Ask
+from linnet.rooms.commands import Reading, ReadRoom
 from linnet.streams.commands import Subscribe, Subscribed
 
 ACKNOWLEDGE_EVERY = 256
@@ -41,11 +43,11 @@ MISSED_KEPT = 1024
 
 
 class Subscription:
-    """One subscription; made by `Node.subscribe`. For one reader."""
+    """One subscription; made by `Node.subscribe` or `Room.read`. For one reader."""
 
     def __init__(
         self,
-        command: Subscribe,
+        command: Subscribe | ReadRoom,
         ask: Ask,
         spawn: Spawn,
         register: Callable[[Subscription, bool], None],
@@ -56,7 +58,7 @@ class Subscription:
         self._register = register
         self._queue: deque[Item] = deque()
         self._arrived = asyncio.Event()
-        self._state: Subscribed | None = None
+        self._state: Subscribed | Reading | None = None
         self._closed = False
         self._within_block = False
         self._taken = 0
@@ -77,9 +79,10 @@ class Subscription:
         return self._command.subscription
 
     @property
-    def stream(self) -> str:
-        """The name of the stream."""
-        return self._command.stream
+    def of(self) -> str:
+        """What is read: the name of a stream, or the id of a room."""
+        command = self._command
+        return command.stream if isinstance(command, Subscribe) else to_text(Sort.TOPIC, command.room)
 
     @property
     def resumed(self) -> bool:
@@ -96,7 +99,7 @@ class Subscription:
         except BaseException:
             self._register(self, False)
             raise
-        if isinstance(result, Subscribed):
+        if isinstance(result, Subscribed | Reading):
             self._state = result
             return
         self._register(self, False)
@@ -152,7 +155,7 @@ class Subscription:
                 if type(item) is Event or not events_only:
                     yield item
                 elif isinstance(item, Ended) and item.reason is not None:
-                    raise Refused(item.reason, f"the subscription of {self.stream!r} ended")
+                    raise Refused(item.reason, f"the subscription of {self.of!r} ended")
                 self.handled(1)
                 if isinstance(item, Ended):
                     return
@@ -226,7 +229,7 @@ class Subscription:
         # A reader that never waits gives the task no turn; one is enough to tell all that it read.
         if self._untold and not self._closed and not self._telling:
             self._telling = True
-            self._spawn(self._tell_quietly(), f"acknowledge {self.stream}")
+            self._spawn(self._tell_quietly(), f"acknowledge {self.of}")
 
     async def _tell_quietly(self) -> None:
         try:

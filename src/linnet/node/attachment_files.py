@@ -1,0 +1,140 @@
+"""Files that are attached to a room, piece by piece, and files that are put together from pieces.
+
+Blocking: the library calls this in threads, the command line as it is.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import msgspec
+
+from linnet.core.errors import LocalError, RemoteError
+from linnet.rooms.attachments import ATTACHMENT_BYTES, Attachment, Joining, Piece, split
+from linnet.rooms.messages import CHUNK_BYTES
+
+_ELSEWHERE = "choose another directory or name"
+_MEDIA = "application/octet-stream"
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class AttachmentError(LocalError):
+    """The file cannot be read or written, or a piece of it is not what it should be."""
+
+
+class OutgoingFile:
+    """A file that is being attached; a context."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> Self:
+        try:
+            # Not to wait for a writer, if it is a pipe.
+            self._file: BinaryIO = open(os.open(self._path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+        except OSError as error:
+            raise AttachmentError(f"{self._path}: cannot be read: {error.strerror or error}") from error
+        status = os.fstat(self._file.fileno())
+        self.size = status.st_size
+        """Bytes of the file when it was opened."""
+        if not stat.S_ISREG(status.st_mode):
+            self._file.close()
+            raise AttachmentError(f"{self._path}: is no file")
+        if self.size > ATTACHMENT_BYTES:
+            self._file.close()
+            most = f"at most {ATTACHMENT_BYTES:,} can be attached"
+            raise AttachmentError(f"{self._path}: has {self.size:,} bytes; {most}")
+        self._steps = split(self._blocks(), self._path.name, _media(self._path))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def step(self) -> Piece | Attachment:
+        """The next piece to keep, and last of all what to say of them."""
+        return next(self._steps)
+
+    def _blocks(self) -> Iterator[bytes]:
+        read = 0
+        try:
+            while block := self._file.read(CHUNK_BYTES):
+                read += len(block)
+                yield block
+        except OSError as error:
+            raise AttachmentError(f"{self._path}: cannot be read: {error.strerror or error}") from error
+        if read != self.size:
+            raise AttachmentError(f"{self._path}: changes while it is read; attach it again")
+
+
+class IncomingFile:
+    """A file that is being put together; a context. It has its name only when it is whole."""
+
+    def __init__(self, attachment: Attachment, directory: Path, name: str | None = None) -> None:
+        self.path = directory / (name or attachment.file_name)
+        """Where it will be. What is there already is never overwritten."""
+        self._part = directory / f".{self.path.name}.{os.getpid()}.part"
+        self._joining = Joining(attachment)
+
+    def __enter__(self) -> Self:
+        if self.path.exists():
+            raise AttachmentError(f"{self.path}: is there already; {_ELSEWHERE}")
+        try:
+            self._file = self._part.open("xb")
+        except OSError as error:
+            raise AttachmentError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+
+    @property
+    def wanted(self) -> bytes | None:
+        """The digest of the next piece; None: all are there."""
+        return None if self._joining.complete else self._joining.wanted(1)[0]
+
+    @property
+    def done(self) -> int:
+        """Bytes that are written."""
+        return self._joining.done
+
+    def give(self, digest: bytes, piece: bytes) -> None:
+        """The piece that was wanted. `AttachmentError` if it is another, or none of this file."""
+        try:
+            for block in self._joining.give(digest, piece):
+                self._file.write(block)
+        except RemoteError as error:
+            raise AttachmentError(f"{self.path}: {error.detail}") from error
+        except OSError as error:
+            raise AttachmentError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+
+    def finish(self) -> Path:
+        """All pieces are there: give it its name."""
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            os.link(self._part, self.path)
+        except FileExistsError as error:
+            raise AttachmentError(f"{self.path}: is there already; {_ELSEWHERE}") from error
+        except OSError as error:
+            raise AttachmentError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+        return self.path
+
+
+def attachment_body(attachment: Attachment) -> bytes:
+    """The body of the event that shares a file."""
+    return _encode(attachment)
+
+
+def _media(path: Path) -> str:
+    return mimetypes.guess_type(path.name)[0] or _MEDIA
