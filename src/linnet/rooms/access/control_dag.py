@@ -49,6 +49,7 @@ class ControlDag:
         self._facts = {create.id: founding}
         self._control: dict[EventId, tuple[EventId, ...]] = {create.id: ()}
         self._auth: dict[EventId, tuple[EventId, ...]] = {create.id: ()}
+        self._replaced: dict[EventId, EventId] = {}
         self._times = {create.id: create.time}
         self._after: dict[EventId, State] = {create.id: immutables.Map({CREATE_KEY: create.id})}
         self.relay_keys: dict[str, None] = {}
@@ -57,7 +58,9 @@ class ControlDag:
         self._sorted_heads: tuple[EventId, ...] | None = None
         self._past = Chains(self._control.__getitem__)
         self._past.mask(create.id)
-        self._resolver = Resolver(founding, self._facts.get, self._auth.__getitem__, time_of=self.time_of)
+        self._resolver = Resolver(
+            founding, self._facts.get, self._auth.__getitem__, time_of=self.time_of, causality=self
+        )
         self._rejected: Remembered[EventId, Refusal] = Remembered(max_rejected)
         self._states: Remembered[tuple[EventId, ...], State] = Remembered(_STATES)
         self._views: Remembered[int, View] = Remembered(_VIEWS)
@@ -105,6 +108,10 @@ class ControlDag:
     def is_before(self, event: EventId, other: EventId) -> bool:
         """Whether the other follows the event, in however many steps along control heads."""
         return event != other and self._past.reaches(other, event)
+
+    def replaced_by(self, event: EventId) -> EventId | None:
+        """What stood in the event's place where it came."""
+        return self._replaced.get(event)
 
     def between(self, heads: Iterable[EventId]) -> list[EventId]:
         """Events that are not in the past of these heads, causes first. Unknown heads count for nothing."""
@@ -200,6 +207,9 @@ class ControlDag:
         self._control[fact.id] = heads
         self._auth[fact.id] = select_in_room(fact, before)
         self._times[fact.id] = self.time_at(fact.time, heads)
+        replaced = before.get(fact.place)
+        if replaced is not None:
+            self._replaced[fact.id] = replaced
         self._after[fact.id] = before.set(fact.place, fact.id)
         self._past.mask(fact.id)
         if fact.kind == RELAY:

@@ -17,7 +17,7 @@ from linnet.rooms.access.facts import Fact, State, StateKey, fact_of
 from linnet.rooms.access.levels import Rank
 from linnet.rooms.access.rules import allowed
 from linnet.rooms.access.view import View
-from linnet.rooms.content import CONTROL_KINDS
+from linnet.rooms.content import CONTROL_KINDS, RELAY, Relay
 
 Precedes = Callable[[EventId, EventId], bool]
 """Whether the first event is in the causal past of the second."""
@@ -59,7 +59,7 @@ class PlainState:
 
     def _counts(self, event: Event, now: View) -> bool:
         own = self._dag.view(self._dag.state_at(event.tail.control or ()))
-        return allowed(fact_of(event), _Mixed(event.id, own, now, self._precedes)) is None
+        return allowed(fact_of(event), _Mixed(event.id, self._dag, own, now, self._precedes)) is None
 
     def _rank(self, event: Event) -> tuple[Rank, int, EventId]:
         position = self._dag.mainline_position(event)
@@ -126,21 +126,28 @@ class _Place:
 
 
 class _Mixed:
-    """What an event of the past is asked of: the current state, save where that followed the event."""
+    """What an event is held against today: the current state, save what of it came after the event."""
 
-    def __init__(self, event: EventId, own: View, now: View, precedes: Precedes) -> None:
+    def __init__(self, event: EventId, dag: ControlDag, own: View, now: View, precedes: Precedes) -> None:
         self.create = now.create
         self._event = event
+        self._dag = dag
         self._own = own
         self._now = now
         self._precedes = precedes
 
     def get(self, place: StateKey) -> Fact | None:
-        """The current value, unless whoever set it knew the event: then the one that the event knew."""
+        """The last version that did not follow the event; if each did, what the event itself knew."""
         current = self._now.state.get(place)
-        followed = current is not None and self._precedes(self._event, current)
-        return self._own.get(place) if followed else self._now.get(place)
+        if current is None:
+            return None
+        version: EventId | None = current
+        while version is not None and self._precedes(self._event, version):
+            version = self._dag.replaced_by(version)
+        return self._own.get(place) if version is None else self._dag.fact(version)
 
     def is_relay_person(self, person: AuthorId) -> bool:
         """Whether the person is a relay by a word that did not follow the event."""
-        return any(not self._precedes(self._event, word) for word in self._now.relays_of(person))
+        words = (self.get((RELAY, key)) for key in self._dag.relay_keys)
+        relays = (word.content for word in words if word is not None)
+        return any(isinstance(one, Relay) and one.active and one.person == person for one in relays)

@@ -12,24 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import immutables
 
-from linnet.core.ids import AuthorId, EventId
+from linnet.core.ids import EventId
 from linnet.rooms.access.chains import Chains, Parents
 from linnet.rooms.access.facts import POWER_KEY, Fact, State, StateKey
 from linnet.rooms.access.levels import Levels, Rank, Version
 from linnet.rooms.access.mainline import Mainline
 from linnet.rooms.access.rules import allowed
-from linnet.rooms.content import (
-    JOIN_RULES,
-    POWER,
-    REVOCATION,
-    Member,
-    Membership,
-    Power,
-    Relay,
-    member_key,
-)
-
-Lookup = Callable[[EventId], Fact | None]
+from linnet.rooms.access.trial import Causality, Lookup, Trial
+from linnet.rooms.content import JOIN_RULES, POWER, REVOCATION, Member, Membership, Power, member_key
 
 
 class Resolver:
@@ -42,12 +32,14 @@ class Resolver:
         auth_of: Parents,
         version: Version = Version.V12,
         time_of: Callable[[EventId], int] | None = None,
+        causality: Causality | None = None,
     ) -> None:
         self._create = create
         self._lookup = lookup
         self._auth_of = auth_of
         self._version = version
         self._time_of = time_of
+        self._causality = causality
         self._chains = Chains(auth_of)
         self.mainline = Mainline(self.power_of)
 
@@ -63,7 +55,7 @@ class Resolver:
         facts = {event: fact for event in self._chains.events(full) if (fact := self._lookup(event))}
         powers = self._with_chains([fact for fact in facts.values() if _is_power_event(fact)], full, facts)
         unconflicted = None if self._version is Version.V12 else _without(base, conflicted)
-        trial = _Trial(self._create, self._lookup, unconflicted)
+        trial = Trial(self._create, self._lookup, unconflicted, self._causality)
         self._apply(self._by_power(powers), trial)
         last_power = trial.stands_at(POWER_KEY)
         rest = [fact for event, fact in facts.items() if event not in powers]
@@ -135,14 +127,14 @@ class Resolver:
 
         return sorted(facts, key=rank)
 
-    def _apply(self, facts: Iterable[Fact], trial: _Trial) -> None:
+    def _apply(self, facts: Iterable[Fact], trial: Trial) -> None:
         """Let each event take its place that the events before it allow."""
         for fact in facts:
             if fact.key is None:
                 continue
             auth = (self._lookup(event) for event in self._auth_of(fact.id))
-            trial.begin({one.place: one for one in auth if one is not None and one.key is not None})
-            if allowed(fact, trial, self._version) is None:
+            trial.begin(fact, {one.place: one for one in auth if one is not None and one.key is not None})
+            if not trial.is_overtaken() and allowed(fact, trial, self._version) is None:
                 trial.put(fact)
 
     def _time(self, fact: Fact) -> int:
@@ -159,59 +151,6 @@ def resolve(
 ) -> State:
     """The state that holds where these meet, once; whoever asks again keeps a `Resolver`."""
     return Resolver(create, lookup, auth_of, version, time_of).resolve(state_sets)
-
-
-class _Trial:
-    """The state while it is rebuilt, as one event at a time sees it: over its own auth events."""
-
-    def __init__(self, create: Fact, lookup: Lookup, base: State | None) -> None:
-        self.create = create
-        self._lookup = lookup
-        self._base = base
-        self._put: dict[StateKey, Fact] = {}
-        self._own: dict[StateKey, Fact] = {}
-        self._relays: dict[StateKey, Relay] = {}
-
-    def begin(self, own: dict[StateKey, Fact]) -> None:
-        """It is the turn of an event with these auth events."""
-        self._own = own
-
-    def put(self, fact: Fact) -> None:
-        """The event is allowed."""
-        self._put[fact.place] = fact
-        if isinstance(fact.content, Relay):
-            self._relays[fact.place] = fact.content
-
-    def stands_at(self, place: StateKey) -> EventId | None:
-        """What stands there so far, auth events aside."""
-        fact = self._put.get(place)
-        if fact is not None:
-            return fact.id
-        return None if self._base is None else self._base.get(place)
-
-    def get(self, place: StateKey) -> Fact | None:
-        """What the rules find there."""
-        fact = self._put.get(place)
-        if fact is None and self._base is not None:
-            event = self._base.get(place)
-            fact = None if event is None else self._lookup(event)
-        return self._own.get(place) if fact is None else fact
-
-    def is_relay_person(self, person: AuthorId) -> bool:
-        """Whether an active relay among what was put is this person's."""
-        return any(relay.active and relay.person == person for relay in self._relays.values())
-
-    def over(self, base: State, conflicted: Iterable[StateKey]) -> State:
-        """The result: a state with its conflicts settled. What was never in conflict stays."""
-        settled = dict.fromkeys(conflicted)
-        result = base.mutate()
-        for place in settled:
-            if place not in self._put:
-                result.pop(place, None)
-        for place, fact in self._put.items():
-            if place in settled or place not in base:
-                result[place] = fact.id
-        return result.finish()
 
 
 def _conflicts(state_sets: Sequence[State]) -> dict[StateKey, None]:

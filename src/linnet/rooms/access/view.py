@@ -58,7 +58,6 @@ class View:
         self._members: tuple[tuple[AuthorId, Membership], ...] | None = None
         self._joined: tuple[AuthorId, ...] | None = None
         self._relays: dict[PeerId, Relay] | None = None
-        self._relay_words: dict[AuthorId, tuple[EventId, ...]] = {}
         self._levels: Levels | None = None
 
     def get(self, place: StateKey) -> Fact | None:
@@ -116,12 +115,7 @@ class View:
 
     def is_relay_person(self, person: AuthorId) -> bool:
         """Whether an active relay is this person's."""
-        return bool(self.relays_of(person))
-
-    def relays_of(self, person: AuthorId) -> tuple[EventId, ...]:
-        """The events that name active relays of this person."""
-        self._active_relays()
-        return self._relay_words.get(person, ())
+        return any(relay.person == person for relay in self._active_relays().values())
 
     def retention(self) -> int | None:
         """Milliseconds that a relay keeps an event at most; None: until capacity asks for it."""
@@ -135,10 +129,9 @@ class View:
     def _active_relays(self) -> dict[PeerId, Relay]:
         if self._relays is None:
             found = {relay_of(key): self.get((RELAY, key)) for key in self._source.relay_keys}
-            self._relays = {}
-            for peer, fact in sorted(found.items()):
-                if fact is not None and isinstance(fact.content, Relay) and fact.content.active:
-                    person = fact.content.person
-                    self._relays[peer] = fact.content
-                    self._relay_words[person] = (*self._relay_words.get(person, ()), fact.id)
+            self._relays = {
+                peer: fact.content
+                for peer, fact in sorted(found.items())
+                if fact is not None and isinstance(fact.content, Relay) and fact.content.active
+            }
         return self._relays
