@@ -79,8 +79,15 @@ def test_a_false_one_is_refused_and_blamed_on_whoever_told_it() -> None:
     forged = msgspec.structs.replace(bens(A), heads=(A, B))
     rejected = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.BAD_SIGNATURE, note="receipt")
     blame = Blame(N1, Reason.BAD_SIGNATURE)
-    assert device.receipts.heard(N1, forged, (N1, N2)) == (False, [rejected, blame])
+    assert device.receipts.heard(N1, forged, (N1, N2), member=True) == (False, [rejected, blame])
     assert device.receipts.all() == ()
+
+
+def test_one_of_somebody_who_is_not_in_the_room_takes_no_place() -> None:
+    receipts = Device().receipts
+    rejected = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.NOT_A_MEMBER, note="receipt")
+    assert receipts.heard(N1, bens(A), (N1, N2), member=False) == (False, [rejected])
+    assert receipts.all() == ()
 
 
 def test_the_latest_of_a_device_counts() -> None:
@@ -124,15 +131,15 @@ def test_they_outlive_a_restart() -> None:
 def test_news_go_to_all_neighbours_but_where_they_come_from() -> None:
     receipts = Device().receipts
     bens_device = PeerId(BEN.device.public)
-    assert receipts.heard(N1, bens(A), (N1, N2, bens_device)) == (True, [Send(N2, bens(A))])
-    assert receipts.heard(N2, bens(A), (N1, N2)) == (False, [])
+    assert receipts.heard(N1, bens(A), (N1, N2, bens_device), member=True) == (True, [Send(N2, bens(A))])
+    assert receipts.heard(N2, bens(A), (N1, N2), member=True) == (False, [])
 
 
 def test_none_is_left_out_because_another_covers_the_same() -> None:
     receipts = Device().receipts
     cids = sign_room_receipt(CID.device, CID.card, ROOM, 7, (A,))
     assert receipts.learn(bens(A))
-    assert receipts.heard(N1, cids, (N1, N2)) == (True, [Send(N2, cids)])
+    assert receipts.heard(N1, cids, (N1, N2), member=True) == (True, [Send(N2, cids)])
 
 
 def test_one_device_too_many_is_refused_with_a_record_and_blames_nobody(
@@ -144,9 +151,9 @@ def test_one_device_too_many_is_refused_with_a_record_and_blames_nobody(
     assert receipts.learn(bens(B, at=START + 1))
     cids = sign_room_receipt(CID.device, CID.card, ROOM, 7, (A,))
     refused = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.TOO_MANY, note="receipt")
-    assert receipts.heard(N1, cids, (N1, N2)) == (False, [refused])
+    assert receipts.heard(N1, cids, (N1, N2), member=True) == (False, [refused])
     receipts.forget(BEN.author)
-    assert receipts.heard(N1, cids, (N1, N2)) == (True, [Send(N2, cids)])
+    assert receipts.heard(N1, cids, (N1, N2), member=True) == (True, [Send(N2, cids)])
 
 
 def test_who_left_is_forgotten_for_good() -> None:

@@ -61,7 +61,7 @@ class Receipts:
         return len(self._latest)
 
     def all(self) -> tuple[RoomReceipt, ...]:
-        """The latest of every device, for a new neighbour."""
+        """The latest of every device, for a new neighbour; our own is durable only after a commit."""
         return tuple(self._latest.values())
 
     def naming(self, event: EventId) -> tuple[RoomReceipt, ...]:
@@ -89,15 +89,20 @@ class Receipts:
         return True
 
     def heard(
-        self, peer: PeerId, receipt: RoomReceipt, neighbors: Iterable[PeerId]
+        self, peer: PeerId, receipt: RoomReceipt, neighbors: Iterable[PeerId], member: bool
     ) -> tuple[bool, list[ReceiptEffect]]:
-        """A peer told a receipt: whether it is news, and then it is passed on to the other neighbours."""
+        """A peer told a receipt: whether it is news, and then it is passed on to the other neighbours.
+
+        `member` says whether its person is in the room: others' would only take the places of members'.
+        """
         try:
+            if not member:
+                raise RemoteError(Reason.NOT_A_MEMBER, "a receipt of somebody who is not in the room")
             news = self.learn(receipt)
         except RemoteError as error:
             rejected = Record(Kind.REJECTED, self._room, peer=peer, reason=error.reason, note="receipt")
-            full = error.reason is Reason.TOO_MANY
-            return False, [rejected] if full else [rejected, Blame(peer, error.reason)]
+            innocent = error.reason in (Reason.TOO_MANY, Reason.NOT_A_MEMBER)
+            return False, [rejected] if innocent else [rejected, Blame(peer, error.reason)]
         if not news:
             return False, []
         giver = receipt.card.device_key
