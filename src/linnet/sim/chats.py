@@ -1,6 +1,6 @@
 """Chats as traffic: when somebody said how much, and from that who was online when.
 
-Schichtholz 2024, sections 6.1.2 and 6.3: nobody records when people were online, so everyone is taken to
+Schichtholz 2024, sections 6.1.2 and 6.2: nobody records when people were online, so everyone is taken to
 be online from a margin before each of their messages until the same margin after it. Pauses are cut at
 ten seconds, so that a chat of days plays in hours; `Rescaling` maps logged times back.
 """

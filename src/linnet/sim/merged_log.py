@@ -1,8 +1,8 @@
 """The merged log: what all nodes of a room recorded, in the columns in which experiments are published.
 
-``Time [s] | User | Action | Type | Event ID`` (Schichtholz 2024, section 6.1.5): times are relative, events
-are numbered by their first appearance. Rows of a simulation and of live nodes' trace files are the same, so
-is what is made of them.
+``Time [s] | User | Action | Type | Event ID`` (Schichtholz 2024, sections 6.1.4 and 6.1.6): times are
+relative, events are numbered by their first appearance. Rows of a simulation and of live nodes' trace files
+are the same, so is what is made of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What it means that an event arrived although sender and receiver were never online together.
 
-The definitions of Schichtholz 2024, section 3.1 (1.3 asynchronous, 1.4 as soon as possible), as
+The definitions of Schichtholz 2024, section 3.1 (asynchronous delivery, ASAP delivery), as
 predicates over a merged log. The formulas say "there are a sender and a receiver", and hold for all pairs
 of which the premise does not; so here the pair is given, and the premise must hold.
 """
@@ -80,12 +80,12 @@ def delivery(log: Sequence[Entry], event: int, sender: str, receiver: str) -> De
 
 
 def async_delivered(log: Sequence[Entry], event: int, sender: str, receiver: str) -> bool:
-    """Definition 1.3: the receiver was offline when it was sent, and got it while the sender was."""
+    """Asynchronous: the receiver was offline when it was sent, and got it while the sender was."""
     return delivery(log, event, sender, receiver) in (Delivery.ASAP, Delivery.ASYNCHRONOUS)
 
 
 def asap_delivered(log: Sequence[Entry], event: int, sender: str, receiver: str, within: float = inf) -> bool:
-    """Definition 1.4: and that in the first such time, at most so many seconds after it began."""
+    """As soon as possible: and that in the first such time, at most so many seconds after it began."""
     if delivery(log, event, sender, receiver) is not Delivery.ASAP:
         return False
     sent = _first(log, SEND, sender, event) or 0.0
