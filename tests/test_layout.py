@@ -49,6 +49,8 @@ TESTED_ELSEWHERE = {
     "streams/options.py": "values without behaviour, obeyed in tests/streams/test_storage.py",
     "peer/interface.py": "values without behaviour; mypy closes the unions",
     "peer/config.py": "values without behaviour",
+    "node/relay_http_types.py": "spoken in tests/node/test_relay_http.py, described in test_relay_openapi.py",
+    "node/relay_operations.py": "routed in tests/node/test_relay_http.py, described in test_relay_openapi.py",
     "cli/options.py": "the help of every command: tests/cli/test_app.py",
     "cli/demo/messages.py": "values without behaviour",
     "cli/demo/member.py": "runs as a process of the demo: tests/cli/demo/test_command.py",

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from linnet.core.errors import BadText
 from linnet.core.ids import Contact, PeerId
 from linnet.identity.text import Sort, to_text
-from linnet.node.addresses import contact_text, is_loopback, parse_contact, parse_hint
+from linnet.node.addresses import (
+    HttpAddress,
+    contact_text,
+    is_loopback,
+    parse_contact,
+    parse_hint,
+    parse_http,
+)
 
 PEER = PeerId(bytes(range(32)))
 KEY = to_text(Sort.DEVICE, PEER)
@@ -79,3 +86,33 @@ def test_port_zero_is_for_listening_only() -> None:
 )
 def test_only_loopback_is_private(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:8470", HttpAddress("127.0.0.1", 8470, False)),
+        ("http://localhost:0", HttpAddress("localhost", 0, False)),
+        (" https://0.0.0.0:8470", HttpAddress("0.0.0.0", 8470, True)),
+        ("https://[::]:1", HttpAddress("::", 1, True)),
+    ],
+)
+def test_where_http_is_served(text: str, address: HttpAddress) -> None:
+    assert parse_http(text) == address
+    assert parse_http(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("0.0.0.0:1", "write https://0.0.0.0:1"),
+        ("http://example.org:1", "can be reached from other machines"),
+        ("tls://127.0.0.1:1", "allowed are http:// and https://"),
+        ("https://127.0.0.1", "has no port"),
+        ("https://127.0.0.1:1/x", "more than a host and a port"),
+        ("https://tls://127.0.0.1:1", "more than a host and a port"),
+    ],
+)
+def test_where_http_is_not_served(text: str, what: str) -> None:
+    with pytest.raises(BadText, match=what):
+        parse_http(text)

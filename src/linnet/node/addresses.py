@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
+from msgspec import Struct
+
 from linnet.core.errors import BadText
 from linnet.core.ids import Contact, PeerId
 from linnet.identity.text import Sort, from_text, to_text
@@ -69,6 +71,34 @@ def split_hint(text: str) -> tuple[str, int, str]:
     if not colon or rest.endswith("]"):
         raise BadText(f"{_shown(text)} has no port: write HOST:PORT")
     return _host(host, text), _port(port_text, text), scheme
+
+
+class HttpAddress(Struct, frozen=True):
+    """Where HTTP is served."""
+
+    host: str
+    port: int
+    tls: bool
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+
+
+def parse_http(text: str) -> HttpAddress:
+    """An address to serve HTTP at, ``HOST:PORT`` or ``https://HOST:PORT``; port 0 takes a free one.
+
+    Plain HTTP shows everyone on the way what is asked and answered, so it is for this machine only.
+    """
+    scheme, separator, rest = text.strip().partition("://")
+    if not separator:
+        scheme, rest = "http", text.strip()
+    if scheme not in ("http", "https"):
+        raise BadText(f"{_shown(text)} has the scheme {scheme[:20]!r}; allowed are http:// and https://")
+    host, port, _ = split_hint(f"{SCHEMES[0]}://{rest}")
+    if scheme == "http" and not is_loopback(host):
+        raise BadText(f"{_shown(text)} can be reached from other machines: write https://{rest}")
+    return HttpAddress(host, port, scheme == "https")
 
 
 def is_loopback(host: str) -> bool:

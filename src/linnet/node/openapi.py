@@ -1,7 +1,8 @@
-"""The control API described as OpenAPI 3.1, from the operations and types themselves."""
+"""An HTTP interface of the node described as OpenAPI 3.1, from its operations and types themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -26,9 +27,46 @@ _ERRORS = {
 }
 
 
+class Interface(Struct, frozen=True):
+    """What is described."""
+
+    title: str
+    description: str
+    server: str
+    server_words: str
+    operations: Sequence[Operation]
+    error: type[Struct]
+    """What every error is told as."""
+    statuses: Callable[[Operation], Iterable[int]]
+    """Statuses of errors that an operation may have."""
+    words: dict[int, str]
+    """What each of them means."""
+    schemes: dict[str, Any]
+    security: Callable[[Operation], list[dict[str, list[str]]]]
+
+
 def document() -> dict[str, Any]:
-    """The whole description."""
-    shapes = _shapes()
+    """The description of the control API."""
+    return describe(
+        Interface(
+            "Linnet control API",
+            "What programs of the same machine may ask a running node.",
+            "http://localhost",
+            "over the Unix socket in the node's home",
+            OPERATIONS,
+            ErrorReply,
+            _statuses,
+            _ERRORS,
+            {"token": {"type": "http", "scheme": "bearer"}},
+            lambda operation: [{}, {"token": []}],
+        )
+    )
+
+
+def describe(interface: Interface) -> dict[str, Any]:
+    """The whole description of an interface."""
+    operations = interface.operations
+    shapes = _shapes(interface)
     schemas, components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
     schema_of = {id(shape): schema for shape, schema in zip(shapes, schemas, strict=True)}
     for shape in shapes:
@@ -37,16 +75,17 @@ def document() -> dict[str, Any]:
     # Queries are told as parameters, one by one.
     queries = {
         operation.query: components.pop(operation.query.__name__)
-        for operation in OPERATIONS
+        for operation in operations
         if operation.query is not None
     }
     paths: dict[str, Any] = {}
-    for operation in OPERATIONS:
+    for operation in operations:
         described = {
             "operationId": operation.name,
             "summary": operation.summary,
             "parameters": _parameters(operation, schema_of, queries),
-            "responses": _responses(operation, schema_of),
+            "responses": _responses(interface, operation, schema_of),
+            "security": interface.security(operation),
         }
         if operation.body is not None:
             described["requestBody"] = {"required": True, "content": _content(schema_of[id(operation.body)])}
@@ -54,24 +93,20 @@ def document() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Linnet control API",
+            "title": interface.title,
             "version": version("linnet"),
-            "description": "What programs of the same machine may ask a running node.",
+            "description": interface.description,
         },
-        "servers": [{"url": "http://localhost", "description": "over the Unix socket in the node's home"}],
+        "servers": [{"url": interface.server, "description": interface.server_words}],
         "paths": paths,
-        "components": {
-            "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-        "security": [{}, {"token": []}],
+        "components": {"schemas": components, "securitySchemes": interface.schemes},
     }
 
 
-def _shapes() -> list[Any]:
+def _shapes(interface: Interface) -> list[Any]:
     """Every type that is described, each once."""
-    found: dict[int, Any] = {id(ErrorReply): ErrorReply}
-    for operation in OPERATIONS:
+    found: dict[int, Any] = {id(interface.error): interface.error}
+    for operation in interface.operations:
         parameters = [shape for _, shape, _ in operation.parameters]
         for shape in (operation.reply, operation.body, operation.query, *parameters):
             if shape is not None:
@@ -124,18 +159,22 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _responses(operation: Operation, schema_of: dict[int, Any]) -> dict[str, Any]:
+def _statuses(operation: Operation) -> Iterable[int]:
+    always = (400, 401, 415, 503) if operation.body is not None else (400, 401, 503)
+    return (*always, *operation.errors)
+
+
+def _responses(interface: Interface, operation: Operation, schema_of: dict[int, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {
         str(operation.status): {
             "description": operation.summary,
             "content": _content(schema_of[id(operation.reply)], operation.form),
         }
     }
-    always = (400, 401, 415, 503) if operation.body is not None else (400, 401, 503)
-    for status in sorted({*always, *operation.errors}):
+    for status in sorted(set(interface.statuses(operation))):
         told[str(status)] = {
-            "description": _ERRORS[status],
-            "content": _content(schema_of[id(ErrorReply)]),
+            "description": interface.words[status],
+            "content": _content(schema_of[id(interface.error)]),
         }
     return told
 

@@ -1,0 +1,108 @@
+"""Serving the HTTP face of a relay: plain on loopback, or under TLS with the node's own certificate.
+
+Plain HTTP is for programs and reverse proxies of the same machine. Whoever asks under TLS compares
+the key in the certificate with the relay's device key, as on a link: no authority vouches for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from collections.abc import Generator
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from linnet.identity.keys import SigningKey
+from linnet.net.tls import server_context
+from linnet.node.addresses import HttpAddress
+from linnet.node.background import Background
+from linnet.node.home import HomeError
+
+_BACKLOG = 128
+_GRACE_SECONDS = 3
+"""What an open request has to finish in when the node stops."""
+_KEEP_ALIVE_SECONDS = 15
+_CONNECTIONS = 1024
+"""Connections at once; one more is answered 503 in plain words, without being read."""
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Leave signals to the node."""
+        yield
+
+
+class RelayHttpServer:
+    """Serves an application while its block lasts."""
+
+    def __init__(self, app: ASGIApp, address: HttpAddress, key: SigningKey) -> None:
+        self._app = app
+        self._address = address
+        self._context = server_context(key) if address.tls else None
+        self._background = Background()
+
+    async def __aenter__(self) -> Self:
+        sock = _bind(self._address)
+        self._port = int(sock.getsockname()[1])
+        await self._background.__aenter__()
+        self._server = _Server(_settings(self._app, self._context))
+        self._background.spawn(self._server.serve([sock]), "relay HTTP")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.should_exit = True
+        try:
+            await self._background.finish(_GRACE_SECONDS + 1)
+        finally:
+            await self._background.__aexit__(kind, error, trace)
+
+    @property
+    def url(self) -> str:
+        """Where it is served, with the port that the system gave."""
+        return str(HttpAddress(self._address.host, self._port, self._address.tls))
+
+
+def _bind(address: HttpAddress) -> socket.socket:
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind)
+    except OSError as error:
+        raise HomeError(f"relay.http: {address} cannot be had: {error.strerror or error}") from error
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(place)
+        sock.listen(_BACKLOG)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        raise HomeError(f"relay.http: {address} cannot be had: {error.strerror or error}") from error
+    return sock
+
+
+def _settings(app: ASGIApp, context: ssl.SSLContext | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="none",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        ssl_context_factory=None if context is None else lambda config, default: context,
+    )
