@@ -79,11 +79,15 @@ class Range(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
     """Of the set. None: the ids are listed instead."""
     ids: Annotated[tuple[WireEventId, ...], Meta(max_length=IDS_PER_RANGE)]
     skip: bool
-    """Nothing is to be said of this range: both have the same, or it was dealt with."""
+    """No answer is due: both have the same, or this ends the range and `ids` are what the other lacks."""
 
 
 class Reconcile(Struct, frozen=True, array_like=True, tag=56, gc=False):
-    """One step of range-based set reconciliation over a topic's events."""
+    """One step of range-based set reconciliation over a topic's events.
+
+    If the last range does not reach to the end of everything, there is more to say; if there is none, the
+    other is let go on.
+    """
 
     topic: WireTopicId
     session: Count

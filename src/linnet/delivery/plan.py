@@ -19,7 +19,7 @@ _RANGE_BYTES = 84
 _ID_BYTES = 34
 _ROUND_BYTES = 2048
 """What a round trip more is worth: so much could have been sent meanwhile even over a slow link."""
-SPLIT = 16
+SPLIT = 8
 """Parts into which reconciliation splits a range that differs."""
 LIST = 32
 """Ids up to which it lists a range that differs instead."""
@@ -66,21 +66,31 @@ def walk_bytes(ours: Standing, theirs: Standing) -> int:
 
 
 def reconcile_bytes(ours: Standing, theirs: Standing) -> int:
-    """Bytes that reconciliation and what it finds for us are expected to cost.
+    """Bytes that reconciliation and what it brings us are expected to cost: C(d, n) + T r + E m.
 
-    With d differences among n events, spread out, each goes its own way down through log_16(n / 32 d)
-    levels of 16 fingerprints, below about d ranges that they share, and ends in a list of 32 ids:
-    16 R d (1 + log_16(n / 32 d)) + 32 I d + E m, where R, I and E are the sizes of a range, an id and
-    an event, and m what we lack. No more is ever said than n / 32 ranges and n ids at each level.
-    Each level, and the lists, are a round trip that the walk does not need.
+    C is what it takes to find d differences among n events, m is how many of them we lack, and each of the
+    r levels is a round trip that the walk does not need.
     """
     apart = max(1, (ours.unknown or 0) + (theirs.unknown or 0), abs(ours.events - theirs.events))
     events = max(ours.events, theirs.events, 1)
-    levels = 1 + max(0.0, log(events / (LIST * apart), SPLIT))
+    waiting = ceil((1 + _levels(apart, events)) * _ROUND_BYTES)
+    return compare_bytes(apart, events) + waiting + _lacking(ours, theirs) * _EVENT_BYTES
+
+
+def compare_bytes(apart: int, events: int) -> int:
+    """Bytes to find d differences that are spread over n events: 8 R d (1 + log_8(n / 32 d)) + 32 I d.
+
+    Each goes its own way down through log_8(n / 32 d) levels of 8 fingerprints, below about d ranges that
+    they share, and ends in a list of up to 32 ids. R is the size of a range, I of an id. No level has more
+    than n / 32 ranges, and no more than all ids are listed.
+    """
+    levels = _levels(apart, events)
     ranges = min(apart * levels * SPLIT, events / LIST * levels)
-    listed = min(apart * LIST, events)
-    said = ranges * _RANGE_BYTES + listed * _ID_BYTES + (1 + levels) * _ROUND_BYTES
-    return ceil(said) + _lacking(ours, theirs) * _EVENT_BYTES
+    return ceil(ranges * _RANGE_BYTES + min(apart * LIST, events) * _ID_BYTES)
+
+
+def _levels(apart: int, events: int) -> float:
+    return 1 + max(0.0, log(events / (LIST * apart), SPLIT))
 
 
 def _lacking(ours: Standing, theirs: Standing) -> int:
