@@ -81,3 +81,26 @@ def test_whom_a_relay_serves_is_checked() -> None:
     first, second = str(caught.value).splitlines()
     assert first.startswith("relay.allow[0]: this person id has 3 letters")
     assert second.startswith('relay.allow: has no meaning where relay.policy is "open"')
+
+
+@pytest.mark.parametrize(
+    ("relay", "wide", "problem"),
+    [
+        (RelaySection(enabled=True, http="127.0.0.1:8470"), False, None),
+        (RelaySection(enabled=True, http="https://127.0.0.1:0"), False, None),
+        (RelaySection(enabled=True, http="https://192.0.2.1:1"), True, None),
+        (RelaySection(enabled=True, http="https://192.0.2.1:1"), False, "set node.listen_wide = true"),
+        (RelaySection(enabled=True, http="192.0.2.1:1"), True, "write https://192.0.2.1:1"),
+        (RelaySection(enabled=True, http="127.0.0.1"), False, "has no port"),
+        (RelaySection(http="127.0.0.1:8470"), False, "has no meaning where relay.enabled is false"),
+    ],
+)
+def test_where_a_relay_answers_over_http(relay: RelaySection, wide: bool, problem: str | None) -> None:
+    config = NodeConfig(node=NodeSection(listen_wide=wide), relay=relay)
+    if problem is None:
+        check(config)
+        assert peer_config(config, OWN, (), "").relay == RelayConfig()
+        return
+    with pytest.raises(ConfigError, match=problem) as caught:
+        check(config)
+    assert str(caught.value).startswith("relay.http: ")

@@ -26,7 +26,8 @@ from linnet.node.control_server import ControlServer
 from linnet.node.control_types import ErrorReply
 from linnet.node.library import Node
 from linnet.node.openapi import document
-from linnet.node.operations import OPERATIONS, Form, Operation
+from linnet.node.operation import Form, Operation
+from linnet.node.operations import OPERATIONS
 
 LIMIT = 30.0
 SOAK = os.environ.get("LINNET_SOAK") == "1"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from linnet.identity.text import Sort, to_text
-from linnet.node.operations import Operation
+from linnet.node.operation import Operation
 from linnet.node.relay_http import RelayHttp
 from linnet.node.relay_http_types import RelayErrorReply
 from linnet.node.relay_openapi import relay_document

@@ -19,7 +19,7 @@ from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
 from linnet.delivery.config import DeliveryConfig
 from linnet.identity.text import Sort, from_text
 from linnet.net.config import NetConfig
-from linnet.node.addresses import is_loopback, parse_contact, parse_hint, split_hint
+from linnet.node.addresses import is_loopback, parse_contact, parse_hint, parse_http, split_hint
 from linnet.node.config_types import Problem
 from linnet.node.toml_lines import Path
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, TrackerConfig
@@ -89,6 +89,9 @@ class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
     """Whether this node is a relay. A room uses it once a member names it there: `linnet room relays`."""
     allow: Annotated[tuple[Person, ...], Meta(max_length=10_000)] = ()
     """Person ids, `lp1…`, of those who may ask this relay to serve their rooms, where `policy` is "allow"."""
+    http: Annotated[str, Meta(max_length=1024)] = ""
+    """Where the relay answers over HTTP too: `127.0.0.1:PORT` for a program or a proxy of this machine, or
+    `https://HOST:PORT` with the node's own certificate. Empty: nowhere (docs/reference/relay-http.md)."""
 
 
 class TraceSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,6 +175,7 @@ def problems_of(config: NodeConfig) -> list[Problem]:
         found.append(
             Problem(("relay", "allow"), 'has no meaning where relay.policy is "open": take one of them out')
         )
+    found += _http_problem(config)
     seen: dict[str, None] = {}
     for number, rule in enumerate(config.storage):
         if rule.stream in seen:
@@ -226,8 +230,9 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
 
 
 def _relay_config(section: RelaySection) -> RelayConfig:
-    limits = {name: value for name, value in asdict(section).items() if name not in ("enabled", "allow")}
-    return RelayConfig(allow=tuple(map(_person, section.allow)), **limits)
+    limits = {name: value for name, value in asdict(section).items() if name in RelayConfig.__struct_fields__}
+    limits["allow"] = tuple(map(_person, section.allow))
+    return RelayConfig(**limits)
 
 
 def _person(text: str) -> AuthorId:
@@ -247,6 +252,23 @@ def _listen_problem(node: NodeSection, number: int, address: str) -> list[Proble
         return [
             Problem(path, f"{address!r} is every address of this machine: name in advertise the one to dial")
         ]
+    return []
+
+
+def _http_problem(config: NodeConfig) -> list[Problem]:
+    path: Path = ("relay", "http")
+    if not config.relay.http:
+        return []
+    found = _address_problem(path, parse_http, config.relay.http)
+    if found:
+        return found
+    if not config.relay.enabled:
+        return [Problem(path, "has no meaning where relay.enabled is false")]
+    if not is_loopback(parse_http(config.relay.http).host) and not config.node.listen_wide:
+        wider = (
+            f"{config.relay.http!r} can be reached from other machines; set node.listen_wide = true if that "
+        )
+        return [Problem(path, wider + "is meant, or serve it at 127.0.0.1")]
     return []
 
 

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from linnet.node.config_reference import meanings
 from linnet.node.control_types import ErrorReply
-from linnet.node.operations import OPERATIONS, Form, Operation
+from linnet.node.operation import Form, Operation
+from linnet.node.operations import OPERATIONS
 
 _REFERENCE = "#/components/schemas/{name}"
 _ERRORS = {

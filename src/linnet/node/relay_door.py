@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.node.operations import Form
+from linnet.node.operation import Form
 from linnet.node.relay_http_errors import RelayHttpError
 from linnet.node.relay_limits import Budgets, Nonces, RelayHttpLimits
 from linnet.node.relay_signing import WINDOW_MS, Proof, check_fresh, check_proof, read_proof

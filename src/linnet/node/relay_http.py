@@ -25,7 +25,7 @@ from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given, Want
 from linnet.identity.text import Sort, from_text, to_text
-from linnet.node.operations import Form, Operation
+from linnet.node.operation import Form, Operation
 from linnet.node.relay_door import Door
 from linnet.node.relay_http_errors import RelayHttpError, told
 from linnet.node.relay_http_types import (

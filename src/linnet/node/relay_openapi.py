@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from linnet.node.openapi import Interface, describe
-from linnet.node.operations import Operation
+from linnet.node.operation import Operation
 from linnet.node.relay_http_types import RelayErrorReply
 from linnet.node.relay_operations import RELAY_OPERATIONS
 from linnet.node.relay_signing import SCHEME

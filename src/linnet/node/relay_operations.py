@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from linnet.node.operations import Operation
+from linnet.node.operation import Operation
 from linnet.node.relay_http_types import (
     AuthDagReply,
     AuthDagRequest,
