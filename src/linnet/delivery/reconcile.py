@@ -46,10 +46,6 @@ class Step(NamedTuple):
     """Ids that they have and we lack."""
     have: tuple[EventId, ...]
     """Ids that we have and they lack, as far as it is we who find out: the reply tells them."""
-    done: bool
-    """Whether the session is over for us; a last reply may still have to be sent."""
-    failed: Reason | None
-    """Why it is over before its time."""
 
 
 class _Say(NamedTuple):
@@ -95,6 +91,9 @@ class Reconciler:
         self.rounds = 0
         """Messages taken from the other side."""
         self.done = False
+        """Whether the session is over for us; a last reply may still have to be sent."""
+        self.failed: Reason | None = None
+        """Why it is over before its time."""
 
     def begin(self) -> Reconcile:
         """The first message of a session that we begin."""
@@ -105,7 +104,7 @@ class Reconciler:
     def answer(self, message: Reconcile) -> Step:
         """Take a message of the other side."""
         if self.done:
-            return Step(None, (), (), done=True, failed=None)
+            return Step(None, (), ())
         self.rounds += 1
         need: dict[EventId, None] = {}
         have: list[EventId] = []
@@ -116,15 +115,15 @@ class Reconciler:
                 raise _BrokenRule(Reason.PROTOCOL_ERROR)
             waits, more = self._take(message.ranges, need)
         except _BrokenRule as broken:
-            self.done = True
-            return Step(None, tuple(need), (), done=True, failed=broken.reason)
+            self.done, self.failed = True, broken.reason
+            return Step(None, tuple(need), ())
         reply: Reconcile | None = None
         if self._say or waits:
             reply = self._message(need, have)
         elif more:
             reply = Reconcile(self._topic, self._session, ())
         self.done = not (self._say or self._open or more)
-        return Step(reply, tuple(need), tuple(have), self.done, failed=None)
+        return Step(reply, tuple(need), tuple(have))
 
     def _take(self, ranges: tuple[Range, ...], need: dict[EventId, None]) -> tuple[bool, bool]:
         """Take what is said; whether they wait for an answer to it, and whether they have more to say."""
