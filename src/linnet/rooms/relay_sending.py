@@ -1,0 +1,226 @@
+"""Sending to one relay: what it is to keep, in batches, until it says what became of each.
+
+Nothing here has to survive: our own events are in the log, and what no relay has acknowledged is asked
+for again (`GiveUnsent`) whenever a link opens or what did not fit has gone. A batch leaves once what
+was written is durable: an event that others saw and a crash took from us would fork our chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linnet.core.effects import AfterCommit, CancelTimer, Send, SetTimer
+from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.limits import MIB
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.identity.cards import Card
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.messages import RelayOutcome, RelaySend, RelayTaken
+from linnet.rooms.relay_notices import (
+    OWNER,
+    GiveMissing,
+    GiveUnsent,
+    Kept,
+    NotKept,
+    Parcel,
+    RelayUseEffect,
+)
+from linnet.trace.records import Kind, Record
+
+QUEUE_EVENTS = 1024
+"""Events that wait for one relay; the others are in the log."""
+QUEUE_BYTES = 4 * MIB
+"""Bytes of them."""
+TRIES = 4
+"""Times that an event is sent to a relay that misses something or does not say what became of it."""
+
+
+class Sending:
+    """What one relay of a room is to be sent."""
+
+    def __init__(self, room: TopicId, relay: PeerId, config: RoomsConfig) -> None:
+        self._room = room
+        self._relay = relay
+        self._config = config
+        self._request = 0
+        self._not_kept: dict[EventId, None] = {}
+        """What it refused: not sent again, the oldest forgotten first."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self._open = False
+        self._queue: dict[EventId, Parcel] = {}
+        self._bytes = 0
+        self._out: dict[EventId, Parcel] = {}
+        """What was sent and is not answered."""
+        self._parked: dict[EventId, Parcel] = {}
+        """What waits for control events that the relay lacks."""
+        self._tries: dict[EventId, int] = {}
+        self._is_short = False
+        """Whether there is more to send that is not here."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and nothing is unanswered."""
+        return not (self._queue or self._out or self._parked)
+
+    def takes(self, event: EventId) -> bool:
+        """Whether the relay has not refused this event."""
+        return event not in self._not_kept
+
+    def begin(self) -> list[RelayUseEffect]:
+        """The link is open: whatever was not acknowledged is sent anew."""
+        self._reset()
+        self._open = True
+        return [self._more()]
+
+    def end(self) -> list[RelayUseEffect]:
+        """The link is gone, or the relay is not used any more."""
+        self._reset()
+        return [CancelTimer(self._tick)]
+
+    def forgot(self) -> list[RelayUseEffect]:
+        """The relay has lost what it had, so what it refused may be another matter now."""
+        self._not_kept = {}
+        return [self._more()] if self._open else []
+
+    def put(self, parcels: Iterable[Parcel]) -> list[RelayUseEffect]:
+        """Send these, after what waits already. Without a link they are asked for once there is one."""
+        if self._open:
+            for parcel in parcels:
+                self._add(parcel)
+        return self._flush()
+
+    def unsent(self, parcels: Iterable[Parcel], more: bool) -> list[RelayUseEffect]:
+        """Send these, which no relay has acknowledged; whether there are more of them."""
+        if not self._open:
+            return []
+        added = [self._add(parcel) for parcel in parcels]
+        self._is_short = self._is_short or (more and any(added))
+        return self._flush()
+
+    def provide(self, event: EventId, parcels: Iterable[Parcel]) -> list[RelayUseEffect]:
+        """Send these first, which the relay lacks, then the event again; none if there are none to send."""
+        parked = self._parked.get(event)
+        if parked is None:
+            return []
+        first = {parcel.event.id: parcel for parcel in parcels if parcel.event.id not in self._out}
+        first[event] = parked
+        for key in first:
+            self._parked.pop(key, None)
+            self._not_kept.pop(key, None)
+        self._queue = first | {key: parcel for key, parcel in self._queue.items() if key not in first}
+        self._bytes = sum(parcel.bytes for parcel in self._queue.values())
+        return self._flush()
+
+    def answered(self, taken: RelayTaken) -> tuple[list[RelayUseEffect], Reason | None]:
+        """What became of a batch; the second is why the relay is of no use, if so."""
+        if taken.request != self._request or not self._out:
+            return [Record(Kind.REJECTED, self._room, peer=self._relay, reason=Reason.STALE)], None
+        effects: list[RelayUseEffect] = [CancelTimer(self._tick)]
+        if taken.reason is not None:
+            return effects, taken.reason
+        out, self._out = self._out, {}
+        for outcome in taken.outcomes:
+            parcel = out.pop(outcome.event, None)
+            if parcel is not None:
+                effects += self._became(parcel, outcome)
+        for event, parcel in out.items():
+            # It does not say: perhaps next time.
+            effects += self._once_more(event, parcel, Reason.UNKNOWN)
+        effects += self._flush()
+        if self.is_idle and self._is_short:
+            effects.append(self._more())
+        return effects, None
+
+    def _became(self, parcel: Parcel, outcome: RelayOutcome) -> list[RelayUseEffect]:
+        event = outcome.event
+        if outcome.cursor is not None:
+            self._tries.pop(event, None)
+            kept = Record(
+                Kind.ACKED,
+                self._room,
+                event,
+                parcel.event.device,
+                parcel.event.seq,
+                peer=self._relay,
+                note=parcel.event.kind,
+            )
+            return [kept, Kept(self._relay, event, outcome.cursor, outcome.reason)]
+        if not outcome.missing:
+            return self._refused(event, outcome.reason or Reason.UNKNOWN)
+        tries = self._tries[event] = self._tries.get(event, 0) + 1
+        if tries >= TRIES:
+            return self._refused(event, Reason.MISSING_DEPENDENCY)
+        self._parked[event] = parcel
+        return [GiveMissing(self._relay, event, outcome.missing)]
+
+    def _once_more(self, event: EventId, parcel: Parcel, reason: Reason) -> list[RelayUseEffect]:
+        tries = self._tries[event] = self._tries.get(event, 0) + 1
+        if tries >= TRIES:
+            return self._refused(event, reason)
+        self._add(parcel, forced=True)
+        return []
+
+    def _refused(self, event: EventId, reason: Reason) -> list[RelayUseEffect]:
+        self._tries.pop(event, None)
+        self._not_kept[event] = None
+        if len(self._not_kept) > self._config.rejected:
+            del self._not_kept[next(iter(self._not_kept))]
+        record = Record(Kind.REJECTED, self._room, event, peer=self._relay, reason=reason, note="relay")
+        return [record, NotKept(self._relay, event, reason)]
+
+    def _add(self, parcel: Parcel, forced: bool = False) -> bool:
+        """Queue an event; whether it is there now and was not. Past the limit it is asked for later."""
+        event = parcel.event.id
+        if event in self._queue or event in self._out or event in self._parked or event in self._not_kept:
+            return False
+        full = len(self._queue) >= QUEUE_EVENTS or self._bytes + parcel.bytes > QUEUE_BYTES
+        if full and not forced:
+            self._is_short = True
+            return False
+        self._queue[event] = parcel
+        self._bytes += parcel.bytes
+        return True
+
+    def _flush(self) -> list[RelayUseEffect]:
+        if self._out or not self._queue:
+            return []
+        size = 0
+        for event, parcel in self._queue.items():
+            if self._out and (
+                len(self._out) >= self._config.page_events or size + parcel.bytes > self._config.page_bytes
+            ):
+                break
+            size += parcel.bytes
+            self._out[event] = parcel
+        for event in self._out:
+            del self._queue[event]
+        self._bytes -= size
+        self._request += 1
+        batch = list(self._out.values())
+        units = tuple(parcel.unit for parcel in batch)
+        send = Send(self._relay, RelaySend(self._room, self._request, units, _cards(batch)))
+        promised: list[Send[RelaySend] | Record] = [send, *map(self._sent, batch)]
+        return [AfterCommit(tuple(promised)), SetTimer(self._config.relay_timeout, self._tick)]
+
+    def _sent(self, parcel: Parcel) -> Record:
+        event = parcel.event
+        size = parcel.bytes
+        place = (event.device, event.seq)
+        return Record(Kind.SENT, self._room, event.id, *place, peer=self._relay, bytes=size, note=event.kind)
+
+    def _more(self) -> GiveUnsent:
+        self._is_short = False
+        return GiveUnsent(self._relay, self._config.page_events)
+
+    @property
+    def _tick(self) -> Tick:
+        return Tick(OWNER, "sent", self._room + self._relay)
+
+
+def _cards(batch: list[Parcel]) -> tuple[Card, ...]:
+    """The card of each device once; with every batch, since what the relay has learned it may have lost."""
+    cards = {parcel.card.device_key: parcel.card for parcel in batch if parcel.card is not None}
+    return tuple(cards.values())
