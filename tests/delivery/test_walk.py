@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.delivery.graphs import Graph, build, grow, name, past, splits
 
+from linnet.core.ids import EventId, PeerId
 from linnet.delivery.dag import Dag
-from linnet.delivery.walk import beyond
+from linnet.delivery.walk import Walks, beyond
 
 Split = tuple[Graph, Graph, Graph]
 
@@ -24,10 +25,10 @@ def test_a_page_is_the_lowest_part_of_the_difference(split: Split, limit: int) -
     assert page == (tuple(order[:limit]), len(order) > limit, tuple(id for id in heads if id not in ours))
 
 
-def apply(dag: Dag, graph: Graph, ids: tuple[bytes, ...]) -> int:
+def apply(dag: Dag, graph: Graph, ids: tuple[EventId, ...]) -> int:
     new = 0
     for id in ids:
-        node = graph[id]  # type: ignore[index]
+        node = graph[id]
         new += not dag.knows(node.id)
         dag.add(*node)
     return new
@@ -73,16 +74,20 @@ def test_a_settled_head_is_unknown_to_the_walk_and_a_settled_event_is_not_sent()
     assert beyond(dag, [name(0), name(0), name(9)], 5) == ((name(1),), False, (name(0), name(9)))
 
 
+class Counting(Dag):
+    """Counts how often it is looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looked = 0
+
+    def refs(self, id: EventId) -> tuple[EventId, ...]:
+        self.looked += 1
+        return super().refs(id)
+
+
 def test_the_cost_is_the_difference() -> None:
     """A walk near the end of a long history looks at little of it."""
-
-    class Counting(Dag):
-        looked = 0
-
-        def refs(self, id: bytes) -> tuple[bytes, ...]:  # type: ignore[override]
-            Counting.looked += 1
-            return super().refs(id)  # type: ignore[arg-type]
-
     graph = grow(Random(5), 3_000)
     dag = Counting()
     for node in graph.values():
@@ -90,4 +95,74 @@ def test_the_cost_is_the_difference() -> None:
     known = build(list(graph.values())[:-20])
     page = beyond(dag, known.all_heads, 100)
     assert len(page.ids) == 20
-    assert Counting.looked < 60
+    assert dag.looked < 60
+
+
+ASKER = PeerId(b"a" * 32)
+
+
+@given(splits(), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_a_walk_that_is_remembered_shows_what_a_new_one_would(split: Split, limit: int, rng: Random) -> None:
+    """Whatever part of a page is applied, and whatever both learn elsewhere meanwhile."""
+    graph, one, two = split
+    responder, asker = build(one.values()), build(two.values())
+    walks = Walks(responder)
+    for _ in range(30):
+        page = walks.page(ASKER, asker.all_heads, limit)
+        whole = beyond(responder, asker.all_heads, len(graph) + 1)
+        assert page.unknown == whole.unknown
+        assert set(page.ids) <= set(whole.ids)
+        assert page.more or page == whole
+        assert page.ids or not page.more
+        taken = rng.randint(0, len(page.ids)) if rng.random() < 0.3 else len(page.ids)
+        apply(asker, graph, page.ids[:taken])
+        for dag in (responder, asker):
+            if rng.random() < 0.2:
+                learn(dag, graph, rng)
+
+
+def learn(dag: Dag, graph: Graph, rng: Random) -> None:
+    """Something comes another way."""
+    ready = [node for node in graph.values() if all(map(dag.knows, node.refs)) and not dag.knows(node.id)]
+    if ready:
+        dag.add(*rng.choice(ready))
+
+
+def test_a_page_costs_no_more_than_itself() -> None:
+    graph = grow(Random(6), 2_000)
+    dag = Counting()
+    for node in graph.values():
+        dag.add(*node)
+    asker, walks, pages = Dag(), Walks(dag), 0
+    while True:
+        page = walks.page(ASKER, asker.all_heads, 20)
+        assert apply(asker, graph, page.ids[:15]) == min(15, len(page.ids)), "as if the rest had no room"
+        pages += 1
+        if len(asker) == 2_000:
+            break
+    assert pages == 134
+    assert dag.looked <= 2 * 2_000
+
+
+def test_only_so_many_walks_are_remembered_and_none_of_one_who_is_gone() -> None:
+    graph = grow(Random(6), 30)
+    walks = Walks(build(graph.values()))
+    askers = [PeerId(bytes([number]) * 32) for number in range(20)]
+    for asker in askers:
+        assert walks.page(asker, [], 3).more
+    assert list(walks._rests) == askers[-8:]
+    walks.forget(askers[-1])
+    walks.forget(askers[0])
+    assert list(walks._rests) == askers[-8:-1]
+
+
+def test_a_walk_begins_anew_when_an_event_came_into_the_middle() -> None:
+    dag = Dag()
+    dag.add(name(0), 0, (), True)
+    dag.settle(name(1), 1)
+    dag.add(name(2), 2, (name(1),), True)
+    dag.add(name(3), 3, (name(2),), True)
+    walks = Walks(dag)
+    assert walks.page(ASKER, [], 1) == ((name(0),), True, ())
+    dag.add(name(1), 1, (name(0),), True)
+    assert walks.page(ASKER, [name(0)], 1) == ((name(1),), True, ())

@@ -7,12 +7,16 @@ walk ends when nothing is left that they may lack: its cost is the size of the d
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from linnet.core.ids import EventId
+from linnet.core.ids import EventId, PeerId
 from linnet.delivery.dag import Dag
+
+_WALKS = 8
+"""Walks of which the rest is kept, those of the last askers: some eight bytes an event each."""
 
 
 class Page(NamedTuple):
@@ -70,3 +74,78 @@ def difference(dag: Dag, known: Iterable[EventId]) -> list[EventId]:
                 common[ref] = None
     found.sort()
     return [id for _, id in found]
+
+
+class _Rest:
+    """What one asker was shown of a walk, and what is left of it."""
+
+    __slots__ = ("at", "ids", "known", "late", "start", "tops")
+
+    def __init__(self, dag: Dag, start: dict[EventId, None]) -> None:
+        self.start = start
+        """The heads from which it began."""
+        self.ids = difference(dag, start)
+        self.at = 0
+        """How many of them the asker has, as far as it has said."""
+        self.tops: dict[EventId, None] = {}
+        """The heads of what it has of them."""
+        self.known = len(dag)
+        self.late = dag.late
+
+
+class Walks:
+    """The walks of several askers: what `beyond` says, without walking anew for each page.
+
+    Nothing is promised and nothing kept for long: what an asker has is read from the heads that it names, and
+    if these do not fit what it was sent the walk begins anew.
+    """
+
+    def __init__(self, dag: Dag) -> None:
+        self._dag = dag
+        self._rests: dict[PeerId, _Rest] = {}
+
+    def page(self, asker: PeerId, heads: Iterable[EventId], limit: int) -> Page:
+        """What lies beyond these heads, which are those of the asker now."""
+        dag = self._dag
+        asked = dict.fromkeys(heads)
+        known = {head: None for head in asked if dag.knows(head)}
+        rest = self._rests.pop(asker, None)
+        if rest is None or not self._goes_on(rest, known):
+            rest = _Rest(dag, known)
+        ids = tuple(rest.ids[rest.at : rest.at + limit])
+        more = rest.at + limit < len(rest.ids) or len(dag) > rest.known
+        if more:
+            self._rests[asker] = rest
+            if len(self._rests) > _WALKS:
+                del self._rests[next(iter(self._rests))]
+        return Page(ids, more, tuple(head for head in asked if head not in known))
+
+    def forget(self, asker: PeerId) -> None:
+        """An asker is gone."""
+        self._rests.pop(asker, None)
+
+    def _goes_on(self, rest: _Rest, known: dict[EventId, None]) -> bool:
+        """Whether these heads are what one comes to by applying the walk up to some point; go on from there.
+
+        The walk is in ascending order, so the highest of its events among the heads is that point, if the
+        heads of all up to it are named. Whoever names anything else has learnt it elsewhere.
+        """
+        dag = self._dag
+        if rest.late != dag.late:
+            return False
+        places = [self._place(rest, head) for head in known if head not in rest.start]
+        upto = max(places, default=-1) + 1
+        if -1 in places or upto < rest.at or upto >= len(rest.ids):
+            return False
+        for id in rest.ids[rest.at : upto]:
+            for ref in dag.refs(id):
+                rest.tops.pop(ref, None)
+            rest.tops[id] = None
+        rest.at = upto
+        return all(top in known for top in rest.tops)
+
+    def _place(self, rest: _Rest, id: EventId) -> int:
+        """Where in a walk an event is; -1: it is not."""
+        height = self._dag.height
+        place = bisect_left(rest.ids, (height(id), id), key=lambda one: (height(one), one))
+        return place if place < len(rest.ids) and rest.ids[place] == id else -1
