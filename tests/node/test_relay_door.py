@@ -55,6 +55,20 @@ def test_this_machine_is_exempt(entering: Entering, host: str | None) -> None:
     assert [entering.enter(host) for _ in range(5)] == [None] * 5
 
 
+def test_one_address_does_not_take_all_places() -> None:
+    door = Entering(RelayHttpLimits(in_flight=3, address_in_flight=2)).door
+    with (
+        door.admitted(request_from("192.0.2.1")),
+        door.admitted(request_from("192.0.2.1")),
+    ):
+        with pytest.raises(RelayHttpError, match="2 of them"), door.admitted(request_from("192.0.2.1")):
+            pass
+        with door.admitted(request_from("192.0.2.2")):
+            pass
+    with door.admitted(request_from("192.0.2.1")):
+        pass
+
+
 def test_a_place_is_given_back_whatever_happens() -> None:
     door = Entering(RelayHttpLimits(in_flight=1)).door
     with (

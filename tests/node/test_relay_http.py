@@ -442,6 +442,7 @@ async def test_what_means_nothing_is_named(served: Served, relay: StandInRelay) 
 
 async def test_wrong_paths_methods_and_forms(served: Served) -> None:
     assert told(await served.http.get("/")) == (404, "not_found")
+    assert told(await served.http.get(f"{PREFIX}/info/")) == (404, "not_found")
     assert told(await served.http.get(f"{ROOM_PATH}/resync")) == (405, "method_not_allowed")
     path = f"{PREFIX}/lt1x/resync"
     response = await served.http.post(path, content=b"{}", headers=served.headers("POST", path, b"{}"))

@@ -39,7 +39,7 @@ from linnet.node.background import Background
 from linnet.node.batching import Batching
 from linnet.node.config import NodeConfig, check, peer_config
 from linnet.node.home import Home, held, new_card, open_home
-from linnet.node.room import Room
+from linnet.node.room import Room, expected
 from linnet.node.rooms import Rooms
 from linnet.node.subscription import Subscription
 from linnet.peer.config import Identity, PeerConfig
@@ -56,13 +56,14 @@ from linnet.peer.interface import (
     Stop,
 )
 from linnet.peer.peer import Peer
-from linnet.rooms.commands import ReadRoom, RelayReport
+from linnet.rooms.commands import AskRelay, ReadRoom, RelayReplies, RelayReport
 from linnet.rooms.content import JoinRule
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
 from linnet.trace.jsonlines import JsonTrace
+from linnet.trace.records import Record
 from linnet.trace.sink import NullTrace, TraceSink
 
 STOP_LIMIT = 5.0
@@ -104,7 +105,7 @@ class Node:
             store = self._open_store(home)
             stack.callback(store.close)
             self.store = store
-            trace = self._open_trace(stack, home)
+            self._trace = trace = self._open_trace(stack, home)
             listeners = listen(self.config.listens, self.identity.device)
             for listener in listeners:
                 stack.callback(listener.close)
@@ -220,6 +221,14 @@ class Node:
     async def relay_report(self) -> RelayReport:
         """All that this node knows as a relay, of each room and person."""
         return await self.rooms.relay_report()
+
+    async def ask_relay(self, question: AskRelay) -> RelayReplies:
+        """What this node answers, as a relay, to a device that asks by another way than a link."""
+        return expected(await self._ask(question), RelayReplies)
+
+    def note(self, record: Record) -> None:
+        """Write to the trace what happened beside the machine."""
+        self._trace.write(self.peer, record, self.clock.now())
 
     def label_of(self, person: AuthorId, device: DeviceId) -> str:
         """What a device calls itself on its card; empty if no card of it is kept here."""

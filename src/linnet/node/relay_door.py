@@ -32,7 +32,8 @@ class Door:
         self._devices = Budgets(limits.device_rate, limits.device_burst, limits.callers)
         self._addresses = Budgets(limits.address_rate, limits.address_burst, limits.callers)
         self._nonces = Nonces(limits.nonces)
-        self._in_flight = 0
+        self._in_flight: dict[bytes, int] = {}
+        """Requests that are being served, by where they come from."""
 
     @contextmanager
     def admitted(self, request: Request) -> Iterator[None]:
@@ -40,16 +41,20 @@ class Door:
         address = _address(request)
         wait = 0.0 if address is None else self._addresses.take(address, self._clock())
         if wait:
-            detail = "too many requests from this address"
-            raise RelayHttpError(Reason.FLOODING, detail, retry_after=wait)
-        if self._in_flight >= self._limits.in_flight:
-            detail = f"{self._in_flight} requests are being served, which is the most"
+            raise RelayHttpError(Reason.FLOODING, "too many requests from this address", retry_after=wait)
+        key = b"" if address is None else address
+        here = self._in_flight.get(key, 0)
+        serving = sum(self._in_flight.values())
+        if serving >= self._limits.in_flight or (key and here >= self._limits.address_in_flight):
+            detail = f"{serving} requests are being served, {here} of them from this address"
             raise RelayHttpError(Reason.CONGESTED, detail, retry_after=1.0)
-        self._in_flight += 1
+        self._in_flight[key] = here + 1
         try:
             yield
         finally:
-            self._in_flight -= 1
+            self._in_flight[key] -= 1
+            if not self._in_flight[key]:
+                del self._in_flight[key]
 
     async def authenticated(self, request: Request) -> tuple[Proof, bytes]:
         """The device that signed this request, and the request's body. What costs least is checked first."""

@@ -120,7 +120,10 @@ class RelayHttp:
             Route(operation.path, self._endpoint(operation), methods=[operation.method])
             for operation in RELAY_OPERATIONS
         ]
-        return Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
+        app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
+        # A redirect would have to be signed anew: a path that is not there is not there.
+        app.router.redirect_slashes = False
+        return app
 
     def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
@@ -163,7 +166,7 @@ class RelayHttp:
                 taken = await self._reply(proof, message, RelayTaken)
             return _encode(send_reply(parcel, taken))
 
-        key = hashlib.sha256(proof.device + room + f"{name}/{txn}".encode()).digest()
+        key = hashlib.sha256(proof.device + proof.person + room + f"{name}/{txn}".encode()).digest()
         digest = hashlib.sha256(body).digest()
         answer = await self._transactions.once(key, digest, self._clock(), work)
         if answer is None:

@@ -18,9 +18,11 @@ from starlette.types import ASGIApp
 
 from linnet.identity.keys import SigningKey
 from linnet.net.tls import server_context
-from linnet.node.addresses import HttpAddress
+from linnet.node.addresses import HttpAddress, parse_http
 from linnet.node.background import Background
 from linnet.node.home import HomeError
+from linnet.node.library import Node
+from linnet.node.relay_http import RelayHttp, RelayIdentity
 
 _BACKLOG = 128
 _GRACE_SECONDS = 3
@@ -67,6 +69,16 @@ class RelayHttpServer:
     def url(self) -> str:
         """Where it is served, with the port that the system gave."""
         return str(HttpAddress(self._address.host, self._port, self._address.tls))
+
+
+def relay_server(node: Node) -> RelayHttpServer | None:
+    """The face of a running node, to be entered; None if its configuration wants none."""
+    section = node.config.relay
+    if not section.enabled or not section.http:
+        return None
+    identity = RelayIdentity(node.peer, node.author, section.max_lifetime)
+    face = RelayHttp(node.ask_relay, identity, node.clock.now, node.note)
+    return RelayHttpServer(face.app(), parse_http(section.http), node.identity.device)
 
 
 def _bind(address: HttpAddress) -> socket.socket:

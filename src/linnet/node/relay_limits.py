@@ -27,8 +27,10 @@ class RelayHttpLimits(Struct, frozen=True):
     """Seconds that a request's body may take to arrive."""
     answer_seconds: float = 30.0
     """Seconds that the relay may take to answer."""
-    in_flight: int = 256
+    in_flight: int = 64
     """Requests that are served at once: with `request_bytes`, what they may hold in memory."""
+    address_in_flight: int = 16
+    """Of these, from one address: a few that are slow leave room for others. Loopback is exempt."""
     device_rate: float = 10.0
     """Requests a second of one device, for long."""
     device_burst: int = 100

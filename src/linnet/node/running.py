@@ -1,8 +1,8 @@
 """A node as a process: what `linnet up` runs. Start order, signals, stop order, nothing else.
 
-Start: home and its lock, store, trace, ports, the machine over its driver, the control API.
-Stop, on a signal or when asked: the control API takes no more and its subscriptions end, the node
-leaves its streams, links close, the store closes, the lock goes.
+Start: home and its lock, store, trace, ports, the machine over its driver, the control API, a relay's
+HTTP face. Stop, on a signal or when asked: both take no more and subscriptions end, the node leaves
+its streams, links close, the store closes, the lock goes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from linnet.node.control import Control
 from linnet.node.control_server import ControlServer
 from linnet.node.home import Home, control_token, home_path
 from linnet.node.library import Node
+from linnet.node.relay_http_server import relay_server
 
 STOP_LIMIT = 15.0
 """Seconds from the wish to stop until the node is cut off in whatever it still does."""
@@ -50,6 +51,9 @@ async def run_node(
         if node.home is not None and section.enabled:
             control = Control(node, stop.set)
             await stack.enter_async_context(_control_server(control, node.home, node.config))
+        relay = relay_server(node)
+        if relay is not None:
+            await stack.enter_async_context(relay)
         # Ends what is read over the control API before its server waits for those requests.
         stack.callback(node.end_subscriptions)
         if ready is not None:
