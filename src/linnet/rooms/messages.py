@@ -74,6 +74,8 @@ class AskControl(Struct, frozen=True, array_like=True, tag=57, gc=False):
     request: Count
     heads: RoomHeads
     ticket: Ticket | None
+    card: Card | None = None
+    """Who asks, if it is not (yet) a member: whom the room has invited needs no ticket."""
 
 
 class ControlPage(Struct, frozen=True, array_like=True, tag=58, gc=False):
@@ -203,6 +205,8 @@ class RelayAsk(Struct, frozen=True, array_like=True, tag=65, gc=False):
     request: Count
     contacts: Contacts
     """Members and relays that hold the control DAG."""
+    card: Card | None = None
+    """Who asks, for relays that serve certain people; a greeting on the same link says it too."""
 
 
 class RelayAnswer(Struct, frozen=True, array_like=True, tag=66, gc=False):

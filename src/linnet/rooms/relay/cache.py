@@ -1,0 +1,238 @@
+"""What a relay keeps of one room: all of its control events, and for a while everything else.
+
+Control events stand in the log under the room itself and are never evicted. The rest stands under two
+topics derived from it, one for what came from peers and one for what came from relays, so that retention
+and capacity touch nothing else, and forwarding reads just what came from peers. The position in the log,
+which grows with every unit, is the cursor (docs/adr/0011).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator
+from heapq import merge
+
+import msgspec
+
+from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Entry, Store
+from linnet.delivery.cards import CardBook
+from linnet.event.event import Event, Unverified, Verified
+from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.rooms.relay.tombstones import Gone, Tombstones
+from linnet.rooms.relay.usage import Budget, Usage
+from linnet.trace.records import Kind, Record
+
+EVICT_UNITS = 1024
+"""Units that one look removes: a bound on the time it takes."""
+_PAGE = 256
+_META = "relay.meta"
+_encode = msgspec.msgpack.Encoder().encode
+_decode_meta = msgspec.msgpack.Decoder(tuple[int, int, int]).decode
+
+Placed = tuple[int, Entry]
+
+
+class Cache:
+    """The units of one room."""
+
+    def __init__(self, room: TopicId, store: Store, cards: CardBook, budget: Budget, tombstones: int) -> None:
+        self._room = room
+        self._log = store.log
+        self._cells = store.cells
+        self._cards = cards
+        self.topics = (derived(room, b"peers"), derived(room, b"relays"))
+        """From peers, from relays."""
+        self._at, self._ours = f"relay.at/{room.hex()}", f"relay.ours/{room.hex()}"
+        self.usage = Usage(room, store.cells, budget)
+        self._budget = budget
+        self.tombstones = Tombstones(room, store.cells, tombstones)
+        meta = store.cells.get(_META, room)
+        self.floor, self.expired, self.evicted = (0, 0, 0) if meta is None else _decode_meta(meta)
+        # Everything past `floor` that was ever kept is kept still.
+        self.control: dict[EventId, int] = {}
+        """Control events with their positions."""
+        self._forwarded: list[tuple[int, EventId]] = [
+            (int.from_bytes(key, "big"), EventId(value)) for key, value in store.cells.scan(self._ours)
+        ]
+        # Control events that came from peers, for the other relays.
+
+    def restore(self) -> Iterator[Event]:
+        """The control events of the log, the create event first."""
+        after = 0
+        while page := self._log.read(self._room, after, _PAGE):
+            for after, entry in page:
+                self.control[entry.head] = after
+                yield recall_unit(decode_unit(entry.raw)).events[0]
+
+    @property
+    def first(self) -> int:
+        """The position of the create event: whoever is before it has seen nothing."""
+        return next(iter(self.control.values()), 0)
+
+    @property
+    def end(self) -> int:
+        """The position of the newest unit of the whole log."""
+        return self._log.end()
+
+    @property
+    def oldest(self) -> float | None:
+        """When the oldest cached event came."""
+        kept = [self._log.kept(topic).oldest for topic in self.topics]
+        return min((each for each in kept if each is not None), default=None)
+
+    def position(self, event: EventId) -> int | None:
+        """Where an event is kept; None if it is not."""
+        found = self.control.get(event)
+        if found is not None:
+            return found
+        place = self._cells.get(self._at, event)
+        return None if place is None else int.from_bytes(place, "big")
+
+    def unit(self, event: EventId, since: float) -> Unverified | None:
+        """An event by its id, unless it was cached before a time."""
+        if self.position(event) is None:
+            return None
+        entry = self._log.get(event)
+        if entry is None or (entry.topic != self._room and entry.stored_at < since):
+            return None
+        return decode_unit(entry.raw)
+
+    def read(self, after: int, since: float, limit: int) -> list[Placed]:
+        """Units past a position, all sorts of them, oldest first; of the cache those since a time."""
+        control = self._log.read(self._room, after, limit)
+        cached = [self._cached(topic, after, since, limit) for topic in self.topics]
+        return list(merge(control, *cached, key=lambda placed: placed[0]))[:limit]
+
+    def from_peers(self, after: int, since: float, limit: int) -> list[Placed]:
+        """What the other relays are to have, past a position."""
+        start = bisect_right(self._forwarded, after, key=lambda place: place[0])
+        control: list[Placed] = []
+        for position, event in self._forwarded[start : start + limit]:
+            entry = self._log.get(event)
+            if entry is not None:
+                control.append((position, entry))
+        cached = self._cached(self.topics[0], after, since, limit)
+        return list(merge(control, cached, key=lambda placed: placed[0]))[:limit]
+
+    def keep_control(self, verified: Verified, from_peer: bool, now: float) -> int:
+        """Write a control event; its position."""
+        position = self._append(self._room, verified, now)
+        self.control[verified.head] = position
+        if from_peer:
+            self._forwarded.append((position, verified.head))
+            self._cells.put(self._ours, position.to_bytes(8, "big"), verified.head)
+        return position
+
+    def keep(self, verified: Verified, from_peer: bool, now: float) -> int:
+        """Write any other event; its position. Room for it has to be made first."""
+        event = verified.events[0]
+        position = self._append(self.topics[0 if from_peer else 1], verified, now)
+        self._cells.put(self._at, event.id, position.to_bytes(8, "big"))
+        size = len(encode_unit(verified.unit))
+        self.usage.added(event.author, size, event.tail.key is not None, now)
+        return position
+
+    def passed(self, position: int) -> None:
+        """All other relays have what came up to here: forget which control events were theirs to have."""
+        gone = bisect_right(self._forwarded, position, key=lambda place: place[0])
+        for place, _ in self._forwarded[:gone]:
+            self._cells.delete(self._ours, place.to_bytes(8, "big"))
+        del self._forwarded[:gone]
+
+    def expire(self, before: float) -> list[Record]:
+        """Let go what came before a time, a bounded part of it at once."""
+        gone = [entry for topic in self.topics for entry in self._log.evict(topic, before, None, EVICT_UNITS)]
+        return self._let_go(gone, Kind.EXPIRED, Reason.RETENTION)
+
+    def make_room(self, size: int, most: int) -> list[Record] | None:
+        """Evict the oldest until so many bytes more fit; None if they cannot."""
+        if size > most or size > self._budget.room + self.usage.bytes:
+            return None
+        gone: list[Entry] = []
+        freed = 0
+        over = max(self.usage.bytes + size - most, size - self._budget.room)
+        while freed < over:
+            entry = self._oldest()
+            if entry is None:
+                return None
+            gone.append(entry)
+            freed += len(entry.raw)
+        return self._let_go(gone, Kind.EVICTED, Reason.QUOTA)
+
+    def forget(self, reason: Reason) -> list[Record]:
+        """Let go of everything, control events too, a bounded part at once; nothing left: no records."""
+        records: list[Record] = []
+        gone: list[Entry] = []
+        for topic in self.topics:
+            gone += self._log.evict(topic, None, 0, EVICT_UNITS)
+        if gone:
+            return self._let_go(gone, Kind.EVICTED, reason)
+        for entry in self._log.evict(self._room, None, 0, EVICT_UNITS):
+            self.control.pop(entry.head, None)
+            records.append(self._record(Kind.EVICTED, recall_unit(decode_unit(entry.raw)), entry, reason))
+        if not records:
+            self.passed(self.end)
+            self.tombstones.clear()
+            self._cells.delete(_META, self._room)
+        return records
+
+    def _append(self, topic: TopicId, verified: Verified, now: float) -> int:
+        unit, event = verified.unit, verified.events[0]
+        entry = Entry(topic, event.author, event.device, event.seq, 1, event.id, now, encode_unit(unit))
+        position = self._log.append(entry)
+        if position is None:
+            raise AssertionError(f"{event.id.hex()} was in the log before")
+        self._cards.keep(event.author, event.device)
+        return position
+
+    def _cached(self, topic: TopicId, after: int, since: float, limit: int) -> list[Placed]:
+        return self._log.read(topic, max(after, self._log.since(topic, since)), limit)
+
+    def _oldest(self) -> Entry | None:
+        """Remove the oldest unit of both caches."""
+        heads = [(page[0][0], topic) for topic in self.topics if (page := self._log.read(topic, 0, 1))]
+        if not heads:
+            return None
+        _, topic = min(heads)
+        return self._log.evict(topic, None, 0, 1)[0]
+
+    def _let_go(self, entries: list[Entry], kind: Kind, reason: Reason) -> list[Record]:
+        records: list[Record] = []
+        for entry in entries:
+            verified = recall_unit(decode_unit(entry.raw))
+            event = verified.events[0]
+            position = self._cells.get(self._at, event.id)
+            if position is not None:
+                self.floor = max(self.floor, int.from_bytes(position, "big"))
+                self._cells.delete(self._at, event.id)
+            self.usage.removed(event.author, len(entry.raw), event.tail.key is not None)
+            self.tombstones.add(Gone(event.id, event.author, reason, self._log.end()))
+            records.append(self._record(kind, verified, entry, reason))
+        if kind is Kind.EXPIRED:
+            self.expired += len(records)
+        else:
+            self.evicted += len(records)
+        if records:
+            self._cells.put(_META, self._room, _encode((self.floor, self.expired, self.evicted)))
+        return records
+
+    def _record(self, kind: Kind, verified: Verified, entry: Entry, reason: Reason) -> Record:
+        event = verified.events[0]
+        return Record(
+            kind,
+            self._room,
+            event.id,
+            event.device,
+            event.seq,
+            bytes=len(entry.raw),
+            reason=reason,
+            note=event.kind,
+        )
+
+
+def derived(room: TopicId, use: bytes) -> TopicId:
+    """A topic of the log that stands for one use of a room."""
+    return TopicId(hashlib.sha256(b"linnet/relay/" + use + room).digest())

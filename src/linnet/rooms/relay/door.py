@@ -1,0 +1,100 @@
+"""Who may ask a relay for what: decided by the room's state at this moment, never by what it was.
+
+A ban stops whoever is banned at once, also from what was cached before it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import Event
+from linnet.identity.cards import CardCheck
+from linnet.identity.keys import device_id
+from linnet.rooms.access.view import View
+from linnet.rooms.content import MEMBER, JoinRule, Member, Membership, content_of
+from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired
+
+
+class Caller(NamedTuple):
+    """Who asks: the device that a link or a request is authenticated to, and whose it is."""
+
+    peer: PeerId
+    person: AuthorId
+    linked: bool = True
+    """Whether it can be told something later; the HTTP face cannot."""
+
+    @property
+    def device(self) -> DeviceId:
+        """The short name of its device."""
+        return device_id(self.peer)
+
+
+def why_not_member(view: View, caller: Caller) -> Reason | None:
+    """Why somebody is no member now; None: it is one."""
+    standing = view.membership(caller.person)
+    if standing is Membership.BAN:
+        return Reason.BANNED
+    if standing is not Membership.JOIN:
+        return Reason.NOT_A_MEMBER
+    return Reason.CARD_REVOKED if view.is_revoked(caller.person, caller.device) else None
+
+
+def why_not_visitor(
+    room: TopicId, view: View, caller: Caller | None, ticket: Ticket | None, check: CardCheck, now: float
+) -> Reason | None:
+    """Why the control DAG is not shown to somebody: those may see it who could join by it.
+
+    Whoever holds a ticket need not say who they are to read; to join they must.
+    """
+    standing = Membership.LEAVE if caller is None else view.membership(caller.person)
+    if standing is Membership.BAN:
+        return Reason.BANNED
+    if caller is not None and (view.is_relay(caller.peer) or why_not_member(view, caller) is None):
+        return None
+    if standing is Membership.INVITE or view.join_rule() is not JoinRule.INVITE:
+        return None
+    if ticket is None or ticket.room != room:
+        return Reason.NOT_INVITED
+    if caller is not None and ticket.person not in (None, caller.person):
+        return Reason.NOT_INVITED
+    return _why_not_by(ticket, view, check, now)
+
+
+def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
+    """Why somebody may not bring an event: members may bring any, others only their own membership."""
+    reason = why_not_member(view, caller)
+    if reason is None or (
+        reason is Reason.NOT_A_MEMBER and event.kind == MEMBER and event.author == caller.person
+    ):
+        return None
+    return reason
+
+
+def why_not_joiner(event: Event, caller: Caller, now: float) -> Reason | None:
+    """Why a join is not taken from the joiner itself: its ticket has run out.
+
+    Asked only of those who come themselves. Among those who have the join already it is the time in the
+    event that counts, alike everywhere.
+    """
+    if event.kind != MEMBER or event.author != caller.person:
+        return None
+    content = content_of(event.kind, event.body)
+    if not isinstance(content, Member) or content.ticket is None:
+        return None
+    try:
+        check_unexpired(content.ticket, now)
+    except RemoteError as error:
+        return error.reason
+    return None
+
+
+def _why_not_by(ticket: Ticket, view: View, check: CardCheck, now: float) -> Reason | None:
+    try:
+        check_ticket(ticket, check)
+        check_unexpired(ticket, now)
+    except RemoteError as error:
+        return error.reason
+    return None if view.membership(ticket.inviter) is Membership.JOIN else Reason.NOT_INVITED

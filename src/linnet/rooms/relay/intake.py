@@ -1,0 +1,302 @@
+"""What becomes of an event that reaches a relay: known, refused, parked, or kept.
+
+In this order: seen before? brought by somebody who may? signed? are its control heads known? allowed by the
+state at them? allowed by the state as it is now? is there room? A message has to pass all of it. A control
+event that fails only against the current state is kept and passed on, a few of each author a day.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.context import Context
+from linnet.event.event import Event, Unverified, Verified
+from linnet.event.signing import encode_unit, recall_unit
+from linnet.identity.cards import Card
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.verdict import Refusal
+from linnet.rooms.config import RelayConfig, RoomsConfig
+from linnet.rooms.content import CONTROL_KINDS, CREATE, Membership
+from linnet.rooms.messages import RelayCursor
+from linnet.rooms.relay.allowance import Allowance
+from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.door import why_not_joiner, why_not_sender
+from linnet.rooms.relay.fetching import Fetching
+from linnet.rooms.relay.parking import Origin, Parked, Parking
+from linnet.rooms.relay.turn import Fresh, Turn
+from linnet.trace.records import Kind, Record
+
+CardsByDevice = dict[bytes, Card]
+_WAITERS = 16
+"""Requests that wait for the same event."""
+
+
+class Intake:
+    """The way in, for one room."""
+
+    def __init__(
+        self,
+        room: TopicId,
+        epoch: bytes,
+        context: Context,
+        config: RelayConfig,
+        rooms: RoomsConfig,
+        dag: ControlDag,
+        cache: Cache,
+        fetching: Fetching,
+    ) -> None:
+        self._room = room
+        self._epoch = epoch
+        self._context = context
+        self._config = config
+        self._max_control = rooms.max_control
+        self._dag = dag
+        self._cache = cache
+        self._fetching = fetching
+        self._parking = Parking(config.park_events)
+        self._allowance = Allowance(room, context.store.cells, config.soft_failed)
+        self._ready: list[Parked] = []
+        self.soft_failed = 0
+        """Control events that were kept although the state has moved on, since the start."""
+        self.rejected = 0
+        """Events that the room's rules refused, since the start."""
+
+    @property
+    def waiting(self) -> int:
+        """Events that wait for control events."""
+        return len(self._parking)
+
+    def take(self, unit: Unverified, cards: CardsByDevice, origin: Origin, turn: Turn, now: float) -> None:
+        """An event came."""
+        try:
+            event = recall_unit(unit).events[0]
+        except (InvalidEvent, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            self._received(unit, None, origin, turn)
+            turn.refuse([origin], None, Reason.MALFORMED)
+            return
+        self._received(unit, event, origin, turn)
+        if self._is_known(event, origin, turn):
+            return
+        reason = _malformed(unit, event, self._room)
+        if reason is None and not self._dag.missing(event.tail.control or ()):
+            # Who is unknown here may be a member by a control event that we lack: that is seen once it came.
+            reason = self._barred(event, origin)
+        if reason is not None:
+            turn.refuse([origin], event, reason)
+            return
+        try:
+            verified = self._verify(unit, cards)
+        except RemoteError as error:
+            turn.refuse([origin], event, error.reason)
+            return
+        self._judge(verified, [origin], turn, now)
+        self._unpark(turn, now)
+
+    def give_up(self, events: list[EventId], turn: Turn) -> None:
+        """These control events cannot be had."""
+        for parked in self._parking.give_up(events):
+            missing = tuple(parked.missing)
+            turn.refuse(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
+
+    def stop(self, turn: Turn, reason: Reason) -> None:
+        """The room is not served any more: nothing waits."""
+        for parked in self._parking.give_up(self._fetching.sought):
+            turn.refuse(parked.origins, parked.event, reason)
+        self._allowance.forget()
+
+    def _received(self, unit: Unverified, event: Event | None, origin: Origin, turn: Turn) -> None:
+        turn.effects.append(
+            Record(
+                Kind.RECEIVED,
+                self._room,
+                None if event is None else event.id,
+                unit.device,
+                unit.seq,
+                peer=origin.caller.peer,
+                bytes=sum(map(len, unit.tails)),
+                note=None if event is None else event.kind,
+            )
+        )
+
+    def _is_known(self, event: Event, origin: Origin, turn: Turn) -> bool:
+        """Whether an event was seen before, and is answered; nothing of the new copy is believed."""
+        position = self._cache.position(event.id)
+        gone = self._cache.tombstones.reason(event.id) if position is None else None
+        if position is not None or gone is not None:
+            turn.effects.append(
+                Record(Kind.DUPLICATE, self._room, event.id, event.device, event.seq, peer=origin.caller.peer)
+            )
+            cursor = None if position is None else RelayCursor(self._epoch, position)
+            turn.outcome([origin], event.id, cursor, gone or Reason.DUPLICATE)
+            return True
+        parked = self._parking.get(event.id)
+        if parked is None:
+            return False
+        if origin.request is not None and len(parked.origins) < _WAITERS and origin.caller.linked:
+            parked.origins.append(origin)
+        else:
+            turn.outcome([origin], event.id, None, Reason.MISSING_DEPENDENCY, tuple(parked.missing)[:32])
+        return True
+
+    def _barred(self, event: Event, origin: Origin) -> Reason | None:
+        if origin.relay or origin.request is None:
+            return None
+        return why_not_sender(self._dag.view(), origin.caller, event)
+
+    def _verify(self, unit: Unverified, cards: CardsByDevice) -> Verified:
+        book = self._context.cards
+        card = cards.get(unit.author + unit.device)
+        if card is not None:
+            book.learn(card)
+        # Expiry stops new links, never what was said before: the dates of the card are not judged here.
+        return self._context.verify(unit, book.card_for(unit.author, unit.device, None))
+
+    def _judge(self, verified: Verified, origins: list[Origin], turn: Turn, now: float) -> None:
+        event = verified.events[0]
+        missing = self._dag.missing(event.tail.control or ())
+        if missing:
+            self._park(verified, origins[0], missing, turn, now)
+            return
+        control = event.kind in CONTROL_KINDS
+        refusal = self._dag.judge(event)
+        if refusal is not None:
+            self._rejected(event, origins, refusal, turn, needed=event.id in self._fetching.sought)
+        elif origins[0].request is None and not control:
+            # Somebody names it among control heads, and it is none: nothing may build on it.
+            wrong = Refusal(Reason.NOT_ALLOWED, f"{event.kind}: is no control event")
+            self._rejected(event, origins, wrong, turn, needed=True)
+        elif (reason := self._late_ticket(event, origins, now)) is not None:
+            turn.refuse(origins, event, reason)
+        elif control:
+            self._take_control(verified, origins, turn, now)
+        else:
+            self._take_other(verified, origins, turn, now)
+
+    def _park(
+        self, verified: Verified, origin: Origin, missing: tuple[EventId, ...], turn: Turn, now: float
+    ) -> None:
+        event = verified.events[0]
+        if not origin.caller.linked:
+            turn.refuse([origin], event, Reason.MISSING_DEPENDENCY, missing)
+        elif self._parking.park(verified, origin, missing):
+            turn.effects += self._fetching.seek(missing, origin.caller.peer, now)
+        else:
+            turn.refuse([origin], event, Reason.QUEUE_FULL, missing)
+
+    def _rejected(
+        self, event: Event, origins: list[Origin], refusal: Refusal, turn: Turn, needed: bool
+    ) -> None:
+        self.rejected += 1
+        turn.refuse(origins, event, refusal.reason)
+        if event.kind in CONTROL_KINDS or needed:
+            self._dag.reject(event.id, refusal)
+            self._settle(event.id)
+
+    def _late_ticket(self, event: Event, origins: list[Origin], now: float) -> Reason | None:
+        """Why a join is not taken at the door: all who bring it are the joiner, with a ticket of the past."""
+        reasons = [
+            None if origin.relay or origin.request is None else why_not_joiner(event, origin.caller, now)
+            for origin in origins
+        ]
+        return reasons[0] if None not in reasons else None
+
+    def _take_control(self, verified: Verified, origins: list[Origin], turn: Turn, now: float) -> None:
+        event = verified.events[0]
+        if len(self._dag) >= self._max_control:
+            turn.refuse(origins, event, Reason.QUOTA, note="control")
+            return
+        doubt = self._dag.doubt(event)
+        if doubt is not None:
+            if not self._is_needed(event) and not self._allowance.spend(event.author, now):
+                turn.refuse(origins, event, Reason.TOO_MANY, note="soft_failed")
+                return
+            self.soft_failed += 1
+            turn.effects.append(self._soft(event, origins))
+        self._dag.add(event)
+        from_peer = not any(origin.relay for origin in origins)
+        position = self._cache.keep_control(verified, from_peer, now)
+        turn.changed = True
+        self._kept(
+            verified, position, origins, from_peer, None if doubt is None else Reason.SOFT_FAILED, turn
+        )
+        self._settle(event.id)
+
+    def _take_other(self, verified: Verified, origins: list[Origin], turn: Turn, now: float) -> None:
+        event = verified.events[0]
+        doubt = self._dag.doubt(event)
+        if doubt is not None:
+            turn.refuse(origins, event, doubt.reason, note=f"{event.kind}: {Reason.SOFT_FAILED}")
+            return
+        size = len(encode_unit(verified.unit))
+        room = None
+        if self._cache.usage.of(event.author).bytes + size <= self._config.sender_bytes:
+            room = self._cache.make_room(size, self._config.room_bytes)
+        if room is None:
+            turn.refuse(origins, event, Reason.QUOTA)
+            return
+        turn.effects += room
+        from_peer = not any(origin.relay for origin in origins)
+        position = self._cache.keep(verified, from_peer, now)
+        self._kept(verified, position, origins, from_peer, None, turn)
+
+    def _kept(
+        self,
+        verified: Verified,
+        position: int,
+        origins: list[Origin],
+        from_peer: bool,
+        reason: Reason | None,
+        turn: Turn,
+    ) -> None:
+        event, source = verified.events[0], origins[0].caller.peer
+        turn.promises.append(
+            Record(Kind.STORED, self._room, event.id, event.device, event.seq, peer=source, note=event.kind)
+        )
+        turn.outcome(origins, event.id, RelayCursor(self._epoch, position), reason)
+        turn.fresh.append(Fresh(position, event.id, verified.unit, source))
+        turn.forwards = turn.forwards or from_peer
+
+    def _soft(self, event: Event, origins: list[Origin]) -> Record:
+        return Record(
+            Kind.REJECTED,
+            self._room,
+            event.id,
+            event.device,
+            event.seq,
+            peer=origins[0].caller.peer,
+            reason=Reason.SOFT_FAILED,
+            note=event.kind,
+        )
+
+    def _is_needed(self, event: Event) -> bool:
+        """Whether something of another, who is a member now, cannot be judged without this event."""
+        view = self._dag.view()
+        return any(
+            author != event.author and view.membership(author) is Membership.JOIN
+            for author in self._parking.waited_for_by(event.id)
+        )
+
+    def _settle(self, event: EventId) -> None:
+        self._fetching.found(event)
+        self._ready += self._parking.settled(event)
+
+    def _unpark(self, turn: Turn, now: float) -> None:
+        while self._ready:
+            parked = self._ready.pop(0)
+            barred = [reason for origin in parked.origins if (reason := self._barred(parked.event, origin))]
+            if len(barred) == len(parked.origins):
+                turn.refuse(parked.origins, parked.event, barred[0])
+            else:
+                self._judge(parked.verified, parked.origins, turn, now)
+
+
+def _malformed(unit: Unverified, event: Event, room: TopicId) -> Reason | None:
+    """Why a unit is none of a room's events, whatever it says."""
+    if event.topic != room:
+        return Reason.UNKNOWN_ROOM
+    if len(unit.tails) != 1 or event.seq is None or not event.tail.control or event.kind == CREATE:
+        return Reason.MALFORMED
+    return None

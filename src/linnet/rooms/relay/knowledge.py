@@ -1,0 +1,60 @@
+"""All that a relay knows of a room and its people, so that its owner and they can see it."""
+
+from __future__ import annotations
+
+from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.stores import EventLog
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.commands import RelayKnowledge, RelayRoomReport
+from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.receipts import KeptReceipts
+
+
+def report_on(
+    room: TopicId,
+    log: EventLog,
+    dag: ControlDag,
+    cache: Cache,
+    receipts: KeptReceipts,
+    chunk_bytes: int,
+    seen: dict[AuthorId, float],
+) -> RelayRoomReport:
+    """What is known of one room."""
+    control: dict[AuthorId, int] = {}
+    devices: dict[AuthorId, dict[DeviceId, None]] = {}
+    for event in cache.control:
+        fact = dag.fact(event)
+        control[fact.sender] = control.get(fact.sender, 0) + 1
+        devices.setdefault(fact.sender, {})[fact.device] = None
+    for topic in cache.topics:
+        for head in log.heads(topic):
+            devices.setdefault(head.author, {})[head.device] = None
+    view = dag.view()
+    usage = cache.usage
+    known = dict.fromkeys((*(person for person, _ in view.members()), *control, *usage.shares, *seen))
+    people = tuple(
+        RelayKnowledge(
+            person,
+            view.membership(person),
+            control.get(person, 0),
+            usage.of(person).events,
+            usage.of(person).bytes,
+            len(devices.get(person, ())),
+            usage.of(person).last_ms,
+            seen.get(person),
+            receipts.of(person),
+        )
+        for person in sorted(known)
+    )
+    return RelayRoomReport(
+        room,
+        len(dag),
+        usage.events,
+        usage.bytes,
+        chunk_bytes,
+        cache.oldest,
+        cache.expired,
+        cache.evicted,
+        usage.states,
+        people,
+    )

@@ -1,0 +1,50 @@
+"""The requests about a room that a relay answers, and the answer to each that says no."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Given, Want
+from linnet.rooms.effects import RoomEffect
+from linnet.rooms.messages import (
+    AskControl,
+    ChunkIs,
+    ChunkPut,
+    ChunkTaken,
+    ChunkWant,
+    ControlPage,
+    RelayForward,
+    RelaySend,
+    RelayTaken,
+    Resync,
+    ResyncPage,
+)
+from linnet.rooms.relay.door import Caller
+from linnet.trace.records import Kind, Record
+
+Request: TypeAlias = RelaySend | RelayForward | Resync | Want | AskControl | ChunkPut | ChunkWant
+Answer: TypeAlias = RelayTaken | ResyncPage | Given | ControlPage | ChunkTaken | ChunkIs
+
+
+def refused(message: Request, reason: Reason, caller: Caller | None) -> tuple[list[Answer], list[RoomEffect]]:
+    """The answers to a request of which nothing was looked at, and what is recorded of it."""
+    peer = None if caller is None else caller.peer
+    room = message.topic if isinstance(message, Want) else message.room
+    record = Record(Kind.REJECTED, room, peer=peer, reason=reason, note=type(message).__name__)
+    match message:
+        case RelaySend() | RelayForward():
+            return [RelayTaken(room, message.request, (), reason)], [record]
+        case Resync():
+            page = ResyncPage(room, message.request, (), (), (), (), None, False, None, (), reason)
+            return [page], [Record(Kind.RESYNC, room, peer=peer, reason=reason, note="reject-resync")]
+        case Want():
+            return [Given(room, message.request, (), (), message.ids, reason)], [record]
+        case AskControl():
+            return [ControlPage(room, message.request, (), (), False, (), (), reason)], [record]
+        case ChunkPut():
+            return [ChunkTaken(room, message.digest, reason)], [record]
+        case ChunkWant():
+            return [ChunkIs(room, digest, None, reason) for digest in message.digests], [record]
+        case _:
+            assert_never(message)

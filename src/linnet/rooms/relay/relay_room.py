@@ -1,0 +1,425 @@
+"""One room that this node serves as a relay: everything that is said about it comes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linnet.core.effects import Send
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Given, Want
+from linnet.delivery.context import Context
+from linnet.event.event import Unverified
+from linnet.identity.cards import Card
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.view import View
+from linnet.rooms.commands import RelayRoomReport, RoomStatus
+from linnet.rooms.config import RelayConfig, RoomsConfig
+from linnet.rooms.content import Membership
+from linnet.rooms.effects import RoomEffect
+from linnet.rooms.messages import (
+    AskControl,
+    ChunkIs,
+    ChunkPut,
+    ChunkTaken,
+    ChunkWant,
+    ControlPage,
+    Greet,
+    RelayForward,
+    RelaySend,
+    RelayTaken,
+    Resync,
+    ResyncPage,
+    RoomReceipt,
+)
+from linnet.rooms.relay.answers import Answers
+from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.door import Caller, why_not_member
+from linnet.rooms.relay.fetching import Fetching
+from linnet.rooms.relay.following import Following
+from linnet.rooms.relay.forwarding import Forwarding
+from linnet.rooms.relay.intake import Intake
+from linnet.rooms.relay.knowledge import report_on
+from linnet.rooms.relay.membership import OwnMembership
+from linnet.rooms.relay.paging import Pages
+from linnet.rooms.relay.parking import Origin
+from linnet.rooms.relay.presence import Presence
+from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.retention import Keeping
+from linnet.rooms.relay.serving import HEADS, Serving
+from linnet.rooms.relay.sweeping import Sweeping
+from linnet.rooms.relay.turn import Turn
+from linnet.rooms.relay.usage import Budget
+from linnet.trace.records import Kind, Record
+
+
+class RelayRoom:
+    """A room whose control DAG is in the store, where this device is named as a relay."""
+
+    def __init__(
+        self,
+        room: TopicId,
+        epoch: bytes,
+        context: Context,
+        config: RelayConfig,
+        rooms: RoomsConfig,
+        budget: Budget,
+    ) -> None:
+        cells = context.store.cells
+        self.room = room
+        self._context = context
+        self._answers = Answers(room)
+        self.cache = Cache(room, context.store, context.cards, budget, config.tombstones)
+        self.dag = _restored(self.cache, context)
+        pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
+        self._receipts = KeptReceipts(room, context, rooms, config.receipts)
+        self._chunks = Chunks(room, cells, config.chunk_bytes)
+        self._serving = Serving(room, epoch, self.cache, self.dag, pages, self._receipts)
+        self._following = Following(self._serving, pages)
+        self._fetching = Fetching(room, config, context.card, lambda: self.dag.heads[:HEADS])
+        patience = config.fetch_tries * config.fetch_timeout + rooms.relay_timeout
+        self._forwarding = Forwarding(
+            room, cells, self.cache, pages, context.links, patience, rooms.relay_retry
+        )
+        self._intake = Intake(room, epoch, context, config, rooms, self.dag, self.cache, self._fetching)
+        self._keeping = Keeping(room, self.dag, self.cache, self._chunks, config.max_lifetime)
+        self._own = OwnMembership(context, self.dag, self.cache)
+        self._presence = Presence(room, context, self.dag, self.cache.usage)
+        self._deferred: dict[PeerId, tuple[Caller, Resync]] = {}
+        """What those ask whose greeting waits."""
+
+    @property
+    def view(self) -> View:
+        """The state of the room as it is now."""
+        return self.dag.view()
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the room's state no longer names this device as a relay."""
+        return not self.view.is_relay(self._context.peer)
+
+    def start(self, now: float) -> list[RoomEffect]:
+        """Hold links to the other relays, and go on forwarding."""
+        turn = self._turn()
+        turn.changed = True
+        turn.forwards = True
+        return self._finish(turn, now)
+
+    def join(self, contacts: tuple[PeerId, ...], now: float) -> list[RoomEffect]:
+        """Say that we join, to these members and all other relays."""
+        turn = self._turn()
+        before = self.cache.end
+        turn.changed = True
+        if self._own.standing is not Membership.JOIN:
+            self._own.say(Membership.JOIN, turn, contacts, self._others(), now)
+        here = [peer for peer in contacts if peer in self._context.links]
+        turn.effects += [Send(peer, self._presence.greeting(answer=False)) for peer in here]
+        return self._finish(turn, now, before)
+
+    # What peers and relays send.
+
+    def send(self, caller: Caller, message: RelaySend | RelayForward, now: float) -> Turn:
+        """Events to be kept; the caller finishes the turn."""
+        turn = self._turn()
+        turn.answer(caller, self._answers.begin(caller, message.request, len(message.units)))
+        relay = isinstance(message, RelayForward)
+        self._presence.saw(caller, now)
+        cards = {card.person + card.device: card for card in message.cards}
+        self._take(message.units, cards, Origin(caller, relay, message.request), turn, now)
+        return turn
+
+    def finish(self, turn: Turn, now: float) -> list[RoomEffect]:
+        """End a turn: forward, push, answer."""
+        return self._finish(turn, now)
+
+    def may_forward(self, caller: Caller) -> Reason | None:
+        """Why somebody is not a relay of this room."""
+        return None if self.view.is_relay(caller.peer) else Reason.NOT_A_RELAY
+
+    def resync(self, caller: Caller, request: Resync, now: float) -> tuple[ResyncPage, list[RoomEffect]]:
+        """What somebody has missed."""
+        got = Record(Kind.RESYNC, self.room, peer=caller.peer, note="receive-resync")
+        reason = why_not_member(self.view, caller)
+        if reason is not None:
+            rejected = Record(Kind.RESYNC, self.room, peer=caller.peer, reason=reason, note="reject-resync")
+            return self._serving.refusal(request.request, reason), [got, rejected]
+        self._presence.saw(caller, now)
+        gone = self._keeping.expire(now)
+        page = self._serving.resync(caller, request, self._keeping.since(now))
+        if request.follow and caller.linked and not page.more and page.next is not None:
+            self._following.begin(caller, request.request, page.next.position)
+        else:
+            self._following.end(caller.peer)
+        note = "reply-resync" if page.reason is None else "reject-resync"
+        told = Record(
+            Kind.RESYNC,
+            self.room,
+            peer=caller.peer,
+            events=len(page.units),
+            reason=page.reason,
+            note=note,
+        )
+        return page, [got, *gone, told]
+
+    def defers(self, caller: Caller, request: Resync) -> bool:
+        """Whether a resync waits: who asks may be a member by control events that it is being asked for."""
+        if caller.peer not in self._presence.waiting or why_not_member(self.view, caller) is None:
+            return False
+        self._deferred[caller.peer] = (caller, request)
+        return True
+
+    def want(self, caller: Caller, want: Want, now: float) -> Given:
+        """Single events, for members and relays; for others there are none."""
+        reason = None if self.view.is_relay(caller.peer) else why_not_member(self.view, caller)
+        if reason is not None:
+            return Given(self.room, want.request, (), (), want.ids, reason)
+        self._presence.saw(caller, now)
+        return self._serving.want(want, self._keeping.since(now))
+
+    def control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
+        """The control DAG, for whoever could join by it."""
+        reason = self._presence.why_not_visitor(caller, asked.ticket, now)
+        if reason is not None:
+            return ControlPage(self.room, asked.request, (), (), False, (), (), reason)
+        if caller is not None:
+            self._presence.saw(caller, now)
+        return self._serving.control(asked, self._presence.contacts())
+
+    def receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> list[RoomEffect]:
+        """A receipt, from its device or passed on by another member or relay."""
+        giver = Caller(receipt.card.device_key, receipt.card.person)
+        bringer = None if self.view.is_relay(caller.peer) else why_not_member(self.view, caller)
+        reason = bringer or why_not_member(self.view, giver)
+        if reason is None:
+            try:
+                news = self._receipts.learn(receipt)
+            except RemoteError as error:
+                reason = error.reason
+            else:
+                return self._tell_receipt(caller, receipt) if news else []
+        return [Record(Kind.REJECTED, self.room, peer=caller.peer, reason=reason, note="receipt")]
+
+    def put_chunk(self, caller: Caller, put: ChunkPut, now: float) -> tuple[ChunkTaken, list[RoomEffect]]:
+        """A piece of an attachment."""
+        reason = why_not_member(self.view, caller)
+        taken = (
+            ChunkTaken(self.room, put.digest, reason) if reason is not None else self._chunks.put(put, now)
+        )
+        if taken.reason is None:
+            return taken, [*self._keeping.arm(now)]
+        return taken, [Record(Kind.REJECTED, self.room, peer=caller.peer, reason=taken.reason, note="chunk")]
+
+    def get_chunks(self, caller: Caller, want: ChunkWant, now: float) -> list[ChunkIs]:
+        """Pieces of attachments."""
+        reason = why_not_member(self.view, caller)
+        if reason is not None:
+            return [ChunkIs(self.room, digest, None, reason) for digest in want.digests]
+        return self._chunks.get(want, self._keeping.since(now))
+
+    # Who is there.
+
+    def greet(self, caller: Caller, greet: Greet, now: float) -> list[RoomEffect]:
+        """Somebody says who it is and how far it is."""
+        behind = bool(self.dag.missing(greet.control))
+        asked = self._fetching.compare(caller.peer, now) if behind else []
+        return [*asked, *self._presence.greeted(caller, greet, behind, now)]
+
+    def up(self, peer: PeerId) -> list[RoomEffect]:
+        """A link is open; other relays are greeted, members greet first."""
+        if peer not in self._forwarding.relays:
+            return []
+        return [Send(peer, self._presence.greeting(answer=False)), *self._forwarding.up(peer)]
+
+    def down(self, peer: PeerId) -> list[RoomEffect]:
+        """A link is gone."""
+        self._presence.down(peer)
+        self._answers.down(peer)
+        self._deferred.pop(peer, None)
+        self._following.end(peer)
+        self._serving.down(peer)
+        self._fetching.down(peer)
+        return [*self._forwarding.down(peer)]
+
+    # Answers to our own questions.
+
+    def page(self, caller: Caller, page: ControlPage, now: float) -> list[RoomEffect]:
+        """Control events that we asked for."""
+        if not self._fetching.expects(caller.peer, page.request):
+            return []
+        turn = self._turn()
+        before = len(self.dag)
+        self._learn(caller, page.units, page.cards, turn, now)
+        effects, done = self._fetching.page(caller.peer, page, len(self.dag) > before, now)
+        turn.effects += effects
+        ended = self._finish(turn, now)
+        return [*ended, *self._settled(caller.peer, now)] if done else ended
+
+    def given(self, caller: Caller, given: Given, now: float) -> list[RoomEffect]:
+        """Single events that we asked for."""
+        if not self._fetching.expects(caller.peer, given.request):
+            return []
+        turn = self._turn()
+        self._learn(caller, given.units, given.cards, turn, now)
+        turn.effects += self._fetching.given(caller.peer, given, now)
+        return [*self._finish(turn, now), *self._settled(caller.peer, now)]
+
+    def taken(self, peer: PeerId, taken: RelayTaken) -> list[RoomEffect]:
+        """Another relay answers what we forwarded."""
+        return [*self._forwarding.taken(peer, taken)]
+
+    # Time.
+
+    def fetch_again(self, now: float) -> list[RoomEffect]:
+        """It is time to ask the next one for control events that we lack."""
+        turn = self._turn()
+        relays = [peer for peer in self._forwarding.relays if peer in self._context.links]
+        members = [peer for peer in self._presence.here if peer not in relays]
+        effects, lost = self._fetching.fired([*relays, *members], now)
+        turn.effects += effects
+        self._intake.give_up(lost, turn)
+        ended = self._finish(turn, now)
+        for peer in self._presence.waiting:
+            if not self._fetching.is_asking(peer):
+                ended += self._settled(peer, now)
+        return ended
+
+    def forward_again(self, peer: PeerId) -> list[RoomEffect]:
+        """No answer in time, or it is time to try again."""
+        return [*self._forwarding.fired(peer)]
+
+    def expire(self, now: float) -> list[RoomEffect]:
+        """Let go what was kept long enough, and tell its authors who follow."""
+        turn = self._turn()
+        turn.effects += self._keeping.fired(now)
+        return self._finish(turn, now)
+
+    # The end.
+
+    def leave(self, now: float) -> list[RoomEffect]:
+        """The room has other relays: say that we leave, if we are in it, and stop."""
+        turn = self._turn()
+        self._intake.stop(turn, Reason.NOT_A_RELAY)
+        turn.promises += self._following.expel(lambda _: Reason.NOT_A_RELAY)
+        if self._own.standing in (Membership.JOIN, Membership.INVITE):
+            members, relays = self._presence.here, self._forwarding.relays
+            self._own.say(Membership.LEAVE, turn, members, relays, now)
+        turn.effects += self._fetching.stop()
+        turn.effects += self._forwarding.stop()
+        turn.effects += self._keeping.stop()
+        return turn.all()
+
+    @property
+    def remains(self) -> Sweeping:
+        """What there is to let go of."""
+        return Sweeping(self.cache, self._receipts, self._chunks)
+
+    def status(self) -> RoomStatus:
+        """How the room stands here, in short."""
+        return RoomStatus(
+            self.room,
+            None,
+            self._own.standing,
+            True,
+            len(self.view.joined()),
+            tuple(self._presence.here),
+            self._forwarding.status(),
+            self.cache.usage.events,
+            len(self.dag),
+            len(self.dag.heads),
+            self._intake.waiting,
+            len(self._fetching.sought),
+            self._intake.soft_failed,
+            self._intake.rejected,
+            0,
+        )
+
+    def report(self) -> RelayRoomReport:
+        """All that is known of this room."""
+        log = self._context.store.log
+        return report_on(
+            self.room, log, self.dag, self.cache, self._receipts, self._chunks.bytes, self._presence.seen
+        )
+
+    def _finish(self, turn: Turn, now: float, begin_at: int | None = None) -> list[RoomEffect]:
+        if turn.changed:
+            turn.effects += self._state_changed(begin_at)
+        self._forwarding.since = self._keeping.since(now)
+        if turn.forwards or turn.changed:
+            turn.effects += self._forwarding.pump()
+        turn.promises += self._following.push(turn.fresh, self.cache.end)
+        turn.effects += self._keeping.arm(now)
+        return turn.all()
+
+    def _state_changed(self, begin_at: int | None) -> list[RoomEffect]:
+        view = self.view
+        effects: list[RoomEffect] = [*self._forwarding.targets(self._others())]
+        if begin_at is not None:
+            self._forwarding.begin_at(begin_at)
+        effects += self._following.expel(lambda caller: why_not_member(view, caller))
+        self._receipts.retain(frozenset(view.joined()))
+        self._presence.changed()
+        return effects
+
+    def _turn(self) -> Turn:
+        return Turn(self.room, self._answers)
+
+    def _others(self) -> dict[PeerId, tuple[str, ...]]:
+        """The room's other relays, and where they may be dialled."""
+        return {peer: relay.hints for peer, relay in self.view.relays() if peer != self._context.peer}
+
+    def _take(
+        self,
+        units: Iterable[Unverified],
+        cards: dict[bytes, Card],
+        origin: Origin,
+        turn: Turn,
+        now: float,
+    ) -> None:
+        for unit in units:
+            self._intake.take(unit, cards, origin, turn, now)
+
+    def _learn(
+        self,
+        caller: Caller,
+        units: tuple[Unverified, ...],
+        cards: tuple[Card, ...],
+        turn: Turn,
+        now: float,
+    ) -> None:
+        """Control events that were asked for. Whose link they came by decides if they are forwarded."""
+        origin = Origin(caller, self.view.is_relay(caller.peer), None)
+        fresh = [unit for unit in units if unit.topic == self.room]
+        self._take(fresh, {card.person + card.device: card for card in cards}, origin, turn, now)
+
+    def _settled(self, peer: PeerId, now: float) -> list[RoomEffect]:
+        """A peer has told all that it knows: who waited for that is answered."""
+        effects: list[RoomEffect] = [*self._presence.settled(peer, now)]
+        deferred = self._deferred.pop(peer, None)
+        if deferred is not None:
+            page, records = self.resync(*deferred, now)
+            turn = self._turn()
+            turn.effects += records
+            turn.promises.append(Send(peer, page))
+            effects += turn.all()
+        return effects
+
+    def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> list[RoomEffect]:
+        """Followers get it in a page; other relays only what came from its own device, as it is."""
+        turn = self._turn()
+        turn.promises += self._following.push([], self.cache.end)
+        if not self.view.is_relay(caller.peer):
+            for peer in self._forwarding.relays:
+                if peer in self._context.links:
+                    turn.effects.append(Send(peer, receipt))
+        return turn.all()
+
+
+def _restored(cache: Cache, context: Context) -> ControlDag:
+    """The control DAG as the log holds it."""
+    events = cache.restore()
+    dag = ControlDag(next(events), context.cards.learn)
+    for event in events:
+        dag.add(event)
+    return dag

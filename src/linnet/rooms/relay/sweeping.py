@@ -1,0 +1,24 @@
+"""Letting go of a room that is not served any more, a bounded part at a time, with records."""
+
+from __future__ import annotations
+
+from linnet.core.reasons import Reason
+from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.trace.records import Record
+
+
+class Sweeping:
+    """What is left of one room. It needs no control DAG, which may be gone in part after a restart."""
+
+    def __init__(self, cache: Cache, receipts: KeptReceipts, chunks: Chunks) -> None:
+        self._cache = cache
+        self._receipts = receipts
+        self._chunks = chunks
+
+    def forget(self) -> list[Record]:
+        """Let go of some of it; no records: nothing is left."""
+        self._receipts.retain(frozenset())
+        gone = self._chunks.expire(float("inf"), Reason.NOT_A_RELAY)
+        return [*gone, *self._cache.forget(Reason.NOT_A_RELAY)]

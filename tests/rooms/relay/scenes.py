@@ -1,0 +1,355 @@
+"""A small world around relays: people with real keys, relays with real stores, links that carry at once.
+
+Members are played by the tests, which say and read what they like. Relays are the real thing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from random import Random
+
+from msgspec import Struct
+
+from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.ids import Contact, EventId, PeerId, TopicId
+from linnet.core.stores import Store
+from linnet.core.timers import Tick
+from linnet.delivery.causal_messages import Given, Want
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
+from linnet.event.event import MESSAGE, Event, Unverified, Verified
+from linnet.event.signing import decode_unit, recall_unit, verify_unit
+from linnet.identity.cards import Card
+from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
+from linnet.rooms.content import (
+    CONTROL_KINDS,
+    MEMBER,
+    POWER,
+    RELAY,
+    RETENTION,
+    Member,
+    Membership,
+    Power,
+    Retention,
+    member_key,
+)
+from linnet.rooms.content import Relay as RelayContent
+from linnet.rooms.effects import RoomEffect
+from linnet.rooms.messages import (
+    AskControl,
+    ControlPage,
+    Greet,
+    RelayAsk,
+    RelayCursor,
+    RelayOutcome,
+    RelaySend,
+    RelayTaken,
+    Resync,
+    ResyncPage,
+    RoomMessage,
+)
+from linnet.rooms.relay.relay import Relay
+from linnet.sim.clock import START
+from linnet.sim.luck import SeededEntropy
+from linnet.store.memory import MemoryStore
+from linnet.testing.rooms import Chronicle, person, relay_key
+from linnet.trace.records import Kind, Record
+
+NOW = START + 1000.0
+OPEN = RelayConfig(policy=RelayPolicy.OPEN)
+
+
+def peer_of(name: str) -> PeerId:
+    return person(name).peer
+
+
+def card_of(name: str) -> Card:
+    return person(name).card
+
+
+class Station:
+    """One relay with its store and timers."""
+
+    def __init__(
+        self,
+        name: str,
+        config: RelayConfig = OPEN,
+        rooms: RoomsConfig | None = None,
+        store: Store | None = None,
+    ) -> None:
+        self.name = name
+        self.store = MemoryStore() if store is None else store
+        self.config = config
+        self.rooms = RoomsConfig() if rooms is None else rooms
+        self.timers: dict[Tick, float] = {}
+        self.held: dict[tuple[PeerId, str], None] = {}
+        self.records: list[Record] = []
+        self._luck = 0
+        self._begin()
+
+    def boot(self) -> None:
+        """Begin again from what the store holds."""
+        links = self.context.links
+        self._begin()
+        self.context.links.update(links)
+
+    def _begin(self) -> None:
+        identity = person(self.name)
+        self._luck += 1
+        self.context = Context(
+            identity.device, identity.card, self.store, DeliveryConfig(), Random(1), verify_unit
+        )
+        entropy = SeededEntropy(self._luck, self.name)
+        self.relay = Relay(self.context, self.config, self.rooms, entropy)
+        self.timers = {}
+        self.held = {}
+
+    @property
+    def peer(self) -> PeerId:
+        return self.context.peer
+
+    def noted(self, kind: Kind, note: str | None = None) -> list[Record]:
+        """Records of a kind, and of a note if one is given."""
+        return [each for each in self.records if each.kind is kind and note in (None, each.note)]
+
+    def perform(self, effects: Iterable[RoomEffect]) -> Iterator[Send[RoomMessage]]:
+        """Do what can be done here; the messages are the world's."""
+        for effect in effects:
+            match effect:
+                case Send():
+                    yield effect  # type: ignore[misc]
+                case AfterCommit(inner):
+                    if isinstance(self.store, MemoryStore):
+                        self.store.commit(lambda: None)
+                    yield from self.perform(inner)
+                case SetTimer(delay, tick):
+                    self.timers[tick] = delay
+                case CancelTimer(tick):
+                    self.timers.pop(tick, None)
+                case Hold(peer, _, purpose):
+                    self.held[peer, purpose] = None
+                case Release(peer, purpose):
+                    self.held.pop((peer, purpose), None)
+                case Record():
+                    self.records.append(effect)
+                case _:
+                    pass
+
+
+class World:
+    """A room of ann and ben, and relays of it."""
+
+    def __init__(self, *relays: str, config: RelayConfig = OPEN, rooms: RoomsConfig | None = None) -> None:
+        self.now = NOW
+        self.chronicle = Chronicle("ann")
+        self.control: tuple[EventId, ...] = (self.chronicle.create.id,)
+        self.stations: dict[PeerId, Station] = {}
+        self.inbox: dict[PeerId, list[RoomMessage]] = {}
+        self.cut: dict[frozenset[PeerId], None] = {}
+        """Pairs of relays between which no link is."""
+        self._request = 0
+        self.act("ann", MEMBER, member_key(person("ann").author), Member(Membership.JOIN))
+        self.act("ann", POWER, "", Power(events={RELAY: 50}, events_default=0, invite=0))
+        self.join("ben")
+        for name in relays:
+            self.name_relay(name)
+        for name in relays:
+            self.add(Station(name, config, rooms))
+        for name in relays:
+            self.admit(name)
+
+    # What people write.
+
+    @property
+    def room(self) -> TopicId:
+        return self.chronicle.room
+
+    def act(
+        self, who: str, kind: str, key: str, content: Struct | bytes, *, time: int | None = None
+    ) -> Event:
+        """A control event after all others."""
+        event = self.chronicle.sign(who, kind, key, content, self.control, time=time)
+        self.control = (event.id,)
+        return event
+
+    def say(self, who: str, body: bytes = b"hello", control: Iterable[EventId] | None = None) -> Event:
+        heads = self.control if control is None else tuple(control)
+        return self.chronicle.sign(who, MESSAGE, None, body, heads)
+
+    def join(self, name: str) -> tuple[Event, Event]:
+        return self.membership("ann", name, Membership.INVITE), self.membership(name, name, Membership.JOIN)
+
+    def membership(self, who: str, of: str, membership: Membership) -> Event:
+        return self.act(who, MEMBER, member_key(person(of).author), Member(membership))
+
+    def name_relay(self, name: str, active: bool = True) -> None:
+        if active:
+            self.membership("ann", name, Membership.INVITE)
+        content = RelayContent(active, person(name).author, (f"tls://{name}:1",))
+        self.act("ann", RELAY, relay_key(name), content)
+
+    def keep_for(self, milliseconds: int | None) -> Event:
+        return self.act("ann", RETENTION, "", Retention(milliseconds))
+
+    def unit(self, event: EventId | Event) -> Unverified:
+        return self.chronicle.units[event.id if isinstance(event, Event) else event].unit
+
+    def control_units(self) -> tuple[Unverified, ...]:
+        return tuple(
+            unit.unit for unit in self.chronicle.units.values() if unit.events[0].kind in CONTROL_KINDS
+        )
+
+    # Relays and links.
+
+    def station(self, name: str) -> Station:
+        return self.stations[peer_of(name)]
+
+    def add(self, station: Station) -> None:
+        for other in self.stations.values():
+            other.context.links[station.peer] = None
+            station.context.links[other.peer] = None
+        self.stations[station.peer] = station
+
+    def admit(self, name: str) -> None:
+        """Ask a relay as ann, and show it the control DAG."""
+        station, ann = self.station(name), peer_of("ann")
+        station.context.links[ann] = None
+        self.tell(name, "ann", RelayAsk(self.room, 1, (Contact(ann),), card_of("ann")))
+        self.show_control(name, "ann")
+        assert station.relay.serves(self.room)
+        for unit in self._joins(station):
+            if unit.head not in self.chronicle.units:
+                self.chronicle.keep(unit)
+                self.control = (unit.head,)
+
+    def show_control(self, name: str, who: str) -> None:
+        """Answer the relay's last question for control events."""
+        asked = [each for each in self.inbox.get(peer_of(who), []) if isinstance(each, AskControl)][-1]
+        self.tell(name, who, self.control_page(asked.request))
+
+    def control_page(self, request: int) -> ControlPage:
+        units = self.control_units()
+        return ControlPage(self.room, request, units, self.cards(units), False, self.control, (), None)
+
+    def _joins(self, station: Station) -> list[Verified]:
+        found = (recall_unit(unit) for unit in _units_of(station) if unit.author == station.context.author)
+        return list(found)
+
+    def cards(self, units: Iterable[Unverified]) -> tuple[Card, ...]:
+        names = ("ann", "ben", "cyd", "dan", "eve", "r0", "r1", "r2")
+        cards = {card_of(name).person: card_of(name) for name in names}
+        return tuple({unit.author: cards[unit.author] for unit in units}.values())
+
+    def link(self, name: str, who: str) -> None:
+        """A person's device connects and greets."""
+        station = self.station(name)
+        station.context.links[peer_of(who)] = None
+        self.carry(station, station.relay.link_up(peer_of(who), self.now))
+        self.tell(name, who, self.greet(who))
+
+    def greet(self, who: str, control: tuple[EventId, ...] | None = None) -> Greet:
+        heads = self.control if control is None else control
+        return Greet(self.room, card_of(who), (), (), heads, 0, False, (), None, False)
+
+    def unlink(self, name: str, who: str) -> None:
+        station = self.station(name)
+        station.context.links.pop(peer_of(who), None)
+        self.carry(station, station.relay.link_down(peer_of(who)))
+
+    def part(self, one: str, other: str) -> None:
+        """The link between two relays is cut."""
+        for here, there in ((one, other), (other, one)):
+            self.unlink(here, there)
+        self.cut[frozenset((peer_of(one), peer_of(other)))] = None
+
+    def meet(self, one: str, other: str) -> None:
+        """The link between two relays is open again."""
+        self.cut.pop(frozenset((peer_of(one), peer_of(other))), None)
+        for here, there in ((one, other), (other, one)):
+            self.station(here).context.links[peer_of(there)] = None
+        for here, there in ((one, other), (other, one)):
+            station = self.station(here)
+            self.carry(station, station.relay.link_up(peer_of(there), self.now))
+
+    def restart(self, name: str) -> None:
+        """A relay stops and begins again, with the links that it had among relays."""
+        station = self.station(name)
+        people = [peer for peer in station.context.links if peer not in self.stations]
+        for peer in people:
+            del station.context.links[peer]
+        station.boot()
+        self.carry(station, station.relay.start(self.now))
+        for other in self.stations.values():
+            if other is not station and frozenset((other.peer, station.peer)) not in self.cut:
+                self.carry(other, other.relay.link_down(station.peer))
+                self.carry(other, other.relay.link_up(station.peer, self.now))
+                self.carry(station, station.relay.link_up(other.peer, self.now))
+
+    # Messages.
+
+    def tell(self, name: str, who: str, message: RoomMessage) -> list[RoomMessage]:
+        """Say something to a relay; gives what came back to whoever said it."""
+        station, peer = self.station(name), peer_of(who)
+        before = len(self.inbox.setdefault(peer, []))
+        self.carry(station, station.relay.on_message(peer, message, self.now))
+        return self.inbox[peer][before:]
+
+    def carry(self, station: Station, effects: Iterable[RoomEffect]) -> None:
+        """Perform effects, and all that follows from them at other relays."""
+        queue: deque[tuple[PeerId, Send[RoomMessage]]] = deque(
+            (station.peer, send) for send in station.perform(effects)
+        )
+        while queue:
+            source, send = queue.popleft()
+            target = self.stations.get(send.peer)
+            if target is None:
+                self.inbox.setdefault(send.peer, []).append(send.message)
+            elif frozenset((source, send.peer)) not in self.cut:
+                follow = target.relay.on_message(source, send.message, self.now)
+                queue.extend((target.peer, each) for each in target.perform(follow))
+
+    def fire(self, name: str, owner: str) -> None:
+        """Let every timer of one owner run out."""
+        station = self.station(name)
+        for tick in [tick for tick in station.timers if tick.owner == owner]:
+            delay = station.timers.pop(tick)
+            self.now += delay
+            self.carry(station, station.relay.fired(tick, self.now))
+
+    def send(self, name: str, who: str, *events: Event) -> tuple[RelayOutcome, ...]:
+        """Give events to a relay; what became of them."""
+        self._request += 1
+        units = tuple(self.unit(event) for event in events)
+        answers = self.tell(name, who, RelaySend(self.room, self._request, units, self.cards(units)))
+        taken = [each for each in answers if isinstance(each, RelayTaken)]
+        return taken[-1].outcomes if taken else ()
+
+    def resync(
+        self,
+        name: str,
+        who: str,
+        cursor: RelayCursor | None = None,
+        *,
+        limit: int = 1024,
+        follow: bool = False,
+    ) -> ResyncPage:
+        self._request += 1
+        answers = self.tell(name, who, Resync(self.room, self._request, cursor, limit, follow))
+        pages = [each for each in answers if isinstance(each, ResyncPage)]
+        return pages[-1]
+
+    def want(self, name: str, who: str, *events: Event) -> Given:
+        self._request += 1
+        answers = self.tell(name, who, Want(self.room, self._request, tuple(each.id for each in events)))
+        return next(each for each in answers if isinstance(each, Given))
+
+    def said(self, page: ResyncPage) -> list[bytes]:
+        """The messages of a page, in its order."""
+        events = (recall_unit(unit).events[0] for unit in page.units)
+        return [event.body for event in events if event.kind == MESSAGE]
+
+
+def _units_of(station: Station) -> list[Unverified]:
+    kept = (station.store.log.read(status.room, 0, 9999) for status in station.relay.status())
+    return [decode_unit(entry.raw) for page in kept for _, entry in page]
