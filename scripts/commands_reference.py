@@ -53,10 +53,16 @@ def page() -> str:
 
 def commands() -> list[tuple[str, ...]]:
     """Every command by its words, in the order of the help."""
-    from linnet.cli.app import app, sim
+    from linnet.cli.app import app
 
     names = [(str(each.name),) for each in app.registered_commands]
-    return [*names, *(("sim", str(each.name)) for each in sim.registered_commands)]
+    grouped = [
+        (str(group.name), str(each.name))
+        for group in app.registered_groups
+        if group.typer_instance is not None
+        for each in group.typer_instance.registered_commands
+    ]
+    return [*names, *grouped]
 
 
 def main() -> None:

@@ -9,12 +9,17 @@ import typer
 from tests.cli.shell import Linnet
 from typer.testing import CliRunner
 
-from linnet.cli.app import app, sim, told
+from linnet.cli.app import app, told
 from linnet.cli.exits import EXIT_CODES, Failure
 
 COMMANDS = [
     *((str(each.name),) for each in app.registered_commands),
-    *(("sim", str(each.name)) for each in sim.registered_commands),
+    *(
+        (str(group.name), str(each.name))
+        for group in app.registered_groups
+        if group.typer_instance is not None
+        for each in group.typer_instance.registered_commands
+    ),
 ]
 
 

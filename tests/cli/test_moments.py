@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.cli.moments import clock_text, duration_text, parse_since
+from linnet.cli.moments import clock_text, duration_text, parse_duration, parse_since
 from linnet.core.errors import BadText
 
 NOW = 1_800_000_000.0
@@ -46,3 +46,10 @@ def test_times_are_shown_with_their_zone() -> None:
 )
 def test_durations_have_two_units(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
+
+
+def test_a_length_of_time() -> None:
+    assert [parse_duration(text) for text in ("90s", "1.5m", " 2h ", "7d")] == [90, 90, 7200, 604_800]
+    for text in ("", "0s", "2", "h", "-1h", "1w", "forever"):
+        with pytest.raises(BadText, match="is no length of time"):
+            parse_duration(text)

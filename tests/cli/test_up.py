@@ -8,8 +8,11 @@ import pytest
 from tests.cli.conftest import LINNET
 from tests.cli.shell import Linnet
 
-from linnet.cli.up import configured
+from linnet.cli.exits import Failure
+from linnet.cli.up import configured, with_relay
 from linnet.core.errors import ConfigError
+from linnet.node.config import NodeConfig
+from linnet.rooms.config import RelayPolicy
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -55,3 +58,23 @@ def test_a_port_that_is_taken_is_named(shell: Linnet, running: Linnet) -> None:
     said = shell.fails(1, "up", "--listen", taken)
     assert taken in said
     assert json.dumps(said).count("\\n") == 0
+
+
+def test_a_relay_and_whom_it_serves(shell: Linnet) -> None:
+    person = shell.json("init")["person"]
+    served = with_relay(NodeConfig(), True, [person])
+    assert (served.relay.enabled, served.relay.allow) == (True, (person,))
+    assert with_relay(NodeConfig(), True, ["anyone"]).relay.policy is RelayPolicy.OPEN
+    assert with_relay(served, False, []).relay == served.relay, "what the file says stays"
+    with pytest.raises(ConfigError, match=r"relay\.allow"):
+        with_relay(NodeConfig(), True, ["lp1x"])
+    with pytest.raises(Failure, match="add --role relay"):
+        with_relay(NodeConfig(), False, [person])
+
+
+def test_every_address_needs_one_to_tell(shell: Linnet) -> None:
+    shell.ok("init")
+    config = configured(shell.home, False, [], ["0.0.0.0:0"], [], False, ["relay.example.org:7700"])
+    assert config.advertised == ("tls://relay.example.org:7700",)
+    with pytest.raises(ConfigError, match="name in advertise"):
+        configured(shell.home, False, [], ["0.0.0.0:0"], [], False)

@@ -38,6 +38,15 @@ def parse_since(text: str, now: float) -> float | None:
         ) from error
 
 
+def parse_duration(text: str) -> float:
+    """How many seconds ``90s``, ``15m``, ``2h`` or ``7d`` are; `BadText` if it is none of these."""
+    found = _AGO.fullmatch(text.strip())
+    seconds = float(found["count"]) * _SECONDS[found["unit"]] if found else 0.0
+    if seconds <= 0:
+        raise BadText(f"{text[:80]!r} is no length of time: write 90s, 15m, 2h or 7d")
+    return seconds
+
+
 def clock_text(moment: float) -> str:
     """A Unix time as people read it, local time."""
     return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")

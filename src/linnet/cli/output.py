@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+_KEPT = frozenset("\n\t\u200c\u200d")
+
 _UNBOUNDED = 4096
 """Columns of a table that goes into a file or a pipe: nothing is cut there."""
 
@@ -58,6 +60,22 @@ def console(error: bool = False) -> Console:
 def counted(count: int, noun: str) -> str:
     """A number with what it counts."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def plain(text: str) -> str:
+    """What a stranger said, so that a terminal only shows it: no escapes, nothing that turns around.
+
+    Line ends stay, and what joins letters and pictures.
+    """
+    return "".join(letter if letter.isprintable() or letter in _KEPT else "\ufffd" for letter in text)
+
+
+def size_text(size: int) -> str:
+    """Bytes as people read them."""
+    for unit, bytes_of in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= bytes_of:
+            return f"{size / bytes_of:.1f} {unit}"
+    return counted(size, "byte")
 
 
 def shown(cell: object) -> str:

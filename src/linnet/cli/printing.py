@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from types import FrameType
 from typing import assert_never
 
@@ -29,6 +29,10 @@ from linnet.node.control_types import (
 )
 
 
+def _body(event: EventView) -> bytes:
+    return event.body
+
+
 class Expired(Exception):
     """The time that the command was given is over."""
 
@@ -37,13 +41,19 @@ class Printer:
     """Prints items until the source ends, enough are printed, or the time is over."""
 
     def __init__(
-        self, as_json: bool, count: int | None, consumer: Consumer | None, is_history: bool = False
+        self,
+        as_json: bool,
+        count: int | None,
+        consumer: Consumer | None,
+        is_history: bool = False,
+        line: Callable[[EventView], str | bytes] = _body,
     ) -> None:
-        """With a `consumer`, what was printed is acknowledged."""
+        """With a `consumer`, what was printed is acknowledged. `line` is how an event looks."""
         self._as_json = as_json
         self._count = count
         self._consumer = consumer
         self._is_history = is_history
+        self._line = line
         self._acknowledging: Acknowledging | None = None
         self._printed = 0
         self._hidden = 0
@@ -111,7 +121,7 @@ class Printer:
         if self._as_json:
             say_json(event)
         else:
-            say(event.body)
+            say(self._line(event))
 
     def _caught_up(self, item: CaughtUpView) -> None:
         if not self._is_history:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from linnet.cli.moments import clock_text, duration_text
 from linnet.cli.options import HomeOption, JsonOption, examples
 from linnet.cli.output import say, say_json, say_table
+from linnet.cli.room import list_
 
 if TYPE_CHECKING:
     from linnet.node.control_types import StatusReply, StreamView
@@ -29,7 +30,7 @@ _COLUMNS = (
 
 
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Who this node is, how it is reached, and every stream it has joined."""
+    """Who this node is, how it is reached, and every stream and room it has joined."""
     from linnet.cli.running_node import control
 
     with control(home) as node:
@@ -41,6 +42,8 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         say(f"{name:12}{value}")
     if reply.streams:
         say_table(_COLUMNS, map(_row, reply.streams))
+    if reply.rooms:
+        say_table(list_.COLUMNS, map(list_.row, reply.rooms))
 
 
 def _facts(reply: StatusReply) -> list[tuple[str, str]]:

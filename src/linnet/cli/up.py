@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import wall_clock
 from linnet.cli.options import HomeOption, JsonOption, examples
 from linnet.cli.output import say, say_json
@@ -15,13 +17,37 @@ if TYPE_CHECKING:
     from linnet.node.config import NodeConfig
     from linnet.node.library import Node
 
+ANYONE = "anyone"
+"""In place of a person: whoever asks."""
+
 EPILOG = examples(
     "linnet up",
     "linnet up --tracker-role --listen 127.0.0.1:7700",
     "linnet up --store weather --store me/diary",
+    "linnet up --role relay --listen 0.0.0.0:7700 --advertise relay.example.org:7700 --allow lp1…",
 )
 
-TrackerRole = Annotated[bool, typer.Option("--tracker-role", help="Build the graphs of streams for others.")]
+
+class Role(StrEnum):
+    """What a node can do for others."""
+
+    TRACKER = "tracker"
+    RELAY = "relay"
+
+
+Roles = Annotated[
+    list[Role] | None,
+    typer.Option("--role", help="Do this for others: build graphs of streams, hold events of rooms."),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="PERSON", help="Whose rooms the relay takes, once for each; or anyone."),
+]
+Advertise = Annotated[
+    list[str] | None,
+    typer.Option("--advertise", metavar="HOST:PORT", help="Tell others this address instead of --listen."),
+]
+TrackerRole = Annotated[bool, typer.Option("--tracker-role", help="The same as --role tracker.")]
 Store = Annotated[
     list[str] | None,
     typer.Option("--store", metavar="STREAM", help="Keep this stream for others; once for each."),
@@ -38,9 +64,12 @@ Full = Annotated[bool, typer.Option("--trace-full", help="Record everything, not
 
 
 def up(
+    role: Roles = None,
+    allow: Allow = None,
     tracker_role: TrackerRole = False,
     store: Store = None,
     listen: Listens = None,
+    advertise: Advertise = None,
     tracker: Trackers = None,
     trace_full: Full = False,
     home: HomeOption = None,
@@ -54,7 +83,11 @@ def up(
 
     from linnet.node.running import run, run_node
 
-    config = configured(home, tracker_role, store or (), listen or (), tracker or (), trace_full)
+    roles = [*(role or ()), *([Role.TRACKER] if tracker_role else ())]
+    config = configured(
+        home, Role.TRACKER in roles, store or (), listen or (), tracker or (), trace_full, advertise or ()
+    )
+    config = with_relay(config, Role.RELAY in roles, allow or [])
     try:
         run(run_node(home, config, lambda node: _ready(node, as_json)))
     except asyncio.CancelledError:
@@ -69,6 +102,7 @@ def configured(
     listen: tuple[str, ...] | list[str],
     tracker: tuple[str, ...] | list[str],
     trace_full: bool,
+    advertise: tuple[str, ...] | list[str] = (),
 ) -> NodeConfig:
     """The home's configuration with what the command line adds; `ConfigError` if that is wrong."""
     from msgspec.structs import replace
@@ -83,6 +117,8 @@ def configured(
     if listen:
         # Whoever types an address means it: only a file that is copied around needs the second word.
         node = replace(node, listen=tuple(listen), listen_wide=True)
+    if advertise:
+        node = replace(node, advertise=tuple(advertise))
     if tracker:
         node = replace(node, trackers=(*node.trackers, *tracker))
     names = dict.fromkeys(stream_name(stream, home) for stream in store)
@@ -93,6 +129,25 @@ def configured(
         storage=(*config.storage, *(StorageSection(name) for name in names if name not in known)),
         trace=replace(config.trace, level=Level.FULL) if trace_full else config.trace,
     )
+    check(config)
+    return config
+
+
+def with_relay(config: NodeConfig, relay_role: bool, allow: list[str]) -> NodeConfig:
+    """The same with the relay role and whom it serves; `ConfigError` if that is wrong."""
+    from msgspec.structs import replace
+
+    from linnet.node.config import check
+    from linnet.rooms.config import RelayPolicy
+
+    relay = replace(config.relay, enabled=config.relay.enabled or relay_role)
+    if ANYONE in allow:
+        relay = replace(relay, policy=RelayPolicy.OPEN, allow=())
+    elif allow:
+        relay = replace(relay, policy=RelayPolicy.ALLOW, allow=(*relay.allow, *allow))
+    if allow and not relay.enabled:
+        raise Failure("--allow is about a relay: add --role relay", ExitCode.USAGE)
+    config = replace(config, relay=relay)
     check(config)
     return config
 

@@ -49,6 +49,7 @@ class Caller:
     def __init__(self, home: Path | None = None, url: str | None = None, token: str | None = None) -> None:
         """The node of a home, or one at a loopback address with its token."""
         self._socket: Path | None = None
+        self._reading: socket.socket | None = None
         if url is not None:
             self._where = url
             headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -78,6 +79,13 @@ class Caller:
         """Let go of the connection."""
         self._http.close()
 
+    def cut(self) -> None:
+        """End what this client is reading line by line; for another thread, as reading blocks."""
+        reading = self._reading
+        if reading is not None:
+            with contextlib.suppress(OSError):
+                reading.shutdown(socket.SHUT_RDWR)
+
     def _get(self, path: str, kind: type[R], query: Struct | None = None, limit: float = ANSWER_SECONDS) -> R:
         given: dict[str, Any] = {} if query is None else msgspec.to_builtins(query)
         with self._reaching():
@@ -100,8 +108,12 @@ class Caller:
             if response.status_code != httpx.codes.OK:
                 response.read()
                 raise _declined(response)
-            for line in response.iter_lines():
-                yield _ITEM.decode(line)
+            self._reading = response.extensions["network_stream"].get_extra_info("socket")
+            try:
+                for line in response.iter_lines():
+                    yield _ITEM.decode(line)
+            finally:
+                self._reading = None
 
     @contextlib.contextmanager
     def _reaching(self) -> Iterator[None]:

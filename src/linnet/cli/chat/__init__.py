@@ -1,0 +1,1 @@
+"""``linnet chat``: talking in a room, in a terminal or through a pipe."""

@@ -1,0 +1,208 @@
+"""A conversation in a room: what is typed, what comes in, and the marks of what was sent.
+
+Reading blocks and looking at the ledger takes turns, so each has a thread and a client of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from linnet.cli.room import ticks
+from linnet.cli.room.names import Names
+from linnet.cli.room.wording import event_line
+from linnet.core.errors import LinnetError
+from linnet.node.control_types import CaughtUpView, EndedView, EventView, ItemView, OverdueView
+
+if TYPE_CHECKING:
+    from linnet.node.client import ControlClient
+    from linnet.node.room_types import EventFatesView
+
+LOOK_PERIOD = 1.0
+"""Seconds between looks at the ledger, while something is under way."""
+
+LAST_WORDS = 5.0
+"""Seconds that what was sent last has to come back before the conversation ends."""
+
+_SHOWN_CHARS = 40
+HELP = f"""\
+/members       who is here
+/invite        an invitation to hand over
+/ledger        at whom your messages have arrived
+/quit          leave the conversation; you stay in the room
+//…            say something that begins with a slash
+{ticks.KEY}"""
+
+
+class Conversation:
+    """What happens between a screen and a room."""
+
+    def __init__(
+        self,
+        open_client: Callable[[], ControlClient],
+        room: str,
+        own: str,
+        show: Callable[[str], None],
+        as_json: bool = False,
+    ) -> None:
+        self._room = room
+        self._show = show
+        self._as_json = as_json
+        self._talking, self._reading, self._looking = (open_client() for _ in range(3))
+        self._names = Names(self._talking.room_members(room).members, own)
+        self._own = own
+        self._is_over = threading.Event()
+        self._came = threading.Condition()
+        self._sent: dict[str, str] = {}
+        self._echoed: set[str] = set()
+        self._marks: dict[str, str] = {}
+        self.error: LinnetError | None = None
+        """Why the conversation ended, if that was not asked for."""
+
+    def run(self, lines: Iterable[str], since: float | None) -> None:
+        """Talk until the lines end; Ctrl-C ends it too."""
+        threads = [
+            threading.Thread(target=self._read, args=(since,), name="read a room", daemon=True),
+            threading.Thread(target=self._look, name="look at the ledger", daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for line in lines:
+                if self._is_over.is_set() or not self._typed(line):
+                    break
+            self._wait_for_echo()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self._is_over.set()
+            self._reading.cut()
+            for thread in threads:
+                thread.join(LAST_WORDS)
+            for client in (self._talking, self._reading, self._looking):
+                client.close()
+
+    def _typed(self, line: str) -> bool:
+        """Do what a line says; False: leave."""
+        if line.startswith("/") and not line.startswith("//"):
+            word = line.strip().split()[0].lower()
+            if word in ("/quit", "/q", "/exit"):
+                return False
+            self._tell(self._command(word))
+            return True
+        text = line.removeprefix("/") if line.startswith("//") else line
+        if text.strip():
+            try:
+                reply = self._talking.send_to_room(self._room, [text.encode()])
+            except LinnetError as error:
+                self._show(f"! not sent: {error}")
+            else:
+                with self._came:
+                    self._sent |= dict.fromkeys(reply.ids, text)
+        return True
+
+    def _tell(self, look: Callable[[], str]) -> None:
+        try:
+            self._show(look())
+        except LinnetError as error:
+            self._show(f"! {error}")
+
+    def _command(self, word: str) -> Callable[[], str]:
+        commands: dict[str, Callable[[], str]] = {
+            "/help": lambda: HELP,
+            "/members": self._members,
+            "/invite": lambda: self._talking.invite_to_room(self._room).text,
+            "/ledger": self._ledger,
+        }
+        return commands.get(word, lambda: f"there is no {word}; /help tells what there is")
+
+    def _members(self) -> str:
+        members = [
+            member
+            for member in self._talking.room_members(self._room).members
+            if member.membership == "join" and not member.relay
+        ]
+        self._names.update(members)
+        shown = (f"{'●' if member.online else '○'} {self._names.of(member.person)}" for member in members)
+        return "\n".join(shown)
+
+    def _ledger(self) -> str:
+        events = self._talking.room_ledger(self._room, limit=10).events
+        return "\n".join(map(self._fate_line, events)) or "you have said nothing here yet"
+
+    def _fate_line(self, event: EventFatesView) -> str:
+        said = self._sent.get(event.event, event.event[:14] + "…")
+        return f"{ticks.tick(event.members):2} {_short(said)}: {ticks.summary(event.members, self._names)}"
+
+    def _read(self, since: float | None) -> None:
+        try:
+            for item in self._reading.read_room(self._room, since):
+                self._item(item)
+        except LinnetError as error:
+            if not self._is_over.is_set():
+                self._end(error)
+
+    def _item(self, item: ItemView) -> None:
+        match item:
+            case EventView():
+                self._show(self._line(item))
+                with self._came:
+                    self._echoed.add(item.id)
+                    self._came.notify_all()
+            case OverdueView(event, people):
+                names = ", ".join(map(self._names.of, people))
+                self._show(f"! {_short(self._sent.get(event, event[:14]))} has not arrived at {names}")
+            case CaughtUpView():
+                pass
+            case EndedView(reason):
+                if reason is not None:
+                    self._end(LinnetError(f"the conversation ended: {reason}"))
+            case _:
+                pass
+
+    def _line(self, event: EventView) -> str:
+        if self._as_json:
+            return msgspec.json.encode(event).decode()
+        mark = ticks.PENDING if event.author == self._own and event.key is None else " "
+        return event_line(event, self._names, mark)
+
+    def _end(self, error: LinnetError) -> None:
+        self.error = error
+        self._is_over.set()
+        self._show(f"! {error}; press Enter to leave")
+        with self._came:
+            self._came.notify_all()
+
+    def _look(self) -> None:
+        """Tell when a message of ours has arrived at somebody more."""
+        while not self._is_over.wait(LOOK_PERIOD) and not self._as_json:
+            with self._came:
+                open_ones = [event for event in self._sent if self._marks.get(event) != ticks.ALL]
+            if not open_ones:
+                continue
+            try:
+                events = self._looking.room_ledger(self._room, limit=100).events
+            except LinnetError:
+                continue  # The reader tells if the node is gone.
+            self._mark(events)
+
+    def _mark(self, events: Iterable[EventFatesView]) -> None:
+        for event in events:
+            mark = ticks.tick(event.members)
+            if event.event in self._echoed and mark != self._marks.get(event.event, ticks.PENDING):
+                self._marks[event.event] = mark
+                self._show("      " + self._fate_line(event))
+
+    def _wait_for_echo(self) -> None:
+        with self._came:
+            self._came.wait_for(
+                lambda: self._is_over.is_set() or self._sent.keys() <= self._echoed, LAST_WORDS
+            )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"

@@ -1,0 +1,1 @@
+"""``linnet relay``: what a relay is asked by its owner."""
