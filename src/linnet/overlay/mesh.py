@@ -141,7 +141,7 @@ class Mesh:
         if len(self.up) >= self._limit:
             return effects + self._trim()
         free = self._limit + SPARE - len(self._held)
-        return effects + [self._hold(peer) for peer in self._waiting()[: max(0, free)]]
+        return effects + [self._hold(peer) for peer in self._waiting()[:free]] if free > 0 else effects
 
     def _trim(self) -> list[MeshEffect]:
         """Stop trying more peers once enough answer."""

@@ -1,0 +1,260 @@
+"""Whom a member of a room keeps links to: all who are online, while they are few; else some of them.
+
+Up to `mesh` online devices a room is a full mesh (`linnet.overlay.mesh`). Beyond that the trackers of the
+network, if there are any, build a random regular graph for it, as for a stream, and the mesh is let
+go once the graph stands; without trackers everyone holds `mesh` others at random. Whoever has greeted
+and is there is `online`, whatever brought the link about, and that is all that passing on asks.
+
+There are no timers here: what is due is looked at whenever something happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias, assert_never
+
+from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
+from linnet.core.timers import Tick
+from linnet.delivery.context import Context
+from linnet.overlay.config import DEFAULT_DEGREE
+from linnet.overlay.effects import MemberEffect
+from linnet.overlay.member import Member
+from linnet.overlay.mesh import Mesh
+from linnet.overlay.messages import OverlayMessage
+from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, OverlayNotice, StorageKnown
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.contact_book import BOOK, ContactBook
+from linnet.trace.records import Kind, Record
+
+NeighborsEffect: TypeAlias = (
+    Send[OverlayMessage] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
+)
+
+_FRESH = 7 * 86_400.0
+"""Seconds since a device was met after which it is tried only when the others have been."""
+_GREETING = 10.0
+"""Seconds that a peer whose link is open may take to greet before another has its turn."""
+_LIVELY = 600.0
+"""Seconds since it was met that a device counts as online, where we do not hold links to all."""
+_STAY_FIRST, _STAY_MOST = 600.0, 4 * 3600.0
+"""Seconds to stay in a graph at least. A room that seemed small and was not is believed less each time."""
+
+
+class Neighbors:
+    """The devices of one room, as its member here sees them."""
+
+    def __init__(
+        self,
+        room: TopicId,
+        context: Context,
+        config: RoomsConfig,
+        member: Member,
+        trackers: tuple[Contact, ...] = (),
+        degree: int = DEFAULT_DEGREE,
+    ) -> None:
+        self._room = room
+        self._ours = context.peer
+        self._links = context.links
+        self._most = config.mesh
+        self._member = member
+        self._trackers = trackers
+        self._degree = degree
+        self._book = ContactBook(room, context.store.cells)
+        # Not the topic alone, under which the tracker's graph holds its own.
+        self._mesh = Mesh(room, 0, context.peer, context.rng, f"mesh {room.hex()[:16]}")
+        self._is_on = False
+        self._online: dict[PeerId, None] = {}
+        self._graph: dict[PeerId, None] = {}
+        """Neighbours in the tracker's graph."""
+        self._in_graph = False
+        self._stay = _STAY_FIRST
+        self._stay_until = self._left_at = float("-inf")
+        self._relays: dict[PeerId, Contact] = {}
+        self._expelled: dict[PeerId, AuthorId | None] = {}
+        """Devices that are held no more, whatever others tell of them; the latest are last."""
+        self._silent: dict[PeerId, float] = {}
+        """Since when a peer's link is open without a greeting."""
+
+    @property
+    def online(self) -> tuple[PeerId, ...]:
+        """Devices of members that have greeted and are there: whom to pass things on to."""
+        return tuple(self._online)
+
+    @property
+    def in_graph(self) -> bool:
+        """Whether a tracker is asked for neighbours."""
+        return self._in_graph
+
+    def knows(self, peer: PeerId) -> bool:
+        """Whether this is a device of the room as far as is known: whom to greet when a link opens."""
+        return peer in self._book or peer in self._relays or peer in self._graph
+
+    def contacts(self, limit: int) -> tuple[Contact, ...]:
+        """Relays and devices that were met, where they were met, to tell others."""
+        return self._book.share(limit, self._relays.values())
+
+    def start(self, now: float) -> list[NeighborsEffect]:
+        """Turn to everyone who is known, at once, as far as the limit lets; also when we are back."""
+        effects: list[NeighborsEffect] = []
+        if self._is_on:
+            effects += self._mesh.retry()
+        self._is_on = True
+        peers = [peer for peer in self._book.by_freshness() if peer not in self._relays]
+        fresh = [peer for peer in peers if self._met(peer) >= now - _FRESH]
+        effects += self._mesh.know(map(self._book.contact, fresh))
+        effects += self._mesh.know(map(self._book.contact, peers[len(fresh) :]), doubtful=True)
+        return effects + self._settle(now)
+
+    def stop(self, now: float) -> list[NeighborsEffect]:
+        """Let go of everyone: we have left, or the node stops."""
+        self._is_on = False
+        effects: list[NeighborsEffect] = [*self._mesh.resize(0)]
+        for peer in self._online:
+            effects += self._mesh.unlinked(peer)
+        self._online, self._silent = {}, {}
+        return [*effects, *self._leave(now)]
+
+    def know(self, contacts: Iterable[Contact], now: float) -> list[NeighborsEffect]:
+        """Somebody tells of these: a greeting, an invitation."""
+        effects: list[NeighborsEffect] = []
+        for contact in contacts:
+            peer = contact.peer
+            if peer == self._ours or peer in self._expelled or peer in self._relays:
+                continue
+            effects += self._book.told(contact)
+            if peer in self._book:
+                effects += self._mesh.know([self._book.contact(peer)])
+        return effects + self._settle(now)
+
+    def relays(self, contacts: Iterable[Contact], now: float) -> list[NeighborsEffect]:
+        """The relays of the room, all of them. They are told to others, but held by `RelayUse` alone."""
+        self._relays = {contact.peer: contact for contact in contacts if contact.peer != self._ours}
+        effects: list[NeighborsEffect] = []
+        for peer in self._relays:
+            self._book.forget(peer)
+            effects += self._mesh.forget(peer)
+            effects += self._offline(peer)
+        return effects + self._settle(now)
+
+    def greeted(self, peer: PeerId, contact: Contact, person: AuthorId, now: float) -> list[NeighborsEffect]:
+        """A device of a member is here: the caller has seen that it is one."""
+        if peer in self._relays or peer == self._ours:
+            return []
+        self._expelled.pop(peer, None)
+        self._silent.pop(peer, None)
+        effects: list[NeighborsEffect] = [*self._book.met(Contact(peer, contact.hints), person, now)]
+        if peer not in self._online:
+            self._online[peer] = None
+            effects += self._told_overlay()
+        effects += self._mesh.know([self._book.contact(peer)])
+        return [*effects, *self._mesh.linked(peer), *self._settle(now)]
+
+    def down(self, peer: PeerId, now: float) -> list[NeighborsEffect]:
+        """A link is gone."""
+        self._silent.pop(peer, None)
+        return [*self._offline(peer), *self._mesh.unlinked(peer), *self._settle(now)]
+
+    def dial_failed(self, peer: PeerId, now: float) -> list[NeighborsEffect]:
+        """No link came of dialling."""
+        return [*self._mesh.dial_failed(peer), *self._settle(now)]
+
+    def expelled(self, who: PeerId | AuthorId, now: float) -> list[NeighborsEffect]:
+        """A device, or a person with all devices, is no member: banned, left, or refused at the door.
+
+        Let go and not held again, until it has greeted as a member or is `admitted`.
+        """
+        peers = {PeerId(who): None} | dict.fromkeys(self._book.devices_of(AuthorId(who)))
+        effects: list[NeighborsEffect] = []
+        for peer in peers:
+            known = self._book.find(peer)
+            if known is None and peer not in self._online and peer not in self._mesh.held:
+                continue
+            self._expelled.pop(peer, None)
+            self._expelled[peer] = None if known is None else known.person
+            if len(self._expelled) > BOOK:
+                del self._expelled[next(iter(self._expelled))]
+            self._book.forget(peer)
+            effects += [*self._offline(peer), *self._mesh.forget(peer)]
+        return effects + self._settle(now)
+
+    def admitted(self, person: AuthorId) -> None:
+        """A person who was expelled is a member again: their devices may be told of again."""
+        self._expelled = {peer: whose for peer, whose in self._expelled.items() if whose != person}
+
+    def noticed(self, notice: OverlayNotice, now: float) -> list[NeighborsEffect]:
+        """The tracker overlay says who is a neighbour in its graph."""
+        match notice:
+            case NeighborUp(_, peer):
+                self._graph[peer] = None
+            case NeighborDown(_, peer):
+                self._graph.pop(peer, None)
+            case JoinRefused() | StorageKnown():
+                pass  # Links to some at random stay until there is a graph.
+            case _:
+                assert_never(notice)
+        return self._settle(now)
+
+    def _settle(self, now: float) -> list[NeighborsEffect]:
+        """Look whether all is as it should be: mesh or graph, and whether those we hold greet us."""
+        if not self._is_on:
+            return []
+        effects: list[NeighborsEffect] = []
+        if not self._in_graph and self._trackers and len(self._online) > self._most:
+            effects += self._join(now)
+        elif self._in_graph and now >= self._stay_until and self._is_small(now):
+            effects += self._leave(now)
+        if not self._graph:
+            effects += self._mesh.resize(self._most)
+        elif len(self._graph) >= self._degree // 2:
+            effects += self._mesh.resize(0)
+        return effects + self._pass_over_silent(now)
+
+    def _is_small(self, now: float) -> bool:
+        """Whether so few are there that a mesh will do, with a quarter to spare."""
+        there = max(len(self._online), self._book.met_since(now - _LIVELY))
+        return there <= self._most * 3 // 4
+
+    def _join(self, now: float) -> list[NeighborsEffect]:
+        left_in_vain = now - self._left_at < _LIVELY
+        self._stay = min(2 * self._stay, _STAY_MOST) if left_in_vain else _STAY_FIRST
+        self._in_graph, self._stay_until = True, now + self._stay
+        joined = self._member.join(self._room, self._trackers, self._degree, False, False, now)
+        return self._without_notices(joined)
+
+    def _leave(self, now: float) -> list[NeighborsEffect]:
+        if not self._in_graph:
+            return []
+        self._in_graph, self._left_at = False, now
+        left = self._without_notices(self._member.leave(self._room, now))
+        self._graph = {}
+        return left
+
+    def _without_notices(self, effects: Iterable[MemberEffect]) -> list[NeighborsEffect]:
+        """Notices of our own joining and leaving tell nothing that is not known here."""
+        notices = (NeighborUp, NeighborDown, StorageKnown, JoinRefused)
+        return [effect for effect in effects if not isinstance(effect, notices)]
+
+    def _pass_over_silent(self, now: float) -> list[NeighborsEffect]:
+        """A peer that is there and does not greet is no better than one that does not answer."""
+        effects: list[NeighborsEffect] = []
+        for peer in self._mesh.held:
+            if peer in self._online or peer not in self._links:
+                self._silent.pop(peer, None)
+            elif now - self._silent.setdefault(peer, now) >= _GREETING:
+                self._silent[peer] = now
+                effects += self._mesh.dial_failed(peer)
+        return effects
+
+    def _offline(self, peer: PeerId) -> list[NeighborsEffect]:
+        return self._told_overlay() if self._online.pop(peer, self) is None else []
+
+    def _told_overlay(self) -> list[NeighborsEffect]:
+        """A record of whom we have links to; in a graph the overlay makes it."""
+        if self._in_graph:
+            return []
+        return [Record(Kind.OVERLAY, self._room, note=",".join(peer[:4].hex() for peer in self._online))]
+
+    def _met(self, peer: PeerId) -> float:
+        known = self._book.find(peer)
+        return 0.0 if known is None or known.met is None else known.met

@@ -1,0 +1,265 @@
+"""Neighbours of a room: mesh, graph and back; who is online; who is held no more."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.overlay.harness import peer_id
+
+from linnet.core.effects import Hold, Release, Send
+from linnet.core.hello import Hello
+from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
+from linnet.core.inputs import LinkUp
+from linnet.core.reasons import Reason
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
+from linnet.event.signing import verify_unit
+from linnet.overlay.config import MemberConfig
+from linnet.overlay.member import Member
+from linnet.overlay.mesh import SPARE
+from linnet.overlay.messages import Join, Leave
+from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.neighbors import Neighbors, NeighborsEffect
+from linnet.store.memory import MemoryStore
+from linnet.testing.identities import known_identity
+from linnet.trace.records import Kind, Record
+
+ROOM = TopicId(b"r" * 32)
+PURPOSE = f"mesh {ROOM.hex()[:16]}"
+ANN, BEN = AuthorId(b"a" * 32), AuthorId(b"b" * 32)
+TRACKER = Contact(peer_id("tracker"), ("tls://tracker:1",))
+NOW = 1e9
+
+
+def contact(number: int | str) -> Contact:
+    return Contact(peer_id(number), (f"tls://{number}:1",))
+
+
+class Scene:
+    """One member of a room."""
+
+    def __init__(self, mesh: int = 4, trackers: bool = False, store: MemoryStore | None = None) -> None:
+        self.store = store or MemoryStore()
+        identity = known_identity("us")
+        self.context = Context(
+            identity.device, identity.card, self.store, DeliveryConfig(), Random(1), verify_unit
+        )
+        self.member = Member(MemberConfig())
+        known = (TRACKER,) if trackers else ()
+        config = RoomsConfig(mesh=mesh)
+        self.room = Neighbors(ROOM, self.context, config, self.member, known)
+        if trackers:
+            self.member.handle(LinkUp(TRACKER.peer, Hello(1, 1, {}), dialed=True), NOW)
+        self.room.start(NOW)
+
+    def greet(self, number: int, person: AuthorId = ANN, now: float = NOW) -> list[NeighborsEffect]:
+        self.context.links[peer_id(number)] = None
+        return self.room.greeted(peer_id(number), contact(number), person, now)
+
+    def down(self, number: int, now: float = NOW) -> list[NeighborsEffect]:
+        self.context.links.pop(peer_id(number), None)
+        return self.room.down(peer_id(number), now)
+
+
+def hold(number: int) -> Hold:
+    return Hold(peer_id(number), contact(number).hints, PURPOSE)
+
+
+def release(number: int) -> Release:
+    return Release(peer_id(number), PURPOSE)
+
+
+def overlay(*numbers: int) -> Record:
+    return Record(Kind.OVERLAY, ROOM, note=",".join(peer_id(number)[:4].hex() for number in numbers))
+
+
+def test_all_who_are_told_of_are_held_and_are_online_once_they_greet() -> None:
+    scene = Scene()
+    assert scene.room.know([contact(1), contact(2), Contact(scene.context.peer, ("tls://us:1",))], NOW) == [
+        hold(1),
+        hold(2),
+    ]
+    assert list(scene.room.online) == []
+    assert scene.room.knows(peer_id(1))
+    assert not scene.room.knows(peer_id(9))
+    assert scene.greet(1) == [overlay(1)]
+    assert scene.greet(3) == [overlay(1, 3), hold(3)]
+    assert scene.greet(3) == []
+    assert list(scene.room.online) == [peer_id(1), peer_id(3)]
+    assert scene.down(1) == [overlay(3)]
+    assert scene.room.online == (peer_id(3),)
+
+
+def test_after_a_restart_all_who_are_known_are_tried_at_once_and_who_was_met_is_tried_first() -> None:
+    store = MemoryStore()
+    before = Scene(store=store)
+    for number in range(8):
+        before.greet(number)
+    before.room.know([contact(number) for number in range(8, 40)], NOW)
+    scene = Scene(store=store)
+    later = scene.room.stop(NOW)
+    assert sorted(effect.peer for effect in later if isinstance(effect, Release)) == sorted(
+        peer_id(number) for number in range(8)
+    )
+    again = scene.room.start(NOW)
+    assert len([effect for effect in again if isinstance(effect, Hold)]) == 4 + SPARE
+    assert scene.room.start(NOW) == again
+
+
+def test_only_who_was_met_is_told_to_others_and_relays_before_them() -> None:
+    scene = Scene()
+    scene.greet(1)
+    scene.room.know([contact(2)], NOW)
+    assert scene.room.contacts(8) == (contact(1),)
+    scene.room.relays([contact(7)], NOW)
+    assert scene.room.contacts(8) == (contact(7), contact(1))
+    assert scene.room.contacts(1) == (contact(7),)
+    assert scene.room.knows(peer_id(7))
+
+
+def test_a_relay_is_no_neighbor() -> None:
+    scene = Scene()
+    scene.greet(1)
+    assert scene.room.relays([contact(1)], NOW) == [release(1), overlay()]
+    assert scene.greet(1) == []
+    assert scene.room.know([contact(1)], NOW) == []
+    assert scene.room.online == ()
+
+
+def test_who_is_expelled_is_let_go_and_not_held_again_whatever_others_tell() -> None:
+    scene = Scene()
+    scene.greet(1, ANN)
+    scene.greet(2, BEN)
+    scene.greet(3, BEN)
+    scene.down(3)
+    assert scene.room.expelled(BEN, NOW) == [overlay(1), release(2), release(3)]
+    assert scene.room.know([contact(2), contact(3)], NOW) == []
+    assert scene.room.online == (peer_id(1),)
+    assert not scene.room.knows(peer_id(2))
+    assert scene.room.expelled(peer_id(1), NOW) == [overlay(), release(1)]
+    assert scene.room.expelled(peer_id(99), NOW) == []
+    scene.room.admitted(BEN)
+    assert scene.room.know([contact(1), contact(2)], NOW) == [hold(2)]
+    assert scene.greet(1, ANN) == [overlay(1), hold(1)]
+
+
+def test_who_is_expelled_is_not_remembered_after_a_restart() -> None:
+    store = MemoryStore()
+    scene = Scene(store=store)
+    scene.greet(2, BEN)
+    scene.room.expelled(BEN, NOW)
+    assert not Scene(store=store).room.knows(peer_id(2))
+
+
+def test_who_does_not_answer_or_does_not_greet_makes_room_for_the_next() -> None:
+    scene = Scene(mesh=1)
+    scene.room.know([contact(number) for number in range(SPARE + 3)], NOW)
+    first, silent, *_ = (peer for peer in held(scene))
+    failed = scene.room.dial_failed(first, NOW)
+    assert [type(effect) for effect in failed] == [Release, Hold]
+    scene.context.links[silent] = None
+    assert scene.room.know([], NOW) == []
+    assert scene.room.know([], NOW + 9.0) == []
+    passed = scene.room.know([], NOW + 10.0)
+    assert passed[0] == Release(silent, PURPOSE)
+    assert [type(effect) for effect in passed] == [Release, Hold]
+
+
+def held(scene: Scene) -> list[PeerId]:
+    """Whom a room holds and does not hear: it says so when it is back."""
+    return [effect.peer for effect in scene.room.start(NOW) if isinstance(effect, Hold)]
+
+
+def test_without_trackers_a_large_room_holds_some_at_random() -> None:
+    scene = Scene(mesh=4)
+    for number in range(20):
+        scene.greet(number)
+    assert len(scene.room.online) == 20
+    assert not scene.room.in_graph
+    stopped = scene.room.stop(NOW)
+    assert len([effect for effect in stopped if isinstance(effect, Release)]) == 4
+
+
+def test_a_large_room_joins_the_graph_and_lets_the_mesh_go_once_it_stands() -> None:
+    scene = Scene(mesh=4, trackers=True)
+    for number in range(4):
+        scene.greet(number)
+    assert not scene.room.in_graph
+    joined = scene.greet(4)
+    assert any(isinstance(effect, Send) and isinstance(effect.message, Join) for effect in joined)
+    assert Hold(TRACKER.peer, TRACKER.hints, "tracker") in joined
+    assert not any(isinstance(effect, Release) for effect in joined)
+    assert scene.room.noticed(NeighborUp(ROOM, peer_id(9)), NOW) == []
+    assert scene.room.knows(peer_id(9))
+    let_go = scene.room.noticed(NeighborUp(ROOM, peer_id(1)), NOW)
+    assert let_go == [release(number) for number in range(4)]
+    # Nobody is held for the mesh while the graph stands; whoever is there is online all the same.
+    assert scene.room.know([contact(50)], NOW) == []
+    assert scene.greet(9) == []
+    assert len(scene.room.online) == 6
+    # One neighbour less changes nothing; none at all brings the mesh back.
+    assert scene.room.noticed(NeighborDown(ROOM, peer_id(1)), NOW) == []
+    back = scene.room.noticed(NeighborDown(ROOM, peer_id(9)), NOW)
+    assert back == [hold(number) for number in range(4)]
+
+
+def test_a_tracker_that_takes_nobody_leaves_the_mesh_as_it_is() -> None:
+    scene = Scene(mesh=2, trackers=True)
+    for number in range(5):
+        scene.greet(number)
+    assert scene.room.noticed(JoinRefused(ROOM, Reason.TOO_MANY), NOW) == []
+    released = [effect for effect in scene.room.stop(NOW) if isinstance(effect, Release)]
+    assert [effect.peer for effect in released if effect.purpose == PURPOSE] == [peer_id(0), peer_id(1)]
+    assert Release(TRACKER.peer, "tracker") in released
+
+
+def shrink(scene: Scene, now: float) -> bool:
+    """All but two go; whether the graph is left, looked at some time later."""
+    for number in range(2, 5):
+        scene.down(number, now)
+    return not scene.room.in_graph
+
+
+def test_a_room_that_shrinks_returns_to_the_mesh_but_not_at_once() -> None:
+    scene = Scene(mesh=4, trackers=True)
+    for number in range(5):
+        scene.greet(number)
+    for number in range(2):
+        scene.room.noticed(NeighborUp(ROOM, peer_id(number)), NOW)
+    assert not shrink(scene, NOW + 1.0)
+    assert scene.room.know([], NOW + 599.0) == []
+    left = scene.room.know([], NOW + 601.0)
+    assert Send(TRACKER.peer, Leave(ROOM, moved=False)) in left
+    assert hold(0) in left
+    assert hold(1) in left
+    assert not scene.room.in_graph
+
+
+def test_a_room_that_only_seemed_small_stays_in_the_graph_longer_each_time() -> None:
+    scene = Scene(mesh=4, trackers=True)
+    now = NOW
+    stays: list[float] = []
+    for _ in range(8):
+        for number in range(5):
+            scene.greet(number, now=now)
+        assert scene.room.in_graph
+        joined = now
+        shrink(scene, now)
+        while scene.room.in_graph:
+            now += 60.0
+            scene.room.know([], now)
+        stays.append(now - joined)
+    assert stays == sorted(stays)
+    assert stays[0] < 700.0
+    assert 14_400.0 <= stays[-1] < 14_500.0
+
+
+def test_a_stopped_room_holds_nobody_and_asks_for_nothing() -> None:
+    scene = Scene()
+    scene.greet(1)
+    assert scene.room.stop(NOW) == [release(1)]
+    assert scene.room.online == ()
+    assert scene.room.know([contact(5)], NOW) == []
+    assert scene.down(1) == []
+    assert set(scene.room.start(NOW)) == {hold(1), hold(5)}
