@@ -99,7 +99,7 @@ def test_who_was_never_meant_has_no_account() -> None:
     assert account.ledger.acked(DEE, 0, 110.0) == []
     assert account.ledger.refused(event(0).id, DEE, Reason.BANNED, 110.0) == []
     assert account.fates(0) == [Fate.PENDING, Fate.PENDING]
-    assert account.ledger.unsent() == tuple(ids(0))
+    assert account.ledger.unsent() == ()  # somebody has it all the same
 
 
 def test_whoever_comes_later_is_not_shown_for_what_was_said_before() -> None:

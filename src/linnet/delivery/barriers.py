@@ -82,6 +82,10 @@ class Barriers(Generic[T]):
         """Whether an event is here and waits for others."""
         return id in self._waiting
 
+    def wants(self, id: EventId) -> bool:
+        """Whether something here waits for this event."""
+        return id in self._needed_by
+
     def offer(
         self,
         id: EventId,

@@ -32,6 +32,7 @@ class Context:
         self.config = config
         self.rng = rng
         self.verify = verifier
+        self.card_check = card_check
         self.cards = CardBook(store.cells, card_check)
         self.cards.learn(card)
         self.peer = PeerId(key.public)

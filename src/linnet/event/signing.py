@@ -84,6 +84,14 @@ def verify_unit(unit: Unverified, card: Card) -> Verified:
     return Verified(unit, _events(unit, ids, tails))
 
 
+def unit_head(unit: Unverified) -> EventId:
+    """The id of a unit's last event, to see whether it is known before anything of it is checked.
+
+    `InvalidEvent` if its tails are none.
+    """
+    return _ids(unit.topic, unit.author, unit.device, unit.seq, unit.prev, unit.tails)[-1]
+
+
 def recall_unit(unit: Unverified) -> Verified:
     """A unit of our own log, which was checked before it was written."""
     ids = _ids(unit.topic, unit.author, unit.device, unit.seq, unit.prev, unit.tails)

@@ -39,6 +39,7 @@ from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
 from linnet.overlay.tracked import Graph
 from linnet.peer.messages import Message
+from linnet.rooms.commands import RoomCommand, RoomResult, RoomStatus
 from linnet.streams.commands import StreamCommand, StreamResult, StreamStatus
 from linnet.trace.records import Record
 
@@ -107,10 +108,11 @@ class NodeStatus(Struct, frozen=True, gc=False):
     streams: tuple[StreamStatus, ...]
     tracked: tuple[Graph, ...]
     """The graphs of the topics that it tracks."""
+    rooms: tuple[RoomStatus, ...] = ()
 
 
-Command: TypeAlias = StreamCommand | Start | Stop | Connect | Disconnect | Block | Examine
-Result: TypeAlias = StreamResult | NodeStatus | Done | Declined
+Command: TypeAlias = StreamCommand | RoomCommand | Start | Stop | Connect | Disconnect | Block | Examine
+Result: TypeAlias = StreamResult | RoomResult | NodeStatus | Done | Declined
 
 Input: TypeAlias = (
     LinkUp

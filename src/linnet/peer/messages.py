@@ -1,7 +1,7 @@
 """Every message of every protocol, as one closed union, and the codec for it.
 
-Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 39 delivery, 40 to 44 streams; the next
-part takes 50.
+Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 39 delivery, 40 to 44 streams, 50 to 79
+rooms; the next part takes 80.
 """
 
 from __future__ import annotations
@@ -13,8 +13,18 @@ from msgspec import Meta, Struct
 from linnet.core.hello import Hello
 from linnet.core.ids import Count
 from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Further, Given
 from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
 from linnet.overlay.messages import OverlayMessage
+from linnet.rooms.messages import (
+    ChunkIs,
+    ChunkPut,
+    ControlPage,
+    RelayForward,
+    RelaySend,
+    ResyncPage,
+    RoomMessage,
+)
 from linnet.streams.messages import StreamMessage
 from linnet.wire.codec import Codec
 
@@ -50,12 +60,24 @@ class Unsupported(Struct, frozen=True, array_like=True, tag=5, gc=False):
 
 
 LinkMessage: TypeAlias = Ping | Pong | Bye | Needed | Unsupported
-Message: TypeAlias = LinkMessage | OverlayMessage | DeliveryMessage | StreamMessage
+Message: TypeAlias = LinkMessage | OverlayMessage | DeliveryMessage | StreamMessage | RoomMessage
 
-BULK = (Data, Resent, HistoryPage)
+BULK = (
+    Data,
+    Resent,
+    HistoryPage,
+    Given,
+    Further,
+    ControlPage,
+    RelaySend,
+    RelayForward,
+    ResyncPage,
+    ChunkIs,
+    ChunkPut,
+)
 """What waits in the data lane of an outbox; all other messages go before."""
 
-PROTOCOLS = {"link": 1, "overlay": 1, "delivery": 1, "streams": 1}
+PROTOCOLS = {"link": 1, "overlay": 1, "delivery": 1, "streams": 1, "rooms": 1}
 """Protocols of this node with their versions, for `Hello`."""
 
 PROTOCOL_OF: dict[type, str] = {
@@ -63,6 +85,7 @@ PROTOCOL_OF: dict[type, str] = {
     **dict.fromkeys(get_args(OverlayMessage), "overlay"),
     **dict.fromkeys(get_args(DeliveryMessage), "delivery"),
     **dict.fromkeys(get_args(StreamMessage) or (StreamMessage,), "streams"),
+    **dict.fromkeys(get_args(RoomMessage), "rooms"),
 }
 """Which protocol a message belongs to: one that the other side lacks is never used with it."""
 

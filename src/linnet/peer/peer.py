@@ -30,14 +30,15 @@ from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.core.timers import Tick
-from linnet.delivery.commands import Done
+from linnet.delivery.commands import Consumed, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
-from linnet.overlay.effects import TrackerEffect
+from linnet.overlay.effects import MemberEffect, TrackerEffect
 from linnet.overlay.member import Member
 from linnet.overlay.messages import OverlayMessage
+from linnet.overlay.notices import OverlayNotice
 from linnet.overlay.registry import Registry
 from linnet.overlay.tracked import Graph
 from linnet.overlay.tracker import Tracker
@@ -57,6 +58,13 @@ from linnet.peer.interface import (
 )
 from linnet.peer.links import Links, LinksEffect
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, LinkMessage, Message, Pong
+from linnet.rooms.commands import RoomCommand
+from linnet.rooms.effects import RoomEffect
+from linnet.rooms.messages import RoomMessage
+from linnet.rooms.parts import Setting
+from linnet.rooms.relay.relay import Relay
+from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
+from linnet.rooms.rooms import Rooms
 from linnet.streams.effects import StreamEffect
 from linnet.streams.messages import StreamMessage
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
@@ -66,10 +74,11 @@ from linnet.trace.records import Kind, Record
 _BLOCKED = "blocked"
 _LINK_MESSAGES = frozenset(get_args(LinkMessage))
 _OVERLAY_MESSAGES = frozenset(get_args(OverlayMessage))
+_ROOM_MESSAGES = frozenset(get_args(RoomMessage))
 
 _FOR_THE_NODE = frozenset({Hold, Release, Blame})
 
-Asking = StreamEffect | TrackerEffect | LinksEffect | Reply[NodeStatus]
+Asking = StreamEffect | RoomEffect | TrackerEffect | LinksEffect | Reply[NodeStatus]
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
 
@@ -98,6 +107,11 @@ class Peer:
         self._streams = Streams(
             self._context, self._member, Registry(config.trackers), config.streams, config.storage
         )
+        setting = Setting(self._context, config.rooms, self._member, config.trackers, config.listens)
+        relay: Relay | None = None
+        if config.relay is not None:
+            relay = Relay(self._context, config.relay, config.rooms, rng.randbytes)
+        self._rooms = Rooms(setting, relay)
         self._started_at = 0.0
         self._looped: deque[Input] = deque()
         self._lacking: dict[PeerId, tuple[str, ...]] = {}
@@ -119,14 +133,18 @@ class Peer:
     @property
     def roles(self) -> tuple[str, ...]:
         """What this node offers."""
-        tracker = ("tracker",) if self._tracker is not None else ()
-        return (*tracker, "storage") if self._config.storage else tracker
+        offered = {
+            "tracker": self._tracker is not None,
+            "storage": bool(self._config.storage),
+            "relay": self._config.relay is not None,
+        }
+        return tuple(role for role, is_offered in offered.items() if is_offered)
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         """Apply one input; the caller performs the effects, in order."""
         if type(event) is Received and type(event.message) is Data and event.peer != self._ours:
             # By far the most frequent input, and nearly all that it brings about is for the driver.
-            asked = self._streams.on_data(event.peer, event.message, now)
+            asked: list[Asking] = self._on_data(event.peer, event.message, now)
             if not self._lacking and _FOR_THE_NODE.isdisjoint(map(type, asked)):
                 return asked  # type: ignore[return-value] # just seen
             return self._heed(asked, now)
@@ -134,6 +152,11 @@ class Peer:
         while self._looped:
             effects += self._heed(self._apply(self._looped.popleft(), now), now)
         return effects
+
+    def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Asking]:
+        if self._rooms.holds(data.unit.topic):
+            return [*self._rooms.on_data(peer, data, now)]
+        return self._streams.on_data(peer, data, now)  # type: ignore[return-value] # a list of less
 
     def _apply(self, event: Input, now: float) -> list[Asking]:
         match event:
@@ -146,9 +169,11 @@ class Peer:
             case LinkDown(peer, reason):
                 self._lacking.pop(peer, None)
                 mended = self._links.link_down(peer, reason, now)
-                return [*self._overlay(event, now), *self._streams.link_down(event), *mended]
+                down = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
+                return [*self._overlay(event, now), *down, *mended]
             case DialFailed(peer, reason):
-                return [*self._overlay(event, now), *self._links.dial_failed(peer, reason)]
+                failed = [*self._rooms.dial_failed(event, now), *self._links.dial_failed(peer, reason)]
+                return [*self._overlay(event, now), *failed]
             case Probed():
                 return [] if self._tracker is None else [*self._tracker.handle(event, now)]
             case Congested(peer):
@@ -169,12 +194,17 @@ class Peer:
             return self._on_link_message(peer, cast("LinkMessage", message), now)
         if kind in _OVERLAY_MESSAGES:
             return self._overlay(Received(peer, cast("OverlayMessage", message)), now)
+        if kind is Data:
+            return self._on_data(peer, cast("Data", message), now)
+        if kind in _ROOM_MESSAGES:
+            return [*self._rooms.on_message(peer, cast("RoomMessage", message), now)]
         return [*self._streams.on_message(peer, cast("DeliveryMessage | StreamMessage", message), now)]
 
     def _on_link_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[Asking]:
         effects: list[Asking] = [*self._links.on_message(peer, message, now)]
         if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
-            effects += self._streams.heed(self._member.rtt(peer, rtt), now)
+            self._rooms.rtt(peer, rtt)
+            effects += self._noticed(self._member.rtt(peer, rtt), now)
         return effects
 
     def _too_much(self, peer: PeerId) -> list[Asking]:
@@ -190,16 +220,31 @@ class Peer:
         lacking = tuple(name for name in PROTOCOLS if name not in event.hello.protocols)
         if lacking:
             self._lacking[event.peer] = lacking
-        return [*effects, *self._streams.link_up(event, now), *self._overlay(event, now)]
+        up = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
+        return [*effects, *up, *self._overlay(event, now)]
 
     def _overlay(
         self, event: LinkUp | LinkDown | DialFailed | Received[OverlayMessage], now: float
     ) -> list[Asking]:
         """Both sides of the tracker overlay hear of links and its messages; each takes its own."""
-        effects: list[Asking] = [*self._streams.heed(self._member.handle(event, now), now)]
+        effects = self._noticed(self._member.handle(event, now), now)
         if self._tracker is not None:
             effects += self._tracker.handle(event, now)
         return effects
+
+    def _noticed(self, effects: list[MemberEffect], now: float) -> list[Asking]:
+        """What the overlay asks and tells; its notices go to the topic that they are about."""
+        rooms = self._rooms
+        told = [each for each in effects if isinstance(each, OverlayNotice) and rooms.holds(each.topic)]
+        if not told:
+            return [*self._streams.heed(effects, now)]
+        out: list[Asking] = []
+        for each in effects:
+            if isinstance(each, OverlayNotice) and rooms.holds(each.topic):
+                out += rooms.noticed(each, now)
+            else:
+                out += self._streams.heed((each,), now)
+        return out
 
     def _fired(self, tick: Tick, now: float) -> list[Asking]:
         if tick.owner in STREAM_OWNERS:
@@ -208,17 +253,21 @@ class Peer:
             return [*self._links.fired(tick, now)]
         if tick.owner == "tracker":
             return [] if self._tracker is None else [*self._tracker.handle(TimerFired(tick), now)]
-        return [*self._streams.heed(self._member.handle(TimerFired(tick), now), now)]
+        if tick.owner in ROOM_OWNERS:
+            return [*self._rooms.fired(tick, now)]
+        return self._noticed(self._member.handle(TimerFired(tick), now), now)
 
     def _asked(self, request: int, command: Command, now: float) -> list[Asking]:
         match command:
             case Start():
                 self._started_at = now
                 online = Record(Kind.ONLINE)
-                return [online, *self._streams.start(now), Reply(request, Done())]
+                started = [*self._streams.start(now), *self._rooms.start(now)]
+                return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
-                return [*self._streams.stop(now), *hangups, Record(Kind.OFFLINE), Reply(request, Done())]
+                stopped = [*self._streams.stop(now), *self._rooms.stop(now)]
+                return [*stopped, *hangups, Record(Kind.OFFLINE), Reply(request, Done())]
             case Connect(contact):
                 return [Hold(contact.peer, contact.hints, "asked"), Reply(request, Done())]
             case Disconnect(peer):
@@ -227,6 +276,12 @@ class Peer:
                 return self._block(request, peer, blocked)
             case Examine():
                 return [Reply(request, self._status())]
+            case Unsubscribe(number) if self._rooms.reads(number):
+                return [*self._rooms.unsubscribe(request, command)]
+            case Consumed(number) if self._rooms.reads(number):
+                return [*self._rooms.consumed(request, command)]
+            case _ if isinstance(command, RoomCommand):
+                return [*self._rooms.ask(request, command, now)]
             case _:
                 return [*self._streams.ask(request, command, now)]
 
@@ -289,4 +344,5 @@ class Peer:
             self._links.status(),
             self._streams.status(),
             tracked,
+            self._rooms.status(),
         )

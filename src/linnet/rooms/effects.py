@@ -21,6 +21,7 @@ from linnet.delivery.messages import Data
 from linnet.overlay.messages import OverlayMessage
 from linnet.rooms.commands import RoomResult
 from linnet.rooms.messages import RoomMessage
+from linnet.rooms.relay_notices import RelayNotice
 from linnet.trace.records import Record
 
 RoomPromise: TypeAlias = Send[Data | RoomMessage] | Deliver[Item] | Reply[RoomResult] | Record
@@ -36,3 +37,5 @@ RoomEffect: TypeAlias = (
     | Record
     | AfterCommit[RoomPromise]
 )
+RoomStep: TypeAlias = RoomEffect | RelayNotice
+"""With the notices of the use of relays among them, which `linnet.rooms.room` heeds."""

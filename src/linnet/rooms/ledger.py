@@ -91,10 +91,10 @@ class Ledger:
         """
         row = self._people.get(person)
         seq = min(seq, self._last)
+        self._reached = max(self._reached, seq)
         if row is None or seq <= row.acked:
             return []
         row.ack(seq, now)
-        self._reached = max(self._reached, seq)
         self._write_person(person, row)
         event = self._events.get(seq)
         device = None if event is None else event.device
@@ -118,6 +118,11 @@ class Ledger:
                 records += self._said(row, relay, RelayWord(False, True, now, reason))
                 records.append(self._record(Kind.EXPIRED, row, reason, relay, None))
         return records
+
+    def forgot(self, relay: PeerId, now: float) -> list[Record]:
+        """A relay has lost what it had: that it held anything counts no longer."""
+        held = [row.id for row in self._events.values() if (word := row.relays.get(relay)) and word.holds]
+        return self.expired(held, relay, Reason.LOST, now)
 
     def relay_refused(self, event: EventId, relay: PeerId, reason: Reason, now: float) -> list[Record]:
         """A relay did not take an event; what it holds or held already it cannot refuse."""

@@ -98,8 +98,12 @@ class Reading:
         return [] if self.refusal is None or self._waiting else self._ask()
 
     def page(self, page: ResyncPage) -> tuple[list[RelayUseEffect], Reason | None]:
-        """A page came; the second is why the relay is of no use, if so."""
-        if page.after is not None or not self._waiting or page.request != self._request:
+        """A page came; the second is why the relay is of no use, if so.
+
+        Who is followed and will serve us no longer says so unasked.
+        """
+        is_ours = page.request == self._request and page.after is None
+        if not is_ours or not (self._waiting or page.reason is not None):
             return self._followed(page), None
         self._waiting = False
         effects: list[RelayUseEffect] = [CancelTimer(self._tick("answer"))]
@@ -144,7 +148,7 @@ class Reading:
     def _followed(self, page: ResyncPage) -> list[RelayUseEffect]:
         """A page that was not asked for: it moves the cursor if nothing is missing before it."""
         if page.reason is not None:
-            return []
+            return [self._response(page)]  # An answer to a question that counts no longer.
         cursor, following = self._cursor, page.next
         fits = (
             page.after is not None

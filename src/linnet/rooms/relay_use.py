@@ -25,6 +25,9 @@ from linnet.rooms.relay_reading import Reading
 from linnet.rooms.relay_sending import Sending
 from linnet.trace.records import Kind, Record
 
+_BY_STATE = (Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY)
+"""Refusals that follow from the room's state, as far as the relay knew it."""
+
 _Step = Callable[["_Relay"], tuple[list[RelayUseEffect], Reason | None]]
 
 
@@ -122,6 +125,9 @@ class RelayUse:
                 known.hints = hints
                 if peer in self._used and peer not in self._links:
                     effects.append(Hold(peer, hints, self._purpose))
+        for relay in self._relays.values():
+            if relay.failure in _BY_STATE:
+                relay.failed_at = None  # the state is another now, as when a new relay has joined
         if had_none and self._relays:
             effects += self._next_turn(now)
         return effects + self._choose(now)

@@ -1,0 +1,48 @@
+"""Questions of others about a room: who may ask what."""
+
+from __future__ import annotations
+
+from linnet.core.effects import AfterCommit, Send
+from linnet.core.errors import RemoteError
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Beyond, Want
+from linnet.rooms.effects import RoomStep
+from linnet.rooms.messages import AskControl
+from linnet.rooms.parts import Parts
+from linnet.rooms.taking import Taking
+from linnet.trace.records import Kind, Record
+
+
+class Answering:
+    """Members are told everything, relays what is theirs, visitors how to join; others nothing."""
+
+    def __init__(self, parts: Parts, taking: Taking) -> None:
+        self._parts = parts
+        self._taking = taking
+
+    def on_want(self, peer: PeerId, want: Want) -> list[RoomStep]:
+        """Someone lacks events."""
+        guest = self._parts.guests.by_peer.get(peer)
+        if guest is None:
+            return self._taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
+        return [AfterCommit((Send(peer, self._parts.serving.want(want, control_only=guest.relay)),))]
+
+    def on_beyond(self, peer: PeerId, asked: Beyond) -> list[RoomStep]:
+        """Someone wants what lies beyond its heads."""
+        guest = self._parts.guests.by_peer.get(peer)
+        if guest is None or guest.relay:
+            return self._taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
+        return [AfterCommit((Send(peer, self._parts.serving.beyond(asked)),))]
+
+    def on_ask_control(self, peer: PeerId, asked: AskControl, now: float) -> list[RoomStep]:
+        """Someone wants to know who may do what: to join, to relay, or to catch up."""
+        contacts = tuple(Contact(relay, named.hints) for relay, named in self._parts.control.view().relays())
+        try:
+            if peer not in self._parts.guests.by_peer:
+                self._parts.guests.check_visitor(peer, asked.card, asked.ticket, now)
+        except RemoteError as error:
+            refused = self._parts.serving.refuse(asked, error.reason)
+            record = Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note="control DAG")
+            return [record, Send(peer, refused)]
+        return [AfterCommit((Send(peer, self._parts.serving.control(asked, contacts)),))]

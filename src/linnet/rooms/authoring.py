@@ -1,0 +1,94 @@
+"""Events of our own: where they stand in the DAG, signed."""
+
+from __future__ import annotations
+
+from linnet.core.errors import Refused
+from linnet.core.ids import EventId, TopicId
+from linnet.core.limits import BODY_BYTES, DEPENDENCIES, KEY_CHARS, KIND_CHARS
+from linnet.core.reasons import Reason
+from linnet.delivery.context import Context
+from linnet.delivery.dag import Dag
+from linnet.event.event import Event, Tail, Verified
+from linnet.event.signing import sign_unit
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.content import CREATE, Create, body_of
+
+NO_TOPIC = TopicId(bytes(32))
+"""The topic of a create event, whose room is named by its own id."""
+
+
+def found(context: Context, content: Create, now: float) -> Verified:
+    """The first event of a new room."""
+    tail = Tail(None, None, 0, None, CREATE, "", int(now * 1000), None, body_of(content))
+    return sign_unit(context.key, NO_TOPIC, context.author, context.device, 0, None, (tail,))
+
+
+class Author:
+    """Our own chain in one room."""
+
+    def __init__(self, context: Context, control: ControlDag, dag: Dag) -> None:
+        self._context = context
+        self._control = control
+        self._dag = dag
+        self._heights: dict[EventId, int] = {}
+        """Heights of events that are known and not in the DAG yet."""
+        self.seq = -1
+        self.prev: EventId | None = None
+
+    def saw(self, event: Event) -> None:
+        """An event of ours, from the store or just made."""
+        if event.author == self._context.author and event.device == self._context.device:
+            seq = event.seq if event.seq is not None else -1
+            if seq > self.seq:
+                self.seq, self.prev = seq, event.id
+
+    def early(self, event: Event) -> None:
+        """An event that has to wait for its place in the DAG; what we make may refer to it."""
+        self._heights[event.id] = event.tail.height or 0
+
+    def is_early(self, event: EventId) -> bool:
+        """Whether an event is known and waits for its place."""
+        return event in self._heights
+
+    def placed(self, event: EventId) -> None:
+        """An event has its place in the DAG."""
+        self._heights.pop(event, None)
+
+    def make(self, kind: str, key: str | None, body: bytes, now: float) -> Verified:
+        """An event after all that is known here; `Refused` if it breaks a limit.
+
+        Nothing is remembered of it before `saw`: whoever made it may find that it is not allowed.
+        """
+        self._check(kind, key, body)
+        heads = self._dag.heads
+        control = self._control.heads[:DEPENDENCIES]
+        prev = self.prev
+        deps = heads[:DEPENDENCIES] or ((prev,) if prev is not None else control)
+        concurrent = heads[DEPENDENCIES : 2 * DEPENDENCIES] or None
+        refs = (*deps, *(concurrent or ()), *control, *(() if prev is None else (prev,)))
+        height = 1 + max(map(self._height, refs))
+        tail = Tail(deps, concurrent, height, control, kind, key, int(now * 1000), None, body)
+        context = self._context
+        return sign_unit(
+            context.key, self._control.room, context.author, context.device, self.seq + 1, prev, (tail,)
+        )
+
+    def _height(self, event: EventId) -> int:
+        early = self._heights.get(event)
+        return self._dag.height(event) if early is None else early
+
+    @staticmethod
+    def _check(kind: str, key: str | None, body: bytes) -> None:
+        if not 1 <= len(kind) <= KIND_CHARS:
+            raise Refused(Reason.MALFORMED, f"a kind has 1 to {KIND_CHARS} characters")
+        if key is not None and len(key) > KEY_CHARS:
+            raise Refused(Reason.TOO_LARGE, f"a key has at most {KEY_CHARS} characters")
+        if len(body) > BODY_BYTES:
+            raise Refused(Reason.TOO_LARGE, f"a body of {len(body)} bytes, at most {BODY_BYTES} are allowed")
+
+
+def refs_of(event: Event) -> tuple[EventId, ...]:
+    """All that an event refers to, each once."""
+    tail = event.tail
+    prev = () if event.prev is None else (event.prev,)
+    return tuple(dict.fromkeys((*(tail.deps or ()), *(tail.concurrent or ()), *(tail.control or ()), *prev)))

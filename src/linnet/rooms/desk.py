@@ -1,0 +1,229 @@
+"""What the application asks of rooms: each command answered once."""
+
+from __future__ import annotations
+
+from linnet.core.effects import AfterCommit, Reply
+from linnet.core.errors import Refused
+from linnet.core.ids import Contact, EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined, Done
+from linnet.rooms.adding_relay import AddingRelay
+from linnet.rooms.authoring import found
+from linnet.rooms.commands import (
+    AddRelay,
+    CreateRoom,
+    ExamineLedger,
+    ExamineState,
+    FetchChunk,
+    ForgetRoom,
+    JoinRoom,
+    KeepChunk,
+    LedgerIs,
+    MakeTicket,
+    Reading,
+    ReadRoom,
+    RoomMade,
+    RoomResult,
+    SendToRoom,
+    SetMembership,
+)
+from linnet.rooms.content import ROOM_VERSION, Create, Membership
+from linnet.rooms.effects import RoomEffect
+from linnet.rooms.governing import Governing, drafts_of, founding
+from linnet.rooms.inviting import ticket_of
+from linnet.rooms.joining import Joining
+from linnet.rooms.messages import RelayAnswer
+from linnet.rooms.registry import Registry
+from linnet.rooms.room import Room
+from linnet.rooms.status import state_of
+
+Asked = (
+    Governing
+    | CreateRoom
+    | JoinRoom
+    | MakeTicket
+    | AddRelay
+    | ReadRoom
+    | ExamineState
+    | ExamineLedger
+    | ForgetRoom
+    | KeepChunk
+    | FetchChunk
+)
+
+
+_NOTHING = EventId(bytes(32))
+
+
+class Desk:
+    """Takes commands. What cannot be answered at once waits in `joining` and `adding`."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._context = registry.setting.context
+        self.joining: dict[TopicId, Joining] = {}
+        self.adding: dict[bytes, AddingRelay] = {}
+        """Questions to relays, by room and relay."""
+
+    def ask(self, request: int, command: Asked, now: float) -> list[RoomEffect]:
+        """Carry a command out, or say why not."""
+        try:
+            return self._ask(request, command, now)
+        except Refused as error:
+            return _declined(request, error.reason, error.detail)
+
+    def _ask(self, request: int, command: Asked, now: float) -> list[RoomEffect]:
+        match command:
+            case CreateRoom():
+                return self._create(request, command, now)
+            case JoinRoom():
+                return self._join(request, command, now)
+            case MakeTicket(room):
+                return _reply(request, ticket_of(self._room(room), command))
+            case AddRelay(room):
+                return self._add_relay(request, self._room(room), command)
+            case ReadRoom():
+                return self._read(request, command)
+            case ExamineState(room):
+                return _reply(request, state_of(self._room(room)))
+            case ExamineLedger(room, event, limit):
+                ledger = self._room(room).ledger
+                fates = ledger.newest(limit) if event is None else (ledger.fates(event),)
+                known = tuple(each for each in fates if each is not None)
+                if event is not None and not known:
+                    raise Refused(Reason.UNKNOWN, "the ledger has no event of ours with this id")
+                return _reply(request, LedgerIs(room, known))
+            case ForgetRoom(room):
+                return self._forget(request, self._room(room), now)
+            case KeepChunk(room):
+                return [*self._room(room).chunks.keep(request, command, now)]
+            case FetchChunk(room):
+                known_room = self._room(room)
+                return [*known_room.chunks.fetch(request, command, known_room.sources)]
+            case _:
+                return self._govern(request, command, now)
+
+    def _govern(self, request: int, command: Governing, now: float) -> list[RoomEffect]:
+        room = self._room(command.room)
+        made, declined, effects = room.passing.say(drafts_of(command, room.view), now)
+        deadline = command.deadline if isinstance(command, SendToRoom) else None
+        if deadline is not None:
+            for verified in made:
+                effects += room.ledger.deadline(verified.head, deadline, now)
+        return [*room.settle(effects, now), room.passing.answer(request, made, declined)]
+
+    def _create(self, request: int, command: CreateRoom, now: float) -> list[RoomEffect]:
+        context = self._context
+        content = Create(ROOM_VERSION, command.creators, context.rng.randbytes(16))
+        room = self._registry.open(found(context, content, now), newcomer=False, now=now)
+        made, declined, effects = room.passing.say(founding(command, context.author), now)
+        if declined is not None:
+            raise Refused(declined.reason, declined.detail)
+        begun = room.settle([*effects, *room.start(now)], now)
+        return [*begun, AfterCommit((Reply(request, RoomMade(room.id, made[0].head)),))]
+
+    def _join(self, request: int, command: JoinRoom, now: float) -> list[RoomEffect]:
+        known = self._registry.get(command.room)
+        if known is not None and known.is_active:
+            raise Refused(Reason.IN_USE, "this node is in the room already")
+        if command.room in self.joining:
+            raise Refused(Reason.IN_USE, "this node is joining the room already")
+        if not command.contacts:
+            raise Refused(Reason.NO_ADDRESS, "nobody to ask: an invitation names members or relays")
+        joining = Joining(
+            command.room, request, command.ticket, command.contacts, command.knock, self._context.card
+        )
+        self.joining[command.room] = joining
+        return [*joining.begin(self._context.links, command.patience)]
+
+    def shown(self, joining: Joining, room: Room, now: float) -> list[RoomEffect]:
+        """We know the room's rules: say that we join, or knock."""
+        membership = Membership.KNOCK if joining.knock else Membership.JOIN
+        made, declined, effects = room.passing.say(room.joining_drafts(membership, joining.ticket), now)
+        if declined is not None:
+            return [*self.ended(joining, declined, now), *room.settle(effects, now)]
+        joining.joined = made[0].head
+        return room.settle([*effects, *room.introduce(made[0], joining.answering, now)], now)
+
+    def ended(self, joining: Joining, result: Declined | None, now: float) -> list[RoomEffect]:
+        """Somebody has taken our join, or nobody will."""
+        self.joining.pop(joining.room, None)
+        effects: list[RoomEffect] = [*joining.end()]
+        room = self._registry.get(joining.room)
+        if joining.answering is not None and room is not None:
+            room.taking.asked.pop(joining.answering, None)
+        if result is not None and room is not None and not room.is_active:
+            effects += self._registry.forget(room, now)
+        answer: RoomResult = result or RoomMade(joining.room, joining.joined or _NOTHING)
+        return [*effects, AfterCommit((Reply(joining.request, answer),))]
+
+    def impatient(self, joining: Joining, now: float) -> list[RoomEffect]:
+        """The time that a join was given is over."""
+        if joining.joined is not None:
+            return self.ended(joining, None, now)
+        reason = joining.last_reason or Reason.TIMEOUT
+        detail = "nobody who was asked has shown the room" if reason is Reason.TIMEOUT else "refused"
+        return self.ended(joining, Declined(reason, detail), now)
+
+    def _add_relay(self, request: int, room: Room, command: AddRelay) -> list[RoomEffect]:
+        relay = command.contact.peer
+        if room.view.is_relay(relay):
+            raise Refused(Reason.IN_USE, "it is a relay of this room already")
+        key = room.id + relay
+        if key in self.adding:
+            raise Refused(Reason.IN_USE, "it is being asked already")
+        ours = Contact(self._context.peer, room.parts.listens)
+        contacts = (ours, *room.neighbors.contacts(8))
+        self.adding[key] = adding = AddingRelay(
+            room.id, request, command.contact, room.greeting(None, answer=True), contacts
+        )
+        return [*adding.begin(self._context.links, command.patience)]
+
+    def relay_answered(self, adding: AddingRelay, answer: RelayAnswer, now: float) -> list[RoomEffect]:
+        """A relay will serve a room, or will not."""
+        del self.adding[adding.room + adding.contact.peer]
+        effects: list[RoomEffect] = [*adding.end()]
+        room = self._registry.get(adding.room)
+        if room is None or answer.reason is not None:
+            reason = answer.reason or Reason.UNKNOWN_ROOM
+            return [*effects, *_declined(adding.request, reason, "the relay does not serve this room")]
+        made, declined, said = room.passing.say(adding.named(answer, room.view), now)
+        return [*effects, *room.settle(said, now), room.passing.answer(adding.request, made, declined)]
+
+    def relay_silent(self, adding: AddingRelay) -> list[RoomEffect]:
+        """The time that a relay was given is over."""
+        del self.adding[adding.room + adding.contact.peer]
+        return [*adding.end(), *_declined(adding.request, Reason.TIMEOUT, "the relay did not answer")]
+
+    def _read(self, request: int, command: ReadRoom) -> list[RoomEffect]:
+        room = self._room(command.room)
+        if command.subscription in self._registry.by_subscription:
+            raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
+        if command.name is not None and room.parts.readers.is_named(command.name):
+            raise Refused(Reason.IN_USE, f"the subscription {command.name!r} is being read already")
+        resumed, effects = room.parts.readers.add(command)
+        self._registry.by_subscription[command.subscription] = room
+        return [AfterCommit((Reply(request, Reading(room.id, resumed)),)), *effects]
+
+    def _forget(self, request: int, room: Room, now: float) -> list[RoomEffect]:
+        effects: list[RoomEffect] = []
+        if room.is_active:
+            leave = SetMembership(room.id, self._context.author, Membership.LEAVE)
+            _, _, said = room.passing.say(drafts_of(leave, room.view), now)
+            effects += room.settle(said, now)
+        effects += self._registry.forget(room, now)
+        return [*effects, AfterCommit((Reply(request, Done()),))]
+
+    def _room(self, room: TopicId) -> Room:
+        known = self._registry.get(room)
+        if known is None:
+            raise Refused(Reason.UNKNOWN_ROOM, "this node is not in that room")
+        return known
+
+
+def _reply(request: int, result: RoomResult) -> list[RoomEffect]:
+    return [Reply(request, result)]
+
+
+def _declined(request: int, reason: Reason, detail: str) -> list[RoomEffect]:
+    return [Reply(request, Declined(reason, detail))]

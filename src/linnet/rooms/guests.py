@@ -1,0 +1,125 @@
+"""Who is at the other end of a link, as a room sees it: a member, a relay, someone with a ticket, or nobody.
+
+Nothing about a room is said to a peer before it has greeted and was found to be one of the room.
+"""
+
+from __future__ import annotations
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import AuthorId, EventId, PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.cards import CardBook
+from linnet.identity.cards import Card
+from linnet.identity.text import Sort, to_text
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.view import View
+from linnet.rooms.content import JoinRule, Membership
+from linnet.rooms.messages import Greet
+from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired
+
+
+class Guest:
+    """A member's device or a relay, on an open link."""
+
+    __slots__ = ("card", "control", "events", "greeted", "heads", "relay")
+
+    def __init__(self, card: Card, relay: bool) -> None:
+        self.card = card
+        self.relay = relay
+        self.heads: tuple[EventId, ...] = ()
+        """Its heads, as it told last."""
+        self.control: tuple[EventId, ...] = ()
+        self.events = 0
+        self.greeted = False
+        """Whether it has had a greeting of ours on this link."""
+
+    @property
+    def person(self) -> AuthorId:
+        """Whose device it is."""
+        return self.card.person
+
+
+class Guests:
+    """The open links of one room, by peer."""
+
+    def __init__(self, control: ControlDag, cards: CardBook) -> None:
+        self._control = control
+        self._cards = cards
+        self.by_peer: dict[PeerId, Guest] = {}
+
+    @property
+    def members(self) -> tuple[PeerId, ...]:
+        """Devices of members that are here."""
+        return tuple(peer for peer, guest in self.by_peer.items() if not guest.relay)
+
+    def greeted(self, peer: PeerId, greet: Greet) -> Guest:
+        """Take a greeting; `RemoteError` says why this peer is none of the room."""
+        if greet.card.device_key != peer:
+            raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
+        self._cards.learn(greet.card)
+        is_relay = self.view.is_relay(peer)
+        if not is_relay:
+            self.check_member(greet.card)
+        guest = self.by_peer.get(peer)
+        if guest is None:
+            guest = self.by_peer[peer] = Guest(greet.card, is_relay)
+        guest.card, guest.relay = greet.card, is_relay
+        guest.heads, guest.control, guest.events = greet.heads, greet.control, greet.events
+        return guest
+
+    def check_member(self, card: Card) -> None:
+        """Raise `RemoteError` unless the person is joined now and the device is theirs still."""
+        view = self.view
+        standing = view.membership(card.person)
+        if standing is not Membership.JOIN:
+            reason = Reason.BANNED if standing is Membership.BAN else Reason.NOT_A_MEMBER
+            raise RemoteError(reason, f"{to_text(Sort.PERSON, card.person)} is {standing} in this room")
+        if view.is_revoked(card.person, card.device):
+            raise RemoteError(Reason.CARD_REVOKED, "the device was revoked in this room")
+
+    def check_visitor(self, peer: PeerId, card: Card | None, ticket: Ticket | None, now: float) -> None:
+        """Raise `RemoteError` unless the control DAG may be shown: to whoever could join by it."""
+        view = self.view
+        if view.is_relay(peer):
+            return
+        person: AuthorId | None = None
+        if card is not None:
+            if card.device_key != peer:
+                raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
+            self._cards.learn(card)
+            person = card.person
+        standing = Membership.LEAVE if person is None else view.membership(person)
+        if standing is Membership.BAN:
+            raise RemoteError(Reason.BANNED, "banned from this room")
+        if ticket is not None:
+            check_ticket(ticket)
+            check_unexpired(ticket, now)
+            if ticket.room != self._control.room or view.membership(ticket.inviter) is not Membership.JOIN:
+                raise RemoteError(Reason.NOT_INVITED, "the ticket is not of a member of this room")
+        elif view.join_rule() is JoinRule.INVITE and standing not in (Membership.INVITE, Membership.JOIN):
+            raise RemoteError(Reason.NOT_INVITED, "neither a ticket nor an invitation")
+
+    def expel(self) -> tuple[PeerId, ...]:
+        """Forget whoever is no longer of the room; called when the state has changed."""
+        gone: list[PeerId] = []
+        for peer, guest in self.by_peer.items():
+            if guest.relay or self.view.is_relay(peer):
+                if guest.relay and not self.view.is_relay(peer):
+                    gone.append(peer)
+                continue
+            try:
+                self.check_member(guest.card)
+            except RemoteError:
+                gone.append(peer)
+        for peer in gone:
+            del self.by_peer[peer]
+        return tuple(gone)
+
+    def down(self, peer: PeerId) -> None:
+        """A link is gone."""
+        self.by_peer.pop(peer, None)
+
+    @property
+    def view(self) -> View:
+        """The room's state as it is now."""
+        return self._control.view()

@@ -1,0 +1,119 @@
+"""What a room remembers in the store, beside the log of its events.
+
+The log holds the room's events in causal order, since that is the order in which they are handed over.
+Events that are valid but cannot be in that order yet (control events and our own, whose dependencies
+are still on their way) are kept early, in cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linnet.core.ids import EventId, TopicId
+from linnet.core.stores import Entry, Store
+from linnet.event.event import Event, Unverified, Verified
+from linnet.event.signing import decode_unit, encode_unit, recall_unit
+
+_PAGE = 512
+_NEWCOMER = "room.newcomer"
+
+SOFT = b"s"
+"""Kept, but not shown: it failed only against the state that was current here."""
+LATE = b"l"
+"""Came after events that depend on it had been shown; part of history, not of what is live."""
+
+
+class RoomMemory:
+    """The store, as one room sees it."""
+
+    def __init__(self, room: TopicId, store: Store, rejected: int) -> None:
+        self._room = room
+        self._log = store.log
+        self._cells = store.cells
+        self._most_rejected = rejected
+        name = room.hex()
+        self._early, self._flags = f"room.early/{name}", f"room.flag/{name}"
+        self._refused, self._gone = f"room.no/{name}", f"room.gone/{name}"
+        self.hidden: dict[EventId, bytes] = {EventId(k): v for k, v in self._cells.scan(self._flags)}
+        """Events of the log that are not shown live, and why."""
+        self.rejected: dict[EventId, int] = {
+            EventId(k): int.from_bytes(v, "big") for k, v in self._cells.scan(self._refused)
+        }
+        """Ids of refused events with their heights, so that they are refused once."""
+
+        self.expired: dict[EventId, None] = dict.fromkeys(EventId(k) for k, _ in self._cells.scan(self._gone))
+        """Ids of events that nobody had any more when they were asked for."""
+
+    @property
+    def newcomer(self) -> bool:
+        """Whether no member has shown us the room's history yet: what relays lack is before our time."""
+        return self._cells.get(_NEWCOMER, self._room) is not None
+
+    @newcomer.setter
+    def newcomer(self, is_new: bool) -> None:
+        if is_new:
+            self._cells.put(_NEWCOMER, self._room, b"")
+        elif self.newcomer:
+            self._cells.delete(_NEWCOMER, self._room)
+
+    def events(self) -> Iterator[Verified]:
+        """The log, from its beginning."""
+        after = 0
+        while True:
+            found = self._log.read(self._room, after, _PAGE)
+            for position, entry in found:
+                after = position
+                yield recall_unit(decode_unit(entry.raw))
+            if len(found) < _PAGE:
+                return
+
+    def early(self) -> list[Verified]:
+        """What was kept early, lowest first."""
+        units = [recall_unit(decode_unit(raw)) for _, raw in self._cells.scan(self._early)]
+        return sorted(units, key=lambda unit: (unit.events[0].tail.height or 0, unit.head))
+
+    def keep_early(self, verified: Verified) -> None:
+        """Keep what cannot be in the log yet."""
+        self._cells.put(self._early, verified.head, encode_unit(verified.unit))
+
+    def append(self, verified: Verified, flag: bytes | None, now: float) -> int | None:
+        """Write an event whose turn has come; its position, or None if it is there already."""
+        event, unit = verified.events[0], verified.unit
+        self._cells.delete(self._early, event.id)
+        if self.expired.pop(event.id, self) is None:
+            self._cells.delete(self._gone, event.id)
+        if flag is not None:
+            self.hidden[event.id] = flag
+            self._cells.put(self._flags, event.id, flag)
+        entry = Entry(self._room, event.author, event.device, event.seq, 1, event.id, now, encode_unit(unit))
+        return self._log.append(entry)
+
+    def get(self, event: EventId) -> Unverified | None:
+        """The unit of an event that is kept here."""
+        raw = self._cells.get(self._early, event)
+        if raw is not None:
+            return decode_unit(raw)
+        entry = self._log.get(event)
+        return None if entry is None or entry.topic != self._room else decode_unit(entry.raw)
+
+    def event(self, event: EventId) -> Event | None:
+        """The event, if it is kept here."""
+        unit = self.get(event)
+        return None if unit is None else recall_unit(unit).events[0]
+
+    def expire(self, event: EventId) -> None:
+        """Remember that an event is gone; it may come all the same."""
+        self.expired[event] = None
+        self._cells.put(self._gone, event, b"")
+
+    def reject(self, event: EventId, height: int) -> EventId | None:
+        """Remember that an event is refused; the oldest of too many is forgotten, and returned."""
+        self.rejected[event] = height
+        self._cells.put(self._refused, event, height.to_bytes(8, "big"))
+        self._cells.delete(self._early, event)
+        if len(self.rejected) <= self._most_rejected:
+            return None
+        oldest = next(iter(self.rejected))
+        del self.rejected[oldest]
+        self._cells.delete(self._refused, oldest)
+        return oldest

@@ -1,0 +1,143 @@
+"""What a room at a member is made of, put together and read back from the store."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from linnet.core.errors import InvalidEvent
+from linnet.core.ids import Contact, EventId, TopicId
+from linnet.delivery.barriers import Barriers
+from linnet.delivery.config import BarrierConfig
+from linnet.delivery.context import Context
+from linnet.delivery.dag import Dag
+from linnet.delivery.flood import Flood
+from linnet.delivery.sorted_ids import SortedIds
+from linnet.event.event import Event, Verified
+from linnet.overlay.member import Member
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.plain import PlainState
+from linnet.rooms.authoring import Author
+from linnet.rooms.chunks import Chunks
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.content import CREATE, REDACTION, redaction_of
+from linnet.rooms.guests import Guests
+from linnet.rooms.intake import Arrival, Intake, IntakeEffect, Placed
+from linnet.rooms.ledger import Ledger
+from linnet.rooms.memory import RoomMemory
+from linnet.rooms.neighbors import Neighbors
+from linnet.rooms.readers import Readers
+from linnet.rooms.receipts import Receipts
+from linnet.rooms.relay_choice import kept_seed
+from linnet.rooms.relay_use import RelayUse
+from linnet.rooms.serving import Serving
+from linnet.rooms.sync import Sync
+
+
+class Setting:
+    """What all rooms of a node share, beside the context that they share with everything else."""
+
+    def __init__(
+        self,
+        context: Context,
+        config: RoomsConfig,
+        member: Member,
+        trackers: tuple[Contact, ...],
+        listens: tuple[str, ...],
+    ) -> None:
+        self.context = context
+        self.config = config
+        self.member = member
+        self.trackers = trackers
+        self.listens = listens
+
+    @cached_property
+    def relay_seed(self) -> int:
+        """What the choice of relays is drawn from; kept from the first room on."""
+        return kept_seed(self.config.relay_seed, self.context.store.cells, self.context.rng)
+
+
+class Parts:
+    """The parts of one room. They know each other as far as they must, and nothing of the whole."""
+
+    def __init__(self, create: Verified, setting: Setting) -> None:
+        context, config = setting.context, setting.config
+        room = self.id = TopicId(create.head)
+        self.context = context
+        self.config = config
+        self.listens = setting.listens
+        cells = context.store.cells
+        self.control = ControlDag(create.events[0], context.card_check)
+        self.memory = RoomMemory(room, context.store, config.rejected)
+        self.dag = Dag()
+        self.ids = SortedIds()
+        self.plain = PlainState(self.control, self._precedes)
+        self.author = Author(context, self.control, self.dag)
+        barriers = BarrierConfig(
+            delay=config.recovery_delay,
+            timeout=config.recovery_timeout,
+            tries=config.recovery_tries,
+            events=config.waiting_events,
+            bytes=config.waiting_bytes,
+            ids=config.page_events,
+        )
+        order: Barriers[Arrival] = Barriers(room, self.dag, barriers)
+        self.intake = Intake(
+            room, context, config, self.control, self.dag, self.ids, self.plain, self.memory, order
+        )
+        self.guests = Guests(self.control, context.cards)
+        self.flood = Flood(room)
+        self.serving = Serving(room, self.memory, context.cards, self.control, self.dag, config)
+        self.sync = Sync(room, context.peer, config, self.control, self.dag, self.ids)
+        self.readers = Readers(room, context, self.memory)
+        self.ledger = Ledger(room, cells, config.ledger_events)
+        self.receipts = Receipts(room, context, config)
+        self.neighbors = Neighbors(room, context, config, setting.member, setting.trackers)
+        self.relays = RelayUse(room, context.peer, config, cells, setting.relay_seed, context.links)
+        self.chunks = Chunks(room, cells, config)
+
+    def load(self, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
+        """Read the room back from the store."""
+        for refused, height in self.memory.rejected.items():
+            self.dag.settle(refused, height)
+            self.control.reject(refused)
+        for gone in self.memory.expired:
+            self.dag.settle(gone, 0)
+        for verified in self.memory.events():
+            self.intake.recall(verified)
+            self.saw(verified.events[0])
+        effects: list[IntakeEffect] = []
+        placed: list[Placed] = []
+        for verified in self.memory.early():
+            event = verified.events[0]
+            self.author.early(event)
+            self.author.saw(event)
+            more, put = self.intake.recall_early(verified, now)
+            effects += more
+            placed += put
+        return effects, placed
+
+    def saw(self, event: Event) -> None:
+        """An event has its place: remember what it means for those that follow."""
+        self.author.saw(event)
+        self.author.placed(event.id)
+        if event.kind == REDACTION and event.id not in self.memory.hidden:
+            self._redact(event)
+
+    def _redact(self, event: Event) -> None:
+        """Take an event back, if its author or someone with the level says so (Matrix, redactions)."""
+        try:
+            target = redaction_of(event.body).event
+        except InvalidEvent:
+            return  # It names nothing, so it takes nothing back.
+        known = self.memory.event(target)
+        if known is None or known.kind == CREATE:
+            return
+        view = self.control.view(self.control.state_at(event.tail.control or ()))
+        if known.author == event.author or view.level_of(event.author) >= view.levels.redact:
+            self.readers.redacted[target] = event.id
+
+    def _precedes(self, event: EventId, other: EventId) -> bool:
+        """Causal order; of a control event that has no place yet, what its own references tell."""
+        if self.dag.knows(event) and self.dag.knows(other):
+            return self.dag.precedes(event, other)
+        return False

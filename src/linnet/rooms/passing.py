@@ -1,0 +1,190 @@
+"""What follows when an event has its place: passed on, handed over, acknowledged. And events of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linnet.core.effects import AfterCommit, Deliver, Reply, Send
+from linnet.core.errors import Refused as LocallyRefused
+from linnet.core.ids import AuthorId, EventId, PeerId
+from linnet.delivery.commands import Declined
+from linnet.delivery.flood import FloodEffect
+from linnet.delivery.items import Item
+from linnet.event.event import Event, Verified
+from linnet.rooms.commands import RoomResult, Sent
+from linnet.rooms.content import CONTROL_KINDS, Membership
+from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
+from linnet.rooms.governing import Draft
+from linnet.rooms.intake import Arrival, Placed, Verdict
+from linnet.rooms.messages import Refused, RoomReceipt
+from linnet.rooms.parts import Parts
+from linnet.rooms.relay_notices import Parcel
+from linnet.trace.records import Kind, Record
+
+
+class Passing:
+    """The way out, for one room."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def placed(self, placed: Iterable[Placed], now: float) -> list[RoomStep]:
+        """Events have their places, or were refused them."""
+        effects: list[RoomStep] = []
+        parts = self._parts
+        grown = False
+        for each in placed:
+            if each.verdict is Verdict.REJECTED:
+                effects += self._refused(each)
+                continue
+            grown = True
+            event = each.arrival.event
+            had_place = event.kind in CONTROL_KINDS and self._was_early(event)
+            parts.saw(event)
+            if each.verdict is Verdict.ACCEPTED:
+                effects += self._shown(each, now)
+            else:
+                effects += self._doubted(each)
+            is_new = each.arrival.source is not None and not had_place
+            if is_new and (each.verdict is Verdict.ACCEPTED or event.kind in CONTROL_KINDS):
+                effects += self.spread(each.arrival, now)
+        if grown:
+            effects += parts.receipts.ours(parts.dag.heads)
+        return effects
+
+    def spread(self, arrival: Arrival, now: float) -> list[FloodEffect]:
+        """Pass an event on to every member who is here, but not back."""
+        event = arrival.event
+        card = self._parts.context.cards.find(event.author, event.device)
+        if card is None:
+            return []
+        sources = () if arrival.source is None else (arrival.source,)
+        return self._parts.flood.spread(
+            arrival.verified, card, sources, arrival.hops + 1, arrival.age_us, now
+        )
+
+    def say(
+        self, drafts: Iterable[Draft], now: float
+    ) -> tuple[list[Verified], Declined | None, list[RoomStep]]:
+        """Events of our own: made, judged as everyone will judge them, written, and sent to all."""
+        made: list[Verified] = []
+        effects: list[RoomStep] = []
+        for draft in drafts:
+            try:
+                verified = self._parts.author.make(draft.kind, draft.key, draft.body, now)
+            except LocallyRefused as error:
+                return made, Declined(error.reason, error.detail), effects
+            event = verified.events[0]
+            refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)
+            if refusal is not None:
+                return made, Declined(refusal.reason, refusal.rule), effects
+            made.append(verified)
+            effects += self._said(verified, now)
+        return made, None, effects
+
+    def answer(
+        self, request: int, made: list[Verified], declined: Declined | None
+    ) -> AfterCommit[RoomPromise]:
+        """What the application is told of events of its own."""
+        parts = self._parts
+        result: RoomResult = Sent(
+            parts.id, tuple(unit.head for unit in made), len(parts.guests.members), parts.relays.up
+        )
+        return AfterCommit((Reply(request, result if declined is None else declined),))
+
+    def heard_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomEffect]:
+        """Someone's word of how far it is: for our ledger, and for others."""
+        parts = self._parts
+        neighbors = (*parts.guests.members, *parts.relays.up)
+        member = parts.control.view().membership(receipt.card.person) is Membership.JOIN
+        news, passed = parts.receipts.heard(peer, receipt, neighbors, member)
+        effects: list[RoomEffect] = [*passed]
+        if news:
+            parts.ledger.receipts_off(receipt.card.person, receipt.off)
+            for head in receipt.heads:
+                if parts.dag.knows(head):
+                    effects += self._acked(receipt.card.person, head, now)
+        return effects
+
+    def parcel(self, event: EventId) -> Parcel | None:
+        """An event that is kept here, for a relay."""
+        unit = self._parts.memory.get(event)
+        if unit is None:
+            return None
+        known = self._parts.memory.event(event)
+        card = self._parts.context.cards.find(unit.author, unit.device)
+        return None if known is None else Parcel(known, unit, card)
+
+    def _said(self, verified: Verified, now: float) -> list[RoomStep]:
+        parts = self._parts
+        event = verified.events[0]
+        parts.author.saw(event)
+        parts.author.early(event)
+        arrival = Arrival(verified, None, 0, 0)
+        published = Record(Kind.PUBLISHED, parts.id, event.id, event.device, event.seq, note=event.kind)
+        effects: list[RoomStep] = [published, *parts.ledger.sent(event, self._audience(event), now)]
+        effects += parts.receipts.authored(event)
+        taken, placed = parts.intake.take(arrival, now)
+        effects += [*taken, *self.placed(placed, now)]
+        spread = self.spread(arrival, now)
+        if spread:
+            effects.append(AfterCommit(tuple(spread)))
+        card = parts.context.card
+        return [*effects, *parts.relays.send([Parcel(event, verified.unit, card)], now)]
+
+    def _audience(self, event: Event) -> tuple[AuthorId, ...]:
+        """For whom an event is meant: who is joined at its control heads, without us and without relays."""
+        view = self._parts.control.view(self._parts.control.state_at(event.tail.control or ()))
+        ours = self._parts.context.author
+        return tuple(one for one in view.joined() if one != ours and not view.is_relay_person(one))
+
+    def _shown(self, each: Placed, now: float) -> list[RoomEffect]:
+        """An event that is accepted: to the application, and to the ledger."""
+        event = each.arrival.event
+        parts = self._parts
+        effects: list[RoomEffect] = []
+        promises: list[Deliver[Item] | Record] = []
+        if each.position is not None:
+            promises += parts.readers.written(each.position, event)
+        if event.author != parts.context.author:
+            effects += self._acked(event.author, event.id, now)
+        if each.arrival.source is not None:
+            promises.append(
+                Record(
+                    Kind.DELIVERED,
+                    parts.id,
+                    event.id,
+                    event.device,
+                    event.seq,
+                    peer=each.arrival.source,
+                    hops=each.arrival.hops,
+                    note=event.kind,
+                )
+            )
+        for receipt in parts.receipts.naming(event.id):
+            effects += self._acked(receipt.card.person, event.id, now)
+        return [*effects, AfterCommit(tuple(promises))] if promises else effects
+
+    def _acked(self, person: AuthorId, event: EventId, now: float) -> list[Record]:
+        reach = self._parts.dag.reach(event)
+        if reach < 0 or person == self._parts.context.author:
+            return []
+        return self._parts.ledger.acked(person, reach, now)
+
+    def _doubted(self, each: Placed) -> list[RoomEffect]:
+        """Tell an author who brings it itself that its event is not shown here."""
+        source = each.arrival.source
+        guest = None if source is None else self._parts.guests.by_peer.get(source)
+        is_author = guest is not None and guest.person == each.arrival.event.author
+        return self._refused(each) if is_author else []
+
+    def _refused(self, each: Placed) -> list[RoomEffect]:
+        source = each.arrival.source
+        if source is None or each.refusal is None:
+            return []
+        event = each.arrival.event
+        return [Send(source, Refused(self._parts.id, event.id, each.refusal.reason, each.refusal.rule[:200]))]
+
+    def _was_early(self, event: Event) -> bool:
+        """Whether a control event was passed on before it had its place."""
+        return self._parts.author.is_early(event.id)

@@ -1,0 +1,110 @@
+"""The subscriptions of one room at one node: all of them live on the log."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from linnet.core.effects import AfterCommit, Deliver
+from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.context import Context
+from linnet.delivery.items import Item, Overdue
+from linnet.delivery.log_reader import LogReader
+from linnet.delivery.subscription import Cursor, Window
+from linnet.event.event import Event
+from linnet.rooms.commands import ReadRoom
+from linnet.rooms.content import REDACTION
+from linnet.rooms.memory import LATE, RoomMemory
+from linnet.trace.records import Kind, Record
+
+ReadersEffect: TypeAlias = AfterCommit[Deliver[Item] | Record]
+
+
+class Readers:
+    """Who reads the room here, and how far each of them is."""
+
+    def __init__(self, room: TopicId, context: Context, memory: RoomMemory) -> None:
+        self._room = room
+        self._context = context
+        self._memory = memory
+        self._readers: dict[int, LogReader] = {}
+        self._names: dict[int, str | None] = {}
+        self.redacted: dict[EventId, EventId] = {}
+        """Events that were taken back, and by which event."""
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def __contains__(self, subscription: int) -> bool:
+        return subscription in self._readers
+
+    def is_named(self, name: str) -> bool:
+        """Whether a durable subscription of this name is on."""
+        return name in self._names.values()
+
+    def add(self, command: ReadRoom) -> tuple[bool, list[ReadersEffect]]:
+        """A new subscription; whether a durable one was found, and what it is handed first."""
+        log = self._context.store.log
+        cursor = None if command.name is None else Cursor(self._room, command.name, self._context.store.cells)
+        after = log.end() if command.since is None else log.since(self._room, command.since)
+        if command.since == 0:
+            after = 0
+        if cursor is not None and not cursor.resumed:
+            cursor.begin(after)
+        window = Window(command.subscription, self._context.config)
+        is_history = not command.live
+
+        def shown(event: Event) -> Event | None:
+            return self._shown(event, command.state, is_history)
+
+        reader = LogReader(self._room, window, cursor, after, command.live, shown)
+        self._readers[command.subscription] = reader
+        self._names[command.subscription] = command.name
+        resumed = cursor is not None and cursor.resumed
+        return resumed, self._after_commit(reader.pump(log))
+
+    def remove(self, subscription: int) -> list[ReadersEffect]:
+        """End a subscription; a durable one keeps its place."""
+        reader = self._readers.pop(subscription, None)
+        self._names.pop(subscription, None)
+        return [] if reader is None else self._after_commit(reader.window.end(None))
+
+    def written(self, position: int, event: Event) -> list[Deliver[Item] | Record]:
+        """An event is in the log; to be performed after the commit."""
+        effects: list[Deliver[Item] | Record] = []
+        for reader in self._readers.values():
+            effects += reader.written(position, event)
+            if reader.window.ended:
+                effects.append(Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW))
+        return effects
+
+    def overdue(self, item: Overdue) -> list[ReadersEffect]:
+        """Tell everyone who reads that a deadline has passed."""
+        effects: list[Deliver[Item]] = []
+        for reader in self._readers.values():
+            effects += reader.note(item)
+        return self._after_commit(effects)
+
+    def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
+        """The application is done with so many items."""
+        reader = self._readers.get(subscription)
+        if reader is None:
+            return []
+        return self._after_commit(reader.handled(items, self._context.store.log))
+
+    def _shown(self, event: Event, state: bool, history: bool) -> Event | None:
+        """An event as a reader is to see it: nothing hidden, nothing that was taken back."""
+        flag = self._memory.hidden.get(event.id)
+        if flag is not None and not (history and flag == LATE):
+            return None
+        if not state and (event.tail.key is not None or event.kind == REDACTION):
+            return None
+        if event.id in self.redacted:
+            return replace(event, tail=replace(event.tail, body=b""))
+        return event
+
+    @staticmethod
+    def _after_commit(effects: list[Deliver[Item]]) -> list[ReadersEffect]:
+        return [AfterCommit(tuple(effects))] if effects else []

@@ -1,0 +1,64 @@
+"""The rooms of a node, by id, and that they are its rooms after a restart too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linnet.core.ids import EventId, TopicId
+from linnet.event.event import Verified
+from linnet.event.signing import decode_unit, recall_unit
+from linnet.rooms.effects import RoomEffect
+from linnet.rooms.parts import Parts, Setting
+from linnet.rooms.room import Room
+from linnet.trace.records import Kind, Record
+
+_ROOMS = "rooms"
+
+
+class Registry:
+    """Rooms that are open here."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self._rooms: dict[TopicId, Room] = {}
+        self.by_subscription: dict[int, Room] = {}
+        self.get = self._rooms.get
+        """The room of this id, if it is open."""
+
+    def __iter__(self) -> Iterator[Room]:
+        return iter(list(self._rooms.values()))
+
+    def __contains__(self, room: object) -> bool:
+        return room in self._rooms
+
+    def open(self, create: Verified, newcomer: bool, now: float) -> Room:
+        """A room that is new to this node."""
+        store = self.setting.context.store
+        room = self._rooms[TopicId(create.head)] = Room(Parts(create, self.setting))
+        store.cells.put(_ROOMS, room.id, b"")
+        room.parts.memory.newcomer = newcomer
+        room.begin(create, now)
+        return room
+
+    def reopen(self, now: float) -> list[RoomEffect]:
+        """Every room of before, read back from the store."""
+        store = self.setting.context.store
+        effects: list[RoomEffect] = []
+        for key, _ in list(store.cells.scan(_ROOMS)):
+            entry = store.log.get(EventId(key))
+            if entry is None:
+                note = "its create event is not in the store"
+                effects.append(Record(Kind.DROPPED, TopicId(key), note=note))
+                continue
+            create = recall_unit(decode_unit(entry.raw))
+            room = self._rooms[TopicId(key)] = Room(Parts(create, self.setting))
+            effects += room.load(now)
+        return effects
+
+    def forget(self, room: Room, now: float) -> list[RoomEffect]:
+        """Have nothing to do with a room any more; its log stays."""
+        del self._rooms[room.id]
+        self.setting.context.store.cells.delete(_ROOMS, room.id)
+        for subscription in [number for number, of in self.by_subscription.items() if of is room]:
+            del self.by_subscription[subscription]
+        return room.stop(now)

@@ -1,0 +1,383 @@
+"""One room at a member: what comes in, what goes out, who is there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from linnet.core.effects import AfterCommit, CancelTimer, Send, SetTimer
+from linnet.core.errors import RemoteError
+from linnet.core.ids import Contact, EventId, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery import recovery
+from linnet.delivery.causal_messages import Further, Given, Reconcile
+from linnet.delivery.messages import Data
+from linnet.event.event import Verified
+from linnet.overlay.notices import NeighborUp, OverlayNotice
+from linnet.rooms import chunks, ledger, receipts, relay_notices, sync
+from linnet.rooms.access.view import View
+from linnet.rooms.answering import Answering
+from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
+from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
+from linnet.rooms.governing import Draft
+from linnet.rooms.heeding import Heeding
+from linnet.rooms.intake import Arrival
+from linnet.rooms.messages import ControlPage, Greet, Refused, RoomReceipt
+from linnet.rooms.parts import Parts
+from linnet.rooms.passing import Passing
+from linnet.rooms.relay_notices import (
+    Behind,
+    Forgot,
+    GiveMissing,
+    GiveUnsent,
+    Kept,
+    NotKept,
+    Page,
+    RelayNotice,
+)
+from linnet.rooms.taking import Taking
+from linnet.rooms.ticket import Ticket
+from linnet.trace.records import Kind, Record
+
+OWNER = "room"
+_HEADS = 256
+_CONTACTS = 64
+
+
+class Room:
+    """A room that this node is in, was in, or is joining."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.id = parts.id
+        self.context = parts.context
+        self.config = parts.config
+        self.control = parts.control
+        self.dag = parts.dag
+        self.guests = parts.guests
+        self.flood = parts.flood
+        self.intake = parts.intake
+        self.serving = parts.serving
+        self.sync = parts.sync
+        self.ledger = parts.ledger
+        self.receipts = parts.receipts
+        self.neighbors = parts.neighbors
+        self.relays = parts.relays
+        self.chunks = parts.chunks
+        self.passing = Passing(parts)
+        self.taking = Taking(parts, self.passing)
+        self.answering = Answering(parts, self.taking)
+        self._heeding = Heeding(parts, self.passing, self.taking)
+        self._seen_control: tuple[EventId, ...] = ()
+        self._seen_events = 0
+        self._seen_relays: tuple[PeerId, ...] = ()
+        self._was_active = False
+        self._armed: float | None = None
+
+    @property
+    def view(self) -> View:
+        """The state as it is now."""
+        return self.control.view()
+
+    @property
+    def membership(self) -> Membership:
+        """How we stand to it."""
+        return self.view.membership(self.context.author)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether we are in it."""
+        return self.membership is Membership.JOIN
+
+    def begin(self, create: Verified, now: float) -> None:
+        """The first event of a room that is new here."""
+        self.intake.take(Arrival(create, None, 0, 0), now)
+        self.parts.saw(create.events[0])
+
+    def load(self, now: float) -> list[RoomEffect]:
+        """Read the room back from the store."""
+        effects, placed = self.parts.load(now)
+        self._seen_control = self.control.heads
+        self._seen_events = len(self.dag)
+        self._was_active = self.is_active
+        return self.settle([*effects, *self.passing.placed(placed, now)], now)
+
+    def settle(self, effects: Iterable[RoomStep], now: float) -> list[RoomEffect]:
+        """Take the notices of the use of relays out of what is asked for and heed them; then the state."""
+        out: list[RoomEffect] = []
+        waiting = deque(effects)
+        while True:
+            while waiting:
+                effect = waiting.popleft()
+                if isinstance(effect, Page | GiveUnsent | GiveMissing | Behind | Kept | NotKept | Forgot):
+                    waiting.extendleft(reversed(self._heeding.heed(effect, now)))
+                else:
+                    out.append(effect)
+            waiting.extend(self._changed(now))
+            if not waiting:
+                return out
+
+    # Links.
+
+    def start(self, now: float) -> list[RoomStep]:
+        """Turn to everyone who is known: members and relays at once; the first that answers helps."""
+        if not self.is_active:
+            return []
+        named = self._named_relays()
+        effects: list[RoomStep] = [*self.neighbors.relays(named, now), *self.neighbors.start(now)]
+        effects += [*self.ledger.started(now), *self.relays.relays(named, now)]
+        for peer in self.context.links:
+            effects += self.link_up(peer, now)
+        return [*effects, *self._arm(self.config.announce_period)]
+
+    def stop(self, now: float) -> list[RoomEffect]:
+        """Let go of everyone."""
+        self._armed = None
+        self._was_active = False
+        self.guests.by_peer.clear()
+        self.flood.neighbors.clear()
+        effects: list[RoomStep] = [
+            *self.sync.stop(),
+            *self.receipts.stop(),
+            *self.relays.stop(),
+            *self.neighbors.stop(now),
+            *self.chunks.stop(),
+            CancelTimer(self._tick("announce")),
+        ]
+        return [effect for effect in effects if not isinstance(effect, RelayNotice)]
+
+    def link_up(self, peer: PeerId, now: float) -> list[RoomStep]:
+        """A link is open: greet whoever is known to be of the room."""
+        if not self.is_active or peer == self.context.peer:
+            return []
+        effects: list[RoomStep] = []
+        if self.neighbors.knows(peer) or self.view.is_relay(peer):
+            # A greeting first: whoever is asked for something must know who asks.
+            effects.append(Send(peer, self.greeting(None, answer=False)))
+        return [*effects, *self.relays.linked(peer, now)]
+
+    def link_down(self, peer: PeerId, now: float) -> list[RoomStep]:
+        """A link is gone."""
+        self.guests.down(peer)
+        self.flood.unlinked(peer)
+        return [
+            *self.intake.order.down(peer, now),
+            *self.sync.down(peer),
+            *self.neighbors.down(peer, now),
+            *self.relays.unlinked(peer, now),
+            *self.chunks.down(peer),
+        ]
+
+    def greeting(self, ticket: None, answer: bool) -> Greet:
+        """Who we are, and how far we are."""
+        return Greet(
+            self.id,
+            self.context.card,
+            self.parts.listens,
+            self.dag.all_heads[:_HEADS],
+            self.control.heads[:_HEADS],
+            len(self.dag),
+            False,
+            self.neighbors.contacts(_CONTACTS),
+            ticket,
+            answer,
+        )
+
+    def on_greet(self, peer: PeerId, greet: Greet, now: float) -> list[RoomStep]:
+        """Someone says that it is of the room."""
+        was_here = peer in self.guests.by_peer
+        try:
+            guest = self.guests.greeted(peer, greet)
+        except RemoteError as error:
+            return self.taking.refuse(peer, None, error.reason, error.detail)
+        if not self.is_active:
+            return self.taking.refuse(peer, None, Reason.NOT_JOINED, "this node has left the room")
+        effects: list[RoomStep] = []
+        if not guest.relay:
+            self.flood.up(peer)
+            contact = Contact(peer, greet.hints)
+            effects += self.neighbors.greeted(peer, contact, guest.person, now)
+        effects += self.neighbors.know(greet.contacts, now)
+        if not guest.greeted:
+            guest.greeted = True
+            if not greet.answer:
+                effects.append(Send(peer, self.greeting(None, answer=True)))
+            told = tuple(Send(peer, receipt) for receipt in self.receipts.all())
+            if told:
+                effects.append(AfterCommit(told))
+        if not was_here:
+            effects += self.intake.order.up(peer, now)
+        effects += self.sync.compare(peer, guest)
+        self.chunks.up(peer)
+        return effects
+
+    # Events of others.
+
+    def on_data(self, peer: PeerId, data: Data, now: float) -> list[RoomStep]:
+        """An event on its way among those who are online."""
+        cards = () if data.card is None else (data.card,)
+        return self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
+
+    # Questions and answers.
+
+    def on_control_page(self, peer: PeerId, page: ControlPage, now: float) -> list[RoomStep]:
+        """Control events that we asked for."""
+        effects = self.taking.take(page.units, page.cards, peer, now)
+        if page.more and page.units:
+            effects += self.sync.more_control(peer)
+        return effects
+
+    def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
+        """A page of what lies beyond our heads."""
+        if peer not in self.guests.by_peer:
+            return []
+        effects = self.taking.take(page.units, page.cards, peer, now)
+        if not page.more:
+            self.parts.memory.newcomer = False
+        return [*effects, *self.sync.on_further(peer, page, self.guests.by_peer.get(peer))]
+
+    def on_given(self, peer: PeerId, page: Given, now: float) -> list[RoomStep]:
+        """Events that we asked for, and ids of those that this peer has not."""
+        effects = self.taking.take(page.units, page.cards, peer, now)
+        gone = page.reason in (Reason.RETENTION, Reason.QUOTA)
+        for each in page.unknown:
+            if gone or (self.parts.memory.newcomer and self.view.is_relay(peer)):
+                more, placed = self.intake.expired(each, now)
+                effects += [*more, *self.passing.placed(placed, now)]
+        effects += self.intake.order.answered(peer, page, now, self.sources)
+        return effects
+
+    def on_reconcile(self, peer: PeerId, message: Reconcile, now: float) -> list[RoomStep]:
+        """A step of reconciliation."""
+        guest = self.guests.by_peer.get(peer)
+        if guest is None or guest.relay:
+            return self.taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
+        effects, lacking = self.sync.on_reconcile(peer, message, guest)
+        wanted = [each for each in lacking if each not in self.intake.shed]
+        return [*effects, *self.intake.order.fetch(wanted, peer, now)]
+
+    def on_refused(self, peer: PeerId, message: Refused, now: float) -> list[RoomStep]:
+        """A peer does not take an event of ours, or has nothing to say to us."""
+        guest = self.guests.by_peer.get(peer)
+        note = message.detail[:100]
+        effects: list[RoomStep] = [
+            Record(Kind.DROPPED, self.id, message.event, peer=peer, reason=message.reason, note=note)
+        ]
+        if guest is not None and message.event is not None:
+            effects += self.ledger.refused(message.event, guest.person, message.reason, now)
+        return effects
+
+    def on_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomStep]:
+        """Someone's word of how far it is."""
+        if peer not in self.guests.by_peer:
+            return []
+        return [*self.passing.heard_receipt(peer, receipt, now)]
+
+    # Joining.
+
+    def joining_drafts(self, membership: Membership, ticket: Ticket | None) -> list[Draft]:
+        """Our own membership."""
+        key = member_key(self.context.author)
+        return [Draft(MEMBER, key, body_of(Member(membership, None, ticket)))]
+
+    def introduce(self, join: Verified, to: PeerId | None, now: float) -> list[RoomStep]:
+        """Show our join to whoever has shown us the room, and greet."""
+        effects: list[RoomStep] = self.start(now) if self.is_active else []
+        if to is None or self.view.is_relay(to):
+            return effects
+        data = Data(join.unit, 1, 0, int(now * 1_000_000), self.context.card)
+        shown: list[RoomPromise] = [Send(to, data), Send(to, self.greeting(None, False))]
+        return [*effects, AfterCommit(tuple(shown))]
+
+    # Timers.
+
+    def fired(self, tick: Tick, now: float) -> list[RoomStep]:
+        """A timer of this room has run out."""
+        match tick.owner:
+            case sync.OWNER:
+                return [*self.sync.fired(tick)]
+            case recovery.OWNER:
+                return [*self.intake.order.fired(now, self.sources)]
+            case ledger.OWNER:
+                late = self.ledger.fired(tick)
+                return [] if late is None else [late[1], *self.parts.readers.overdue(late[0])]
+            case receipts.OWNER:
+                return [*self.receipts.fired((*self.guests.members, *self.relays.up), now)]
+            case relay_notices.OWNER:
+                return [*self.relays.fired(tick, now)]
+            case owner if owner in chunks.OWNERS:
+                return [*self.chunks.fired(tick, now)]
+            case _:
+                return [*self._announce()]
+
+    def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[RoomStep]:
+        """A link could not be opened."""
+        return [*self.neighbors.dial_failed(peer, now), *self.relays.dial_failed(peer, reason, now)]
+
+    def noticed(self, notice: OverlayNotice, now: float) -> list[RoomStep]:
+        """A tracker's graph says who is a neighbour."""
+        effects: list[RoomStep] = [*self.neighbors.noticed(notice, now)]
+        if isinstance(notice, NeighborUp) and notice.peer not in self.guests.by_peer:
+            effects.append(Send(notice.peer, self.greeting(None, answer=False)))
+        return effects
+
+    def _announce(self) -> list[RoomStep]:
+        """Tell our heads to those who may not know."""
+        self._armed = None
+        effects: list[RoomStep] = []
+        heads = self.dag.all_heads[:_HEADS]
+        for peer in self.guests.members:
+            guest = self.guests.by_peer[peer]
+            if guest.heads != heads or guest.control != self.control.heads[:_HEADS]:
+                effects.append(Send(peer, self.greeting(None, answer=True)))
+        return [*effects, *self._arm(self.config.announce_period)]
+
+    def _arm(self, delay: float) -> list[RoomStep]:
+        """Tell our heads after a while; sooner, if something happened."""
+        if self._armed is not None and self._armed <= delay:
+            return []
+        self._armed = delay
+        return [SetTimer(delay, self._tick("announce"))]
+
+    def _tick(self, what: str) -> Tick:
+        return Tick(OWNER, what, self.id)
+
+    # What follows from a change of state.
+
+    def _changed(self, now: float) -> list[RoomStep]:
+        """Act on the state if it is another than before."""
+        effects: list[RoomStep] = []
+        if self.relays.up != self._seen_relays:
+            self._seen_relays = self.relays.up
+            effects += self.chunks.relays(self._seen_relays, now)
+        grown = len(self.dag) > self._seen_events
+        self._seen_events = len(self.dag)
+        if grown and self.is_active:
+            effects += self._arm(self.config.announce_delay)
+        if self.control.heads == self._seen_control:
+            return effects
+        self._seen_control = self.control.heads
+        for peer in self.guests.expel():
+            self.flood.down(peer)
+            effects += self.sync.down(peer)
+            effects += self.neighbors.expelled(peer, now)
+        if not self.is_active:
+            return [*effects, *self.stop(now)] if self._was_active else effects
+        self._was_active = True
+        named = self._named_relays()
+        return [*effects, *self.neighbors.relays(named, now), *self.relays.relays(named, now)]
+
+    def _named_relays(self) -> tuple[Contact, ...]:
+        """Relays that are named and have joined: before that they cannot serve yet."""
+        view = self.view
+        return tuple(
+            Contact(peer, relay.hints)
+            for peer, relay in view.relays()
+            if view.membership(relay.person) is Membership.JOIN
+        )
+
+    @property
+    def sources(self) -> tuple[PeerId, ...]:
+        """Who can be asked for what is missing."""
+        return (*self.guests.members, *self.relays.up)

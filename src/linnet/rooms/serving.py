@@ -1,0 +1,103 @@
+"""What a member shows of a room to those who may see it: pages of events, bounded in number and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from linnet.core.ids import Contact, EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.cards import CardBook
+from linnet.delivery.causal_messages import Beyond, Further, Given, Want
+from linnet.delivery.dag import Dag
+from linnet.delivery.walk import beyond
+from linnet.event.event import Unverified
+from linnet.identity.cards import Card
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.memory import RoomMemory
+from linnet.rooms.messages import AskControl, ControlPage
+
+HEADS = 256
+"""Heads in one message."""
+
+
+class Page(NamedTuple):
+    """Events as they travel, with the cards that they need, and what had no place."""
+
+    units: tuple[Unverified, ...]
+    cards: tuple[Card, ...]
+    unknown: tuple[EventId, ...]
+    rest: int
+
+
+class Serving:
+    """Answers about one room."""
+
+    def __init__(
+        self,
+        room: TopicId,
+        memory: RoomMemory,
+        cards: CardBook,
+        control: ControlDag,
+        dag: Dag,
+        config: RoomsConfig,
+    ) -> None:
+        self._room = room
+        self._memory = memory
+        self._cards = cards
+        self._control = control
+        self._dag = dag
+        self._config = config
+
+    def want(self, want: Want, control_only: bool) -> Given:
+        """Events by id; to a relay only control events."""
+        ids = [each for each in want.ids if not control_only or self._control.knows(each)]
+        page = self._page(ids)
+        unknown = (*page.unknown, *(each for each in want.ids if each not in ids))
+        reason = Reason.TOO_LARGE if page.rest else (Reason.NOT_HELD if unknown else None)
+        return Given(self._room, want.request, page.units, page.cards, unknown, reason)
+
+    def beyond(self, asked: Beyond) -> Further:
+        """What we know that lies beyond these heads."""
+        ids, more, unknown = beyond(self._dag, asked.heads, self._config.page_events)
+        page = self._page(ids)
+        return Further(
+            self._room, asked.request, page.units, page.cards, more or page.rest > 0, unknown[:HEADS]
+        )
+
+    def control(self, asked: AskControl, relays: tuple[Contact, ...]) -> ControlPage:
+        """Control events beyond these heads."""
+        ids = self._control.between(tuple(each for each in asked.heads if self._control.knows(each)))
+        page = self._page(ids)
+        heads = self._control.heads[:HEADS]
+        return ControlPage(
+            self._room, asked.request, page.units, page.cards, page.rest > 0, heads, relays[:64], None
+        )
+
+    def refuse(self, asked: AskControl, reason: Reason) -> ControlPage:
+        """Nothing of it."""
+        return ControlPage(self._room, asked.request, (), (), False, (), (), reason)
+
+    def _page(self, ids: Iterable[EventId]) -> Page:
+        units: list[Unverified] = []
+        cards: dict[bytes, Card] = {}
+        unknown: list[EventId] = []
+        size, rest = 0, 0
+        for each in ids:
+            if rest or len(units) >= self._config.page_events:
+                rest += 1
+                continue
+            unit = self._memory.get(each)
+            if unit is None:
+                unknown.append(each)
+                continue
+            size += sum(map(len, unit.tails)) + 200
+            if units and size > self._config.page_bytes:
+                rest += 1
+                continue
+            units.append(unit)
+            card = self._cards.find(unit.author, unit.device)
+            if card is not None:
+                cards[unit.author + unit.device] = card
+        return Page(tuple(units), tuple(cards.values()), tuple(unknown), rest)

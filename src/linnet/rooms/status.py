@@ -1,0 +1,101 @@
+"""How a room stands, for those who ask."""
+
+from __future__ import annotations
+
+import hashlib
+
+from linnet.core.ids import AuthorId, DeviceId, EventId
+from linnet.rooms.access.levels import Rank
+from linnet.rooms.commands import RelayRoomReport, RoomMember, RoomStatus, StateEntry, StateIs
+from linnet.rooms.content import NAME, Membership
+from linnet.rooms.room import Room
+
+
+def state_of(room: Room) -> StateIs:
+    """The resolved state: who is in it, what is allowed, what it is called."""
+    view = room.view
+    places = [(kind, key, event) for (kind, key), event in room.control.current.items()]
+    places += room.parts.plain.entries()
+    places.sort()
+    known = [(kind, key, room.parts.memory.event(event)) for kind, key, event in places]
+    return StateIs(
+        room.id,
+        tuple(StateEntry(kind, key, event) for kind, key, event in known if event is not None),
+        members_of(room),
+        view.power(),
+        view.join_rule(),
+        room.dag.heads,
+        room.control.heads,
+        digest_of(places),
+    )
+
+
+def digest_of(places: list[tuple[str, str, EventId]]) -> bytes:
+    """Equal where rooms agree."""
+    digest = hashlib.sha256()
+    for kind, key, event in places:
+        digest.update(f"{len(kind)}:{kind}{len(key)}:{key}".encode() + event)
+    return digest.digest()
+
+
+def members_of(room: Room) -> tuple[RoomMember, ...]:
+    """Everyone who was ever heard of in the room."""
+    view = room.view
+    online: dict[AuthorId, dict[DeviceId, None]] = {}
+    for guest in room.guests.by_peer.values():
+        online.setdefault(guest.person, {})[guest.card.device] = None
+    ours = room.context
+    online.setdefault(ours.author, {})[ours.device] = None
+    return tuple(
+        RoomMember(
+            person,
+            membership,
+            _level(view.level_of(person)),
+            person in online,
+            tuple(online.get(person, ())),
+            view.is_relay_person(person),
+        )
+        for person, membership in view.members()
+    )
+
+
+def name_of(room: Room) -> str | None:
+    """What the room calls itself."""
+    winner = room.parts.plain.winner(NAME, "")
+    event = None if winner is None else room.parts.memory.event(winner)
+    return None if event is None else event.body.decode(errors="replace")[:200]
+
+
+def status_of(room: Room) -> RoomStatus:
+    """What there is to know about a room at this node."""
+    view = room.view
+    return RoomStatus(
+        room.id,
+        name_of(room),
+        room.membership,
+        False,
+        len(view.joined()),
+        room.guests.members,
+        room.relays.status(),
+        len(room.dag),
+        len(room.control),
+        len(room.dag.heads),
+        len(room.intake.order),
+        room.intake.order.missing,
+        room.intake.soft_failed,
+        room.intake.rejected,
+        len(room.ledger.unsent()),
+    )
+
+
+def served_status(report: RelayRoomReport) -> RoomStatus:
+    """What there is to know about a room that this node serves as a relay."""
+    joined = sum(person.membership is Membership.JOIN for person in report.people)
+    kept, control = report.kept_events, report.control_events
+    return RoomStatus(
+        report.room, None, Membership.JOIN, True, joined, (), (), kept, control, 0, 0, 0, 0, 0, 0
+    )
+
+
+def _level(rank: Rank) -> int | None:
+    return rank if isinstance(rank, int) else None

@@ -1,0 +1,190 @@
+"""Catching up with another member: whatever one of two has and the other lacks, found and fetched.
+
+Each side compares the heads that the other told with its own. What is unknown is fetched by the heads
+walk, or by set reconciliation where both have gone on apart (`linnet.delivery.plan`). A session is bounded
+by a timer that progress pushes on; whatever it has brought stays, and the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from linnet.core.effects import CancelTimer, Send, SetTimer
+from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.causal_messages import Beyond, Further, Reconcile
+from linnet.delivery.dag import Dag
+from linnet.delivery.plan import Standing, Way, plan
+from linnet.delivery.reconcile import Reconciler
+from linnet.delivery.sorted_ids import SortedIds
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.guests import Guest
+from linnet.rooms.messages import AskControl
+from linnet.trace.records import Kind, Record
+
+OWNER = "room sync"
+_HEADS = 256
+
+SyncEffect: TypeAlias = Send[Beyond | Reconcile | AskControl] | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+
+class Session:
+    """One synchronisation with one peer."""
+
+    __slots__ = ("again", "known", "number", "reconciler", "request")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.request: int | None = None
+        """The question that is open."""
+        self.reconciler: Reconciler | None = None
+        self.known = -1
+        """How much we knew when we asked last: a page that brought nothing ends the walk."""
+        self.again = False
+        """Whether heads were told meanwhile that are to be compared when this is over."""
+
+
+class Sync:
+    """All synchronisations of one room."""
+
+    def __init__(
+        self,
+        room: TopicId,
+        ours: PeerId,
+        config: RoomsConfig,
+        control: ControlDag,
+        dag: Dag,
+        ids: SortedIds,
+    ) -> None:
+        self._room = room
+        self._ours = ours
+        self._config = config
+        self._control = control
+        self._dag = dag
+        self._ids = ids
+        self._sessions: dict[PeerId, Session] = {}
+        self._answering: dict[PeerId, tuple[int, Reconciler]] = {}
+        self._number = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being fetched."""
+        return bool(self._sessions)
+
+    def compare(self, peer: PeerId, guest: Guest) -> list[SyncEffect]:
+        """A member told its heads: fetch what it has beyond ours."""
+        effects: list[SyncEffect] = []
+        if any(not self._is_control(head) for head in guest.control):
+            effects += self.more_control(peer)
+        unknown = sum(not self._dag.satisfies(head) for head in guest.heads)
+        if guest.relay or not unknown:
+            return effects
+        session = self._sessions.get(peer)
+        if session is not None:
+            session.again = True
+            return effects
+        self._number += 1
+        # Both ends may begin a session at the same time, so their numbers must differ.
+        session = self._sessions[peer] = Session(2 * self._number + (self._ours > peer))
+        return [*effects, *self._walk(peer, session)]
+
+    def on_further(self, peer: PeerId, page: Further, guest: Guest | None) -> list[SyncEffect]:
+        """A page of a walk was taken in."""
+        session = self._sessions.get(peer)
+        if session is None or session.request != page.request:
+            return []
+        if guest is not None and page.unknown and self._plan(page, guest) is Way.RECONCILE:
+            return self._reconcile(peer, session)
+        if page.more and len(self._dag) > session.known:
+            return self._walk(peer, session)
+        return self._end(peer, guest)
+
+    def on_reconcile(
+        self, peer: PeerId, message: Reconcile, guest: Guest
+    ) -> tuple[list[SyncEffect], tuple[EventId, ...]]:
+        """A step of reconciliation, of a session of ours or of theirs, and what it shows that we lack."""
+        session = self._sessions.get(peer)
+        reconciler = None
+        if session is not None and session.number == message.session:
+            reconciler = session.reconciler
+        ours = reconciler is not None
+        if reconciler is None:
+            reconciler = self._answerer(peer, message.session)
+        step = reconciler.answer(message)
+        effects: list[SyncEffect] = [] if step.reply is None else [Send(peer, step.reply)]
+        if reconciler.failed is not None:
+            note = "reconciliation"
+            effects.append(Record(Kind.REJECTED, self._room, peer=peer, reason=reconciler.failed, note=note))
+        if reconciler.done and ours:
+            effects += self._end(peer, guest)
+        elif reconciler.done:
+            self._answering.pop(peer, None)
+        elif ours:
+            effects.append(self._timer(peer))
+        return effects, tuple(each for each in step.need if not self._dag.satisfies(each))
+
+    def _answerer(self, peer: PeerId, number: int) -> Reconciler:
+        known = self._answering.get(peer)
+        if known is None or known[0] != number:
+            known = self._answering[peer] = number, Reconciler(self._room, number, self._ids)
+        return known[1]
+
+    def more_control(self, peer: PeerId) -> list[SyncEffect]:
+        """The next page of control events, from where we are now."""
+        self._number += 1
+        heads = self._control.heads[:_HEADS]
+        return [Send(peer, AskControl(self._room, self._number, heads, None))]
+
+    def down(self, peer: PeerId) -> list[SyncEffect]:
+        """A link is gone; what was fetched stays."""
+        self._answering.pop(peer, None)
+        return [] if self._sessions.pop(peer, None) is None else [CancelTimer(self._tick(peer))]
+
+    def fired(self, tick: Tick) -> list[SyncEffect]:
+        """A session made no progress for too long."""
+        peer = PeerId(tick.key[32:])
+        if self._sessions.pop(peer, None) is None:
+            return []
+        note = "synchronisation"
+        return [Record(Kind.DROPPED, self._room, peer=peer, reason=Reason.TIMEOUT, note=note)]
+
+    def stop(self) -> list[SyncEffect]:
+        """The room is left."""
+        peers: Iterable[PeerId] = list(self._sessions)
+        return [effect for peer in peers for effect in self.down(peer)]
+
+    def _walk(self, peer: PeerId, session: Session) -> list[SyncEffect]:
+        self._number += 1
+        session.request, session.known = self._number, len(self._dag)
+        heads = self._dag.all_heads[:_HEADS]
+        return [Send(peer, Beyond(self._room, session.request, heads)), self._timer(peer)]
+
+    def _plan(self, page: Further, guest: Guest) -> Way:
+        unknown = sum(not self._dag.satisfies(head) for head in guest.heads)
+        heads = self._dag.all_heads
+        ours = Standing(len(heads), len(self._dag), len(page.unknown))
+        return plan(ours, Standing(len(guest.heads), guest.events, unknown))
+
+    def _reconcile(self, peer: PeerId, session: Session) -> list[SyncEffect]:
+        session.request = None
+        session.reconciler = Reconciler(self._room, session.number, self._ids)
+        return [Send(peer, session.reconciler.begin()), self._timer(peer)]
+
+    def _end(self, peer: PeerId, guest: Guest | None) -> list[SyncEffect]:
+        session = self._sessions.pop(peer)
+        effects: list[SyncEffect] = [CancelTimer(self._tick(peer))]
+        if session.again and guest is not None:
+            effects += self.compare(peer, guest)
+        return effects
+
+    def _is_control(self, event: EventId) -> bool:
+        return self._control.knows(event) or self._control.is_rejected(event)
+
+    def _timer(self, peer: PeerId) -> SetTimer[Tick]:
+        return SetTimer(self._config.sync_timeout, self._tick(peer))
+
+    def _tick(self, peer: PeerId) -> Tick:
+        return Tick(OWNER, "sync", self._room + peer)
