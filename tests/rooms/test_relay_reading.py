@@ -225,6 +225,18 @@ def test_who_may_only_be_behind_is_told_before_it_is_left() -> None:
     assert other.page(page(1, reason=Reason.UNKNOWN_ROOM))[1] is Reason.UNKNOWN_ROOM
 
 
+def test_who_is_followed_and_serves_us_no_longer_says_so_unasked() -> None:
+    one = caught_up()
+    effects = [ANSWERED, response(0, Reason.NOT_A_RELAY)]
+    assert one.page(page(1, reason=Reason.NOT_A_RELAY)) == (effects, Reason.NOT_A_RELAY)
+    two = caught_up()
+    told = [ANSWERED, response(0, Reason.BANNED), WAIT, Behind(RELAY, ())]
+    assert two.page(page(1, reason=Reason.BANNED)) == (told, None)
+    assert two.again() == ask(2, cursor(2))
+    assert two.page(page(1, reason=Reason.BANNED)) == ([response(0, Reason.BANNED)], None)
+    assert two.page(page(2, reason=Reason.BANNED))[1] is Reason.BANNED
+
+
 def test_a_relay_that_lacks_control_events_is_named_once_for_the_same_heads() -> None:
     one = reading()
     one.begin()
