@@ -208,6 +208,26 @@ def test_bytes_are_bounded() -> None:
     assert scene.barriers.bytes == 20
 
 
+def test_what_only_waited_for_one_that_was_let_go_is_not_asked_for() -> None:
+    scene = Scene(BarrierConfig(events=1))
+    scene.offer(Node(C, 2, (A, B), True, None))
+    scene.offer(Node(B, 1, (D,), True, None))
+    assert (scene.dropped, scene.barriers.missing) == ([C], 1)
+    assert scene.barriers.fired(0.5, [P])[0] == Send(P, Want(TOPIC, 1, (D,)))
+
+
+def test_one_that_was_settled_while_it_waits_can_be_let_go() -> None:
+    scene = Scene(BarrierConfig(bytes=30))
+    scene.offer(Node(C, 2, (B,), True, None))
+    scene.offer(Node(B, 1, (A,), True, None))
+    scene.dag.settle(B, 1)
+    scene.judge(scene.barriers.settled(B))
+    scene.offer(Node(E, 4, (D,), True, None))
+    outcome, _ = scene.barriers.offer(D, (name(9),), 25, Node(D, 3, (name(9),), True, None), None, 0.0)
+    assert outcome is Offered.WAITING
+    assert (len(scene.barriers), scene.barriers.bytes, scene.barriers.missing) == (1, 25, 1)
+
+
 def test_missing_events_are_bounded() -> None:
     scene = Scene(BarrierConfig(missing=2))
     assert scene.offer(Node(C, 3, (A, B), True, None)) is Offered.WAITING

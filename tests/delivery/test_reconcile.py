@@ -220,6 +220,17 @@ def test_an_answer_is_about_what_was_asked() -> None:
     assert side.failed is Reason.PROTOCOL_ERROR
 
 
+def test_what_was_not_asked_about_cannot_be_drawn_in() -> None:
+    """A range that begins where we wait for an answer and goes on to where we do not."""
+    side = Reconciler(TOPIC, 1, of(keys_of(range(20))))
+    side.answer(message(Range(FIRST, bytes(32), (), False)))
+    assert side.failed is None
+    side = Reconciler(TOPIC, 1, of(keys_of(range(100))))
+    first = side.begin().ranges
+    side.answer(message(Range(first[0].upto, None, (), True), Range(first[2].upto, bytes(32), (), False)))
+    assert side.failed is Reason.PROTOCOL_ERROR
+
+
 def test_a_session_takes_only_so_many_messages() -> None:
     """A liar that ends one small piece after the other is cut off."""
     side = Reconciler(TOPIC, 1, of(keys_of(range(100))), rounds=20)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from tests.delivery.graphs import name
 
@@ -78,6 +80,15 @@ def test_sources_take_turns(recovery: Recovery) -> None:
     assert fire(recovery, 0.0, P, Q)[0] == want(P, 1, X)
     recovery.miss(Y, None, 0.1)
     assert fire(recovery, 0.1, P, Q)[0] == want(Q, 2, Y)
+
+
+def test_who_did_not_answer_is_not_asked_twice_in_a_row_if_there_is_another() -> None:
+    recovery = Recovery(TOPIC, BarrierConfig(tries=9))
+    recovery.miss(X, Q, 0.0)
+    sends = [fire(recovery, 2.0 * turn, P, Q)[0] for turn in range(9)]
+    asked = [send.peer for send in sends if isinstance(send, Send)]
+    assert len(asked) == 9
+    assert all(one != other for one, other in pairwise(asked))
 
 
 def test_not_held_costs_no_try_and_all_who_lack_it_are_passed_over(recovery: Recovery) -> None:

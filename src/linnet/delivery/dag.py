@@ -1,6 +1,6 @@
 """What a node knows of one topic's causal graph: who came before whom, and what nothing came after.
 
-Events are numbered as they come and kept in flat arrays, about 170 bytes each with the id: a node holds
+Events are numbered as they come and kept in flat arrays, some 200 bytes each with the id: a node holds
 many topics, and a topic 100,000 events. An edge leads from an event to each of its references. An
 event that is *settled* instead (rejected, expired) is a dead end that satisfies whoever waits for it;
 should it come after all, it takes its place.
@@ -33,8 +33,6 @@ class Dag:
         self._reach = array("q")
         self._chain = array("I")
         """Events are laid into chains, each the past of the next: most walks end early by these."""
-        self._place = array("I")
-        """Where in its chain an event is."""
         self._tips = array("I")
         """The last event of each chain."""
         self._first = array("Q")
@@ -139,8 +137,6 @@ class Dag:
         first, last = self._number[a], self._number[b]
         if self._height[first] >= self._height[last]:
             return False
-        if self._follows(last, first):
-            return True
         key = (first, last)
         known = self._memo.get(key)
         if known is None:
@@ -166,7 +162,6 @@ class Dag:
         self._mine.append(_NONE)
         self._reach.append(_NONE)
         self._chain.append(0)
-        self._place.append(0)
         self._first.append(0)
         self._count.append(0)
         return number
@@ -184,10 +179,8 @@ class Dag:
                 chain = self._chain[ref]
                 self._tips[chain] = number
                 self._chain[number] = chain
-                self._place[number] = self._place[ref] + 1
                 return
         self._chain[number] = len(self._tips)
-        self._place[number] = 0
         self._tips.append(number)
 
     def _top(self, number: int, refs: list[int]) -> None:
@@ -227,32 +220,23 @@ class Dag:
         ids, height = self._ids, self._height
         return tuple(ids[one] for one in sorted(numbers, key=lambda one: (-height[one], ids[one])))
 
-    def _follows(self, last: int, first: int) -> bool:
-        """Whether both are in one chain, the first before the last."""
-        flags = self._flags
-        return (
-            bool(flags[first] & flags[last] & _KNOWN)
-            and self._chain[first] == self._chain[last]
-            and self._place[first] < self._place[last]
-        )
-
     def _search(self, first: int, last: int) -> bool:
-        """Walk down from the last, never below the height of the first."""
-        height, flags, chain, place = self._height, self._flags, self._chain, self._place
+        """Walk down from the last, never below the height of the first. Its chain leads down to it."""
+        height, flags, chain = self._height, self._flags, self._chain
         low = height[first]
-        its_chain, its_place = (chain[first], place[first]) if flags[first] & _KNOWN else (_NONE, 0)
+        its_chain = chain[first] if flags[first] & _KNOWN else _NONE
         seen = {last}
         stack = [last]
         while stack:
-            for ref in self._refs_of(stack.pop()):
+            number = stack.pop()
+            if flags[number] & _KNOWN and chain[number] == its_chain:
+                return True
+            for ref in self._refs_of(number):
                 if ref == first:
                     return True
-                if ref in seen or height[ref] <= low:
-                    continue
-                if chain[ref] == its_chain and flags[ref] & _KNOWN and place[ref] > its_place:
-                    return True
-                seen.add(ref)
-                stack.append(ref)
+                if ref not in seen and height[ref] > low:
+                    seen.add(ref)
+                    stack.append(ref)
         return False
 
     def _reckon(self) -> None:
