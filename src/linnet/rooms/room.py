@@ -217,7 +217,18 @@ class Room:
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[RoomStep]:
         """An event on its way among those who are online."""
         cards = () if data.card is None else (data.card,)
-        return self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
+        effects = self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
+        if peer not in self.guests.by_peer and self._is_of_member(peer, data):
+            # Its own join: its greeting went before, in the faster lane, and was refused.
+            effects.append(Send(peer, self.greeting(None, answer=False)))
+        return effects
+
+    def _is_of_member(self, peer: PeerId, data: Data) -> bool:
+        """Whether the author of a unit brings it itself, and is in the room now."""
+        card = self.context.cards.find(data.unit.author, data.unit.device)
+        if card is None or card.device_key != peer or not self.is_active:
+            return False
+        return self.view.membership(card.person) is Membership.JOIN
 
     # Questions and answers.
 
