@@ -20,6 +20,7 @@ from linnet.overlay.mesh import SPARE
 from linnet.overlay.messages import Join, Leave
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
 from linnet.rooms.config import RoomsConfig
+from linnet.rooms.contact_book import BOOK
 from linnet.rooms.neighbors import Neighbors, NeighborsEffect
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
@@ -164,6 +165,22 @@ def test_who_does_not_answer_or_does_not_greet_makes_room_for_the_next() -> None
     passed = scene.room.know([], NOW + 10.0)
     assert passed[0] == Release(silent, PURPOSE)
     assert [type(effect) for effect in passed] == [Release, Hold]
+
+
+def test_rumours_do_not_fill_more_than_the_book() -> None:
+    scene = Scene(mesh=1)
+    effects = scene.room.know([contact(number) for number in range(BOOK + 100)], NOW)
+    dropped = [effect.peer for effect in effects if isinstance(effect, Record)]
+    assert dropped == [peer_id(number) for number in range(100)]
+    for peer in dropped:
+        assert peer is not None
+        assert not scene.room.knows(peer)
+    tried = dict.fromkeys(held(scene))
+    while len(tried) < BOOK:
+        fresh = [peer for peer in held(scene) if peer not in tried]
+        tried |= dict.fromkeys(fresh)
+        scene.room.dial_failed(held(scene)[0], NOW)
+    assert not any(peer in tried for peer in dropped)
 
 
 def held(scene: Scene) -> list[PeerId]:

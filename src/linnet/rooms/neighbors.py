@@ -122,7 +122,7 @@ class Neighbors:
             peer = contact.peer
             if peer == self._ours or peer in self._expelled or peer in self._relays:
                 continue
-            effects += self._book.told(contact)
+            effects += self._noted(self._book.told(contact))
             if peer in self._book:
                 effects += self._mesh.know([self._book.contact(peer)])
         return effects + self._settle(now)
@@ -143,7 +143,7 @@ class Neighbors:
             return []
         self._expelled.pop(peer, None)
         self._silent.pop(peer, None)
-        effects: list[NeighborsEffect] = [*self._book.met(Contact(peer, contact.hints), person, now)]
+        effects = self._noted(self._book.met(Contact(peer, contact.hints), person, now))
         if peer not in self._online:
             self._online[peer] = None
             effects += self._told_overlay()
@@ -237,13 +237,22 @@ class Neighbors:
 
     def _pass_over_silent(self, now: float) -> list[NeighborsEffect]:
         """A peer that is there and does not greet is no better than one that does not answer."""
+        there = [peer for peer in self._mesh.held if peer in self._links and peer not in self._online]
+        self._silent = {peer: self._silent.get(peer, now) for peer in there}
         effects: list[NeighborsEffect] = []
-        for peer in self._mesh.held:
-            if peer in self._online or peer not in self._links:
-                self._silent.pop(peer, None)
-            elif now - self._silent.setdefault(peer, now) >= _GREETING:
+        for peer in there:
+            if now - self._silent[peer] >= _GREETING:
                 self._silent[peer] = now
                 effects += self._mesh.dial_failed(peer)
+        return effects
+
+    def _noted(self, dropped: list[Record]) -> list[NeighborsEffect]:
+        """Whoever has no place in the book any more is not tried any more."""
+        effects: list[NeighborsEffect] = []
+        for record in dropped:
+            effects.append(record)
+            if record.peer is not None and record.peer not in self._online:
+                effects += self._mesh.forget(record.peer)
         return effects
 
     def _offline(self, peer: PeerId) -> list[NeighborsEffect]:
