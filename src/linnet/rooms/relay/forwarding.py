@@ -16,6 +16,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Tick
 from linnet.event.event import Unverified
+from linnet.event.signing import recall_unit
 from linnet.rooms.commands import RelayStatus
 from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken
 from linnet.rooms.relay.cache import Cache
@@ -188,8 +189,16 @@ class Forwarding:
         message = RelayForward(
             self._room, lane.number, tuple(units.values()), self._pages.cards(units.values())
         )
-        records = [Record(Kind.SENT, self._room, event, peer=peer, note="forward") for event in units]
-        return [Send(peer, message), *records, SetTimer(self._timeout, self._tick(peer))]
+        return [
+            Send(peer, message),
+            *(self._sent(peer, unit) for unit in units.values()),
+            SetTimer(self._timeout, self._tick(peer)),
+        ]
+
+    def _sent(self, peer: PeerId, unit: Unverified) -> Record:
+        event = recall_unit(unit).events[0]
+        place = (event.id, event.device, event.seq)
+        return Record(Kind.SENT, self._room, *place, peer=peer, note=event.kind)
 
     def _outcome(
         self, peer: PeerId, lane: _Lane, outcome: RelayOutcome, unit: Unverified

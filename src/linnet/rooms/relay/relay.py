@@ -187,7 +187,9 @@ class Relay:
             # Whoever is about to ask us to serve it says first who it is; that is all we keep of it.
             return [Record(Kind.REJECTED, greet.room, peer=peer, reason=Reason.UNKNOWN_ROOM, note="greet")]
         effects = room.greet(caller, greet, now)
-        return [*effects, *([] if greet.answer else [Send(peer, self._info(now))])]
+        if any(isinstance(each, Send) and isinstance(each.message, Greet) for each in effects):
+            effects.append(Send(peer, self._info(now)))
+        return effects
 
     def _identified(self, peer: PeerId, card: Card, now: float) -> Caller:
         """Who is at the other end; `RemoteError` if the card is not good for this link."""
