@@ -175,11 +175,11 @@ def test_rumours_do_not_fill_more_than_the_book() -> None:
     for peer in dropped:
         assert peer is not None
         assert not scene.room.knows(peer)
-    tried = dict.fromkeys(held(scene))
-    while len(tried) < BOOK:
-        fresh = [peer for peer in held(scene) if peer not in tried]
-        tried |= dict.fromkeys(fresh)
-        scene.room.dial_failed(held(scene)[0], NOW)
+    tried = held(scene)
+    for turn in range(150):
+        failed = scene.room.dial_failed(tried[turn], NOW)
+        tried += [effect.peer for effect in failed if isinstance(effect, Hold)]
+    assert len(tried) == 150 + 1 + SPARE
     assert not any(peer in tried for peer in dropped)
 
 
