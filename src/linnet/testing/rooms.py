@@ -224,6 +224,8 @@ class Wild(Struct, frozen=True):
     """How often a step spreads knowledge instead of adding to it."""
     stale: float = 0.08
     """How often an event names old control heads, as an attacker's would."""
+    together: bool = False
+    """Whether everyone hears of everything at once, so that nothing is concurrent."""
     wrong: float = 0.1
     """How often it is not asked first whether the event is allowed."""
 
@@ -242,12 +244,12 @@ def wild_history(luck: Random, wild: Wild = Wild()) -> Chronicle:  # noqa: B008
             node.take(event)
     for _ in range(wild.steps):
         node = luck.choice(nodes)
-        if luck.random() < wild.spread:
-            other = luck.choice(nodes)
-            for event in chronicle.events:
-                if event.id in other.known:
-                    node.take(event)
-        else:
+        spreads = not wild.together and luck.random() < wild.spread
+        source = chronicle.units if wild.together else luck.choice(nodes).known if spreads else {}
+        for event in chronicle.events:
+            if event.id in source:
+                node.take(event)
+        if not spreads:
             _act(node, chronicle, names, luck, wild)
     return chronicle
 

@@ -1,0 +1,389 @@
+"""The control DAG of a room: verdicts, states where branches meet, and what is asked of it besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from linnet.core.errors import InvalidEvent
+from linnet.core.ids import AuthorId, EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import MESSAGE, Event
+from linnet.identity.cards import Card, check_card, revoke
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.facts import JOIN_RULES_KEY, POWER_KEY, StateKey
+from linnet.rooms.access.verdict import Refusal
+from linnet.rooms.content import (
+    CREATE,
+    JOIN_RULES,
+    MEMBER,
+    NAME,
+    POWER,
+    RELAY,
+    RETENTION,
+    REVOCATION,
+    Create,
+    JoinRule,
+    JoinRules,
+    Membership,
+    Power,
+    Relay,
+    Retention,
+    Revoked,
+    member_key,
+)
+from linnet.testing.rooms import Chronicle, person, person_key, relay_key, ticket_of
+
+JOIN, LEAVE, BAN = Membership.JOIN, Membership.LEAVE, Membership.BAN
+
+
+def id_of(name: str) -> AuthorId:
+    return person(name).author
+
+
+def place_of(name: str) -> StateKey:
+    return MEMBER, member_key(id_of(name))
+
+
+class Room(Chronicle):
+    """A public room of the founder, two moderators and two others; `start` is where it begins."""
+
+    def __init__(self, **levels: int) -> None:
+        super().__init__("founder")
+        self.dag = ControlDag(self.create)
+        self.put(self.member("founder", "founder", JOIN, [self.create]))
+        users = {id_of(name): level for name, level in (levels or {"mod": 50, "mate": 50}).items()}
+        self.put(self.sign("founder", POWER, "", Power(users=users), self.dag.heads))
+        self.put(self.rule("founder", JoinRule.PUBLIC, *self.dag.heads))
+        for name in ("mod", "mate", "alice", "bob"):
+            self.put(self.member(name, name, JOIN, self.dag.heads))
+        self.start = self.dag.heads[0]
+
+    def put(self, event: Event) -> Event:
+        assert self.dag.add(event) is None
+        return event
+
+    def rule(self, who: str, rule: JoinRule, *after: EventId | Event) -> Event:
+        return self.sign(who, JOIN_RULES, "", JoinRules(rule), after)
+
+    def power(self, who: str, after: list[EventId | Event], **levels: int) -> Event:
+        users = {id_of(name): level for name, level in levels.items()}
+        return self.sign(who, POWER, "", Power(users=users), after)
+
+    def message(self, who: str, *after: EventId | Event) -> Event:
+        return self.sign(who, MESSAGE, None, b"hello", after or self.dag.heads)
+
+    def stands(self, place: StateKey) -> EventId | None:
+        return self.dag.current.get(place)
+
+
+def reason(refusal: Refusal | None) -> Reason | None:
+    return None if refusal is None else refusal.reason
+
+
+def test_a_room_is_the_id_of_its_create_event() -> None:
+    room = Chronicle("founder")
+    dag = ControlDag(room.create)
+    assert bytes(dag.room) == bytes(room.create.id)
+    assert dag.heads == (room.create.id,)
+    assert dict(dag.current) == {(CREATE, ""): room.create.id}
+    assert len(dag) == 1
+    assert dag.add(room.create) is None
+    assert dag.judge(room.create) is None
+
+
+def broken(change: Callable[[Event], Event]) -> Event:
+    return change(Chronicle("founder").create)
+
+
+def with_tail(**changes: object) -> Callable[[Event], Event]:
+    def change(event: Event) -> Event:
+        return msgspec.structs.replace(event, tail=msgspec.structs.replace(event.tail, **changes))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (with_tail(kind=NAME), Reason.MALFORMED),
+        (with_tail(key=None), Reason.MALFORMED),
+        (with_tail(key="x"), Reason.MALFORMED),
+        (with_tail(body=b""), Reason.MALFORMED),
+        (with_tail(deps=(EventId(bytes(32)),)), Reason.MALFORMED),
+        (with_tail(control=(EventId(bytes(32)),)), Reason.MALFORMED),
+        (lambda event: msgspec.structs.replace(event, topic=TopicId(b"t" * 32)), Reason.MALFORMED),
+        (lambda event: msgspec.structs.replace(event, prev=EventId(bytes(32))), Reason.MALFORMED),
+        (with_tail(body=msgspec.msgpack.encode(Create(2, (), bytes(16)))), Reason.UNSUPPORTED),
+    ],
+)
+def test_what_founds_no_room(change: Callable[[Event], Event], expected: Reason) -> None:
+    with pytest.raises(InvalidEvent) as caught:
+        ControlDag(broken(change))
+    assert caught.value.reason is expected
+
+
+def test_events_are_judged_by_the_state_that_they_name() -> None:
+    room = Room()
+    ban = room.put(room.member("mod", "alice", BAN, [room.start]))
+    before, after = room.message("alice", room.start), room.message("alice", ban)
+    assert reason(room.dag.judge(before)) is None
+    assert reason(room.dag.doubt(before)) is Reason.BANNED
+    assert reason(room.dag.judge(after)) is Reason.BANNED
+
+
+def test_what_is_malformed_or_of_another_room_is_rejected() -> None:
+    room, other = Room(), Room()
+    strange = Chronicle("founder", room=1)
+    assert reason(room.dag.judge(strange.sign("founder", MESSAGE, None, b"", [strange.create]))) is (
+        Reason.UNKNOWN_ROOM
+    )
+    bad = room.sign("founder", POWER, "", b"\xc1", room.dag.heads)
+    assert reason(room.dag.judge(bad)) is Reason.MALFORMED
+    assert reason(room.dag.doubt(bad)) is Reason.MALFORMED
+    lost = room.sign("founder", MESSAGE, None, b"", ())
+    assert reason(room.dag.judge(lost)) is Reason.MALFORMED
+    again = room.sign("founder", CREATE, "", Create(1, (), bytes(16)), room.dag.heads)
+    assert reason(room.dag.judge(again)) is Reason.NOT_ALLOWED
+    assert other.dag.room == room.dag.room
+
+
+def test_what_builds_on_a_rejected_control_event_is_rejected() -> None:
+    room = Room()
+    coup = room.member("alice", "mod", BAN, [room.start])
+    assert reason(room.dag.add(coup)) is Reason.NO_POWER
+    assert reason(room.dag.add(coup)) is Reason.NO_POWER
+    assert room.dag.is_rejected(coup.id)
+    assert not room.dag.knows(coup.id)
+    assert room.dag.missing([coup.id, room.start]) == ()
+    on_it = room.rule("founder", JoinRule.KNOCK, coup, room.start)
+    assert reason(room.dag.add(on_it)) is Reason.NOT_ALLOWED
+    assert reason(room.dag.judge(room.message("founder", on_it))) is Reason.NOT_ALLOWED
+    assert room.dag.heads == (room.start,)
+
+
+def test_a_dependency_that_was_rejected_does_no_harm() -> None:
+    room = Room()
+    coup = room.member("alice", "mod", BAN, [room.start])
+    room.dag.add(coup)
+    later = room.sign("mod", MESSAGE, None, b"", [room.start], deps=[coup])
+    assert room.dag.judge(later) is None
+
+
+def test_what_is_no_control_event_may_be_marked_as_rejected() -> None:
+    room = Room()
+    said = room.message("alice")
+    with pytest.raises(ValueError, match="no control event"):
+        room.dag.add(said)
+    room.dag.reject(said.id)
+    assert reason(room.dag.judge(room.message("bob", said))) is Reason.NOT_ALLOWED
+    with pytest.raises(ValueError, match="cannot be rejected"):
+        room.dag.reject(room.start)
+
+
+def test_so_many_rejected_ids_are_remembered() -> None:
+    dag = ControlDag(Chronicle("founder").create, max_rejected=2)
+    ids = [EventId(bytes([number]) * 32) for number in range(3)]
+    for each in ids:
+        dag.reject(each)
+    assert [dag.is_rejected(each) for each in ids] == [False, True, True]
+    assert dag.missing(ids) == (ids[0],)
+
+
+def test_an_event_is_not_judged_before_its_control_heads_are_known() -> None:
+    room = Room()
+    ban = room.member("mod", "alice", BAN, [room.start])
+    later = room.message("mod", ban)
+    assert room.dag.missing([ban.id, room.start]) == (ban.id,)
+    with pytest.raises(ValueError, match="control heads"):
+        room.dag.judge(later)
+
+
+def test_adding_twice_changes_nothing() -> None:
+    room = Room()
+    ban = room.put(room.member("mod", "alice", BAN, [room.start]))
+    before = (len(room.dag), room.dag.heads, room.dag.current)
+    room.put(ban)
+    assert (len(room.dag), room.dag.heads, room.dag.current) == before
+
+
+def test_a_ban_stands_against_a_concurrent_power_change_of_the_banned() -> None:
+    room = Room()
+    ban = room.member("founder", "mod", BAN, [room.start])
+    raised = room.power("mod", [room.start], mod=50, mate=50, alice=50)
+    for event in (raised, ban):
+        room.put(event)
+    assert room.stands(place_of("mod")) == ban.id
+    assert room.stands(POWER_KEY) != raised.id
+
+
+def test_a_demotion_stands_against_what_the_demoted_did_meanwhile() -> None:
+    room = Room()
+    demotion = room.put(room.power("founder", [room.start], mate=50))
+    banned = room.put(room.member("mod", "alice", BAN, [room.start]))
+    assert room.stands(POWER_KEY) == demotion.id
+    assert room.stands(place_of("alice")) != banned.id
+    assert reason(room.dag.judge(room.message("alice"))) is None
+
+
+def test_of_two_join_rules_at_equal_power_the_later_stands() -> None:
+    room = Room()
+    first = room.put(room.rule("mod", JoinRule.KNOCK, room.start))
+    second = room.put(room.rule("mate", JoinRule.INVITE, room.start))
+    assert first.time < second.time
+    assert room.stands(JOIN_RULES_KEY) == second.id
+
+
+def test_a_clock_that_is_behind_does_not_put_an_event_before_what_it_follows() -> None:
+    room = Room()
+    first = room.put(room.sign("mod", JOIN_RULES, "", JoinRules(JoinRule.KNOCK), [room.start], time=90))
+    later = room.put(room.sign("mate", JOIN_RULES, "", JoinRules(JoinRule.INVITE), [first], time=0))
+    room.put(room.sign("founder", RETENTION, "", Retention(1), [room.start]))
+    assert len(room.dag.heads) == 2
+    assert room.stands(JOIN_RULES_KEY) == later.id
+    assert room.dag.time_of(later.id) == room.dag.time_of(first.id) + 1
+
+
+def test_who_joined_while_it_was_public_stays_when_a_stale_head_shows_up() -> None:
+    """Matrix would judge the join again, by the closed rule."""
+    room = Room()
+    joined = room.put(room.member("carol", "carol", JOIN, [room.start]))
+    room.put(room.rule("founder", JoinRule.INVITE, joined))
+    room.put(room.sign("mod", RETENTION, "", Retention(5), [room.start]))
+    assert len(room.dag.heads) == 2
+    assert room.dag.view().membership(id_of("carol")) is JOIN
+    assert room.dag.view().join_rule() is JoinRule.INVITE
+
+
+def test_what_was_overruled_stays_so_when_what_overruled_it_is_replaced() -> None:
+    """The demotion is replaced by a power event that knows both; a branch of the demoted goes on."""
+    room = Room()
+    demotion = room.put(room.power("founder", [room.start], mate=50))
+    opened = room.put(room.rule("mod", JoinRule.KNOCK, room.start))
+    assert room.stands(JOIN_RULES_KEY) != opened.id
+    replaced = room.put(room.power("founder", [demotion, opened], mate=50, bob=10))
+    room.put(room.sign("mod", RETENTION, "", Retention(5), [opened]))
+    assert room.stands(POWER_KEY) == replaced.id
+    assert room.dag.view().join_rule() is JoinRule.PUBLIC
+    assert room.dag.view().retention() is None
+
+
+def test_a_later_event_is_never_resolved_against_its_own_past() -> None:
+    """Heads that name an event and what it follows count as the latter alone."""
+    room = Room()
+    ban = room.put(room.member("mod", "alice", BAN, [room.start]))
+    unban = room.put(room.member("mod", "alice", LEAVE, [ban]))
+    both = (ban.id, unban.id, room.start)
+    assert room.dag.state_at(both) is room.dag.state_at((unban.id,))
+
+
+def test_revocation_of_a_stolen_device() -> None:
+    room = Room()
+    device = person("mod").card.device
+    revoked = Revoked(revoke(person_key("mod"), device, 0))
+    room.put(room.sign("mod", REVOCATION, device.hex(), revoked, [room.start]))
+    assert reason(room.dag.judge(room.message("mod"))) is Reason.CARD_REVOKED
+    assert reason(room.dag.doubt(room.message("mod", room.start))) is Reason.CARD_REVOKED
+    stolen = room.put(room.sign("mod", RETENTION, "", Retention(5), [room.start]))
+    assert room.stands((RETENTION, "")) != stolen.id
+
+
+def test_a_revocation_must_be_the_senders_own() -> None:
+    room = Room()
+    device = person("mod").card.device
+    for key in ("mod", "alice"):
+        content = Revoked(revoke(person_key(key), device, 0))
+        event = room.sign("alice", REVOCATION, device.hex(), content, [room.start])
+        expected = Reason.NOT_ALLOWED if key == "mod" else None
+        assert reason(room.dag.add(event)) is expected
+    assert room.dag.judge(room.message("mod")) is None
+
+
+def test_joins_by_ticket() -> None:
+    room = Room()
+    closed = room.put(room.rule("founder", JoinRule.INVITE, room.start))
+    ticket = ticket_of("alice", room.dag.room, expires=50)
+    in_time = room.member("carol", "carol", JOIN, [closed], ticket=ticket, time=50)
+    late = room.member("carol", "carol", JOIN, [closed], ticket=ticket, time=51)
+    assert reason(room.dag.judge(in_time)) is None
+    assert reason(room.dag.judge(late)) is Reason.INVITATION_EXPIRED
+    gone = room.put(room.member("alice", "alice", LEAVE, [closed]))
+    assert reason(room.dag.doubt(in_time)) is Reason.NOT_INVITED
+    orphaned = room.member("carol", "carol", JOIN, [gone], ticket=ticket, time=40)
+    assert reason(room.dag.judge(orphaned)) is Reason.NOT_INVITED
+
+
+def test_a_ticket_is_checked_once() -> None:
+    room = Room()
+    seen: list[Card] = []
+
+    def counted(card: Card) -> None:
+        seen.append(card)
+        check_card(card)
+
+    dag = ControlDag(room.create, counted)
+    for event in room.events:
+        dag.add(event)
+    event = room.member("carol", "carol", JOIN, dag.heads, ticket=ticket_of("alice", dag.room))
+    assert (dag.judge(event), dag.doubt(event), dag.add(event), dag.judge(event)) == (None,) * 4
+    assert len(seen) == 1
+
+
+def test_a_relay_comes_and_says_nothing() -> None:
+    room = Room()
+    named = room.put(room.sign("mod", RELAY, relay_key("relay"), Relay(True, id_of("relay")), [room.start]))
+    joined = room.put(room.member("relay", "relay", JOIN, [named]))
+    assert reason(room.dag.judge(room.message("relay", joined))) is Reason.RELAY_ONLY
+    dropped = room.put(room.sign("mod", RELAY, relay_key("relay"), Relay(False, id_of("relay")), [joined]))
+    assert room.dag.judge(room.message("relay", dropped)) is None
+
+
+def test_what_is_in_effect_is_not_doubted() -> None:
+    """A leave that was added stands; asked of itself, it would not be allowed twice."""
+    room = Room()
+    left = room.member("alice", "alice", LEAVE, [room.start])
+    assert room.dag.doubt(left) is None
+    room.put(left)
+    assert room.dag.doubt(left) is None
+
+
+def test_ancestry_and_what_lies_beyond() -> None:
+    room = Room()
+    one = room.put(room.member("mod", "alice", LEAVE, [room.start]))
+    two = room.put(room.rule("mate", JoinRule.KNOCK, room.start))
+    both = room.put(room.member("founder", "bob", BAN, [one, two]))
+    dag = room.dag
+    assert dag.is_before(one.id, both.id)
+    assert dag.is_before(room.create.id, one.id)
+    assert not dag.is_before(one.id, two.id)
+    assert not dag.is_before(one.id, one.id)
+    assert not dag.is_before(both.id, one.id)
+    assert dag.between([both.id]) == []
+    assert dag.between([one.id]) == [two.id, both.id]
+    assert dag.between([one.id, two.id, EventId(b"unknown" * 4 + bytes(4))]) == [both.id]
+    everything = dag.between([])
+    assert everything[0] == room.create.id
+    assert len(everything) == len(dag)
+    again = ControlDag(room.create)
+    assert [again.add(room.event(each)) for each in everything] == [None] * len(dag)
+    assert again.current == dag.current
+
+
+def test_positions_on_the_mainline() -> None:
+    room = Room()
+    early = room.message("mod", room.start)
+    power = room.put(room.power("founder", [room.start], mod=50, mate=40))
+    assert room.dag.mainline_position(room.message("mod", power)) == 0
+    assert room.dag.mainline_position(early) == 1
+    assert room.dag.mainline_position(room.message("founder", room.create)) is None
+
+
+def test_views_are_remembered_by_state() -> None:
+    room = Room()
+    assert room.dag.view() is room.dag.view()
+    before = room.dag.view()
+    room.put(room.rule("founder", JoinRule.KNOCK, room.start))
+    assert room.dag.view() is not before
+    assert room.dag.view(before.state) is before
