@@ -33,7 +33,7 @@ class Answering:
         guest = self._parts.guests.by_peer.get(peer)
         if guest is None or guest.relay:
             return self._taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
-        return [AfterCommit((Send(peer, self._parts.serving.beyond(asked)),))]
+        return [AfterCommit((Send(peer, self._parts.serving.beyond(peer, asked)),))]
 
     def on_ask_control(self, peer: PeerId, asked: AskControl, now: float) -> list[RoomStep]:
         """Someone wants to know who may do what: to join, to relay, or to catch up."""

@@ -161,6 +161,7 @@ class Room:
         """A link is gone."""
         self.guests.down(peer)
         self.flood.unlinked(peer)
+        self.serving.down(peer)
         return [
             *self.intake.order.down(peer, now),
             *self.sync.down(peer),
@@ -208,6 +209,8 @@ class Room:
                 effects.append(AfterCommit(told))
         if not was_here:
             effects += self.intake.order.up(peer, now)
+        if not guest.relay and all(map(self.dag.satisfies, guest.heads)):
+            self.parts.memory.newcomer = False  # Whatever this member has, we have.
         effects += self.sync.compare(peer, guest)
         self.chunks.up(peer)
         return effects

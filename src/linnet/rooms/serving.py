@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from linnet.core.ids import Contact, EventId, TopicId
+from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.cards import CardBook
 from linnet.delivery.causal_messages import Beyond, Further, Given, Want
 from linnet.delivery.dag import Dag
-from linnet.delivery.walk import beyond
+from linnet.delivery.walk import Walks
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.access.control_dag import ControlDag
@@ -47,7 +47,7 @@ class Serving:
         self._memory = memory
         self._cards = cards
         self._control = control
-        self._dag = dag
+        self._walks = Walks(dag)
         self._config = config
 
     def want(self, want: Want, control_only: bool) -> Given:
@@ -58,9 +58,13 @@ class Serving:
         reason = Reason.TOO_LARGE if page.rest else (Reason.NOT_HELD if unknown else None)
         return Given(self._room, want.request, page.units, page.cards, unknown, reason)
 
-    def beyond(self, asked: Beyond) -> Further:
+    def down(self, peer: PeerId) -> None:
+        """Nobody walks on over a link that is gone."""
+        self._walks.forget(peer)
+
+    def beyond(self, peer: PeerId, asked: Beyond) -> Further:
         """What we know that lies beyond these heads."""
-        ids, more, unknown = beyond(self._dag, asked.heads, self._config.page_events)
+        ids, more, unknown = self._walks.page(peer, asked.heads, self._config.page_events)
         page = self._page(ids)
         return Further(
             self._room, asked.request, page.units, page.cards, more or page.rest > 0, unknown[:HEADS]
