@@ -1,4 +1,4 @@
-"""A long room: two people talk, a tenth of the time at the same moment, and every fiftieth event is about power.
+"""A long room: two people talk, sometimes at the same moment, and every fiftieth event is about power.
 
 What is timed is a third member who takes it all in: judging, state, the graph, the log; signatures aside.
 """

@@ -29,7 +29,7 @@ CATCH_UP = "resync: events caught up with"
 EARLY = "cost of an event in a room of 1,000"
 LATE = "cost of an event in a room of 100,000"
 _BATCH = 50
-"""Events in one message to a relay: what the HTTP face takes at most, and what a chat rarely sends at once."""
+"""Events in one message to a relay: what the HTTP face takes at most."""
 _BODY = bytes(256)
 _OUTSTANDING = 16
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench import appends, brokers, encoding, memory, network, signing, simulator
+from bench import appends, brokers, encoding, memory, network, rooms, signing, simulator
 from bench.crew import WorkerFailed, failure
 from bench.machine import facts, load_average
 from bench.results import Comparison, Measure, Plan
@@ -22,6 +22,7 @@ SECTIONS: dict[str, Section] = {
     "events": signing.measure,
     "store": appends.measure,
     "simulator": simulator.measure,
+    "rooms": rooms.measure,
     "network": network.measure,
     "brokers": brokers.measure,
     "memory": memory.measure,

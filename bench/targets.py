@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench import network, simulator
+from bench import network, rooms, simulator
 from bench.fleet import EIGHT, ONE, Layout
 from bench.results import Comparison, Figures, Measure
 
@@ -23,6 +23,7 @@ def compare(measures: Iterable[Measure]) -> list[Comparison]:
         *_throughputs(figures, ONE),
         *_throughputs(figures, EIGHT),
         *_latencies(figures),
+        *_rooms(figures),
     ]
     return [each for each in found if each is not None]
 
@@ -56,6 +57,16 @@ def _share(name: str, value: float | None, of: float | None, percent: float) -> 
     if value is None or not of:
         return None
     return Comparison(name, 100.0 * value / of, percent, "%", at_least=True)
+
+
+def _rooms(figures: Figures) -> list[Comparison | None]:
+    taken, checks = figures.get(rooms.SECTION, rooms.INGEST), figures.get(rooms.SECTION, rooms.CHECKS)
+    early, late = figures.get(rooms.SECTION, rooms.EARLY), figures.get(rooms.SECTION, rooms.LATE)
+    ratio = None if not early or late is None else late / early
+    return [
+        _share("rooms: durable relay / signature checks", taken, checks, 30.0),
+        None if ratio is None else Comparison("rooms: cost at the end", ratio, 2.0, "×", at_least=False),
+    ]
 
 
 def _latencies(figures: Figures) -> list[Comparison | None]:
