@@ -107,6 +107,13 @@ def test_more_is_asked_for_when_what_was_given_has_gone() -> None:
     assert answered(one, 2, kept(3)) == [ANSWERED, *is_kept(3)]
 
 
+def test_more_is_asked_for_too_if_what_was_given_is_on_its_way_already() -> None:
+    one = sending()
+    assert one.put([parcel(1), parcel(2)]) == batch(1, 1, 2)
+    assert one.unsent([parcel(1), parcel(2)], more=True) == []
+    assert answered(one, 1, kept(1), kept(2))[-1] == GIVE
+
+
 @pytest.mark.parametrize(("size", "fit"), [(1, QUEUE_EVENTS), (QUEUE_BYTES // 4, 4)])
 def test_the_queue_is_bounded_and_what_did_not_fit_is_asked_for(size: int, fit: int) -> None:
     one = sending()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 
@@ -506,7 +507,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=5000 if os.environ.get("LINNET_SOAK") else 150, deadline=None)
 @given(STEPS, st.integers(1, 3), st.sampled_from([0.0, 100.0]))
 def test_whatever_a_relay_keeps_is_handed_over_and_whatever_is_said_is_kept(
     steps: list[tuple[str, int]], relays: int, rotate: float

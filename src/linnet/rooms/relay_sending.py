@@ -96,8 +96,11 @@ class Sending:
         """Send these, which no relay has acknowledged; whether there are more of them."""
         if not self._open:
             return []
-        added = [self._add(parcel) for parcel in parcels]
-        self._is_short = self._is_short or (more and any(added))
+        given = list(parcels)
+        for parcel in given:
+            self._add(parcel)
+        # If none of these is on its way, the answer to another question would be the same.
+        self._is_short |= more and any(self._holds(parcel.event.id) for parcel in given)
         return self._flush()
 
     def provide(self, event: EventId, parcels: Iterable[Parcel]) -> list[RelayUseEffect]:
@@ -171,18 +174,20 @@ class Sending:
         record = Record(Kind.REJECTED, self._room, event, peer=self._relay, reason=reason, note="relay")
         return [record, NotKept(self._relay, event, reason)]
 
-    def _add(self, parcel: Parcel, forced: bool = False) -> bool:
-        """Queue an event; whether it is there now and was not. Past the limit it is asked for later."""
+    def _add(self, parcel: Parcel, forced: bool = False) -> None:
+        """Queue an event, unless it is here or was refused. Past the limit it is asked for later."""
         event = parcel.event.id
-        if event in self._queue or event in self._out or event in self._parked or event in self._not_kept:
-            return False
+        if self._holds(event) or event in self._not_kept:
+            return
         full = len(self._queue) >= QUEUE_EVENTS or self._bytes + parcel.bytes > QUEUE_BYTES
         if full and not forced:
             self._is_short = True
-            return False
+            return
         self._queue[event] = parcel
         self._bytes += parcel.bytes
-        return True
+
+    def _holds(self, event: EventId) -> bool:
+        return event in self._queue or event in self._out or event in self._parked
 
     def _flush(self) -> list[RelayUseEffect]:
         if self._out or not self._queue:
