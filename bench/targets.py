@@ -65,7 +65,7 @@ def _rooms(figures: Figures) -> list[Comparison | None]:
     ratio = None if not early or late is None else late / early
     return [
         _share("rooms: durable relay / signature checks", taken, checks, 30.0),
-        None if ratio is None else Comparison("rooms: cost at the end", ratio, 2.0, "×", at_least=False),
+        None if ratio is None else Comparison("rooms: cost at the end", ratio, 2.0, "x", at_least=False),
     ]
 
 
