@@ -232,7 +232,9 @@ class Node:
 
     def label_of(self, person: AuthorId, device: DeviceId) -> str:
         """What a device calls itself on its card; empty if no card of it is kept here."""
-        card = kept_card(self.store.cells, person, device)
+        own = self.identity.card
+        is_own = (person, device) == (own.person, own.device)
+        card = own if is_own else kept_card(self.store.cells, person, device)
         return "" if card is None else card.label
 
     async def status(self) -> NodeStatus:

@@ -98,6 +98,8 @@ class Room:
         if isinstance(bodies, bytes | str):
             bodies = (bodies,)
         raw = tuple(body.encode() if isinstance(body, str) else bytes(body) for body in bodies)
+        if not raw:
+            raise Refused(Reason.MALFORMED, "nothing to say")
         return await self._told(SendToRoom(self.id, raw, kind, deadline))
 
     def read(

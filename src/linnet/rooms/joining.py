@@ -80,6 +80,10 @@ class Joining:
             self.answering = peer
         return self.answering == peer
 
+    def is_taken(self, page: ControlPage) -> bool:
+        """Whether a page tells that our join or knock is in the room."""
+        return self.joined is not None and self.joined in page.heads
+
     def more(self, peer: PeerId, heads: tuple[EventId, ...]) -> list[JoiningEffect]:
         """The next page, from where we are now."""
         self._asked += 1

@@ -221,17 +221,21 @@ class Room:
         """An event on its way among those who are online."""
         cards = () if data.card is None else (data.card,)
         effects = self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
-        if peer not in self.guests.by_peer and self._is_of_member(peer, data):
-            # Its own join: its greeting went before, in the faster lane, and was refused.
-            effects.append(Send(peer, self.greeting(None, answer=False)))
-        return effects
+        return effects if peer in self.guests.by_peer else [*effects, *self._answer_stranger(peer, data)]
 
-    def _is_of_member(self, peer: PeerId, data: Data) -> bool:
-        """Whether the author of a unit brings it itself, and is in the room now."""
+    def _answer_stranger(self, peer: PeerId, data: Data) -> list[RoomStep]:
+        """Who brings its own join has greeted before, in the faster lane, in vain; who knocks waits."""
         card = self.context.cards.find(data.unit.author, data.unit.device)
         if card is None or card.device_key != peer or not self.is_active:
-            return False
-        return self.view.membership(card.person) is Membership.JOIN
+            return []
+        match self.view.membership(card.person):
+            case Membership.JOIN:
+                return [Send(peer, self.greeting(None, answer=False))]
+            case Membership.KNOCK:
+                heads = self.control.heads[:_HEADS]
+                return [AfterCommit((Send(peer, ControlPage(self.id, 0, (), (), False, heads, (), None)),))]
+            case _:
+                return []
 
     # Questions and answers.
 
@@ -255,8 +259,9 @@ class Room:
         """Events that we asked for, and ids of those that this peer has not."""
         effects = self.taking.take(page.units, page.cards, peer, now)
         gone = page.reason in (Reason.RETENTION, Reason.QUOTA)
+        alone = self.parts.memory.newcomer and self.view.is_relay(peer) and not self.guests.members
         for each in page.unknown:
-            if gone or (self.parts.memory.newcomer and self.view.is_relay(peer)):
+            if gone or alone:
                 more, placed = self.intake.expired(each, now)
                 effects += [*more, *self.passing.placed(placed, now)]
         effects += self.intake.order.answered(peer, page, now, self.sources)

@@ -284,6 +284,8 @@ class Rooms:
         match message:
             case ControlPage() if joining.joined is None:
                 return self._on_first_page(joining, peer, message, now)
+            case ControlPage() if joining.is_taken(message):
+                return self._desk.ended(joining, None, now)
             case RefusedMessage(_, event, reason, detail) if joining.joined is not None:
                 if event == joining.joined:
                     return self._desk.ended(joining, Declined(reason, detail), now)
