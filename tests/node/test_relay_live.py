@@ -159,8 +159,11 @@ async def test_the_room_decides_who_is_served(relay: Node, url: str) -> None:
             with pytest.raises(RelayDeclined) as caught:
                 await anns.forward(room.id, [decode_unit(page.events[-1])])
             assert (caught.value.status, caught.value.reply.error) == (403, "not_a_relay")
-    async with RelayHttpClient(url, relay.peer, stranger, relay.clock.now) as http:
-        assert (await http.info()).rooms == 1
+            await relay.block(ann.peer)
+            with pytest.raises(RelayDeclined) as caught:
+                await anns.resync(room.id, None)
+            assert (caught.value.status, caught.value.reply.error) == (403, "blocked")
+            assert (await anns.info()).rooms == 1
 
 
 async def test_relays_forward_over_http(relay: Node, url: str) -> None:

@@ -30,7 +30,7 @@ from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.core.timers import Tick
-from linnet.delivery.commands import Consumed, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.event.signing import Verifier, verify_unit
@@ -58,7 +58,7 @@ from linnet.peer.interface import (
 )
 from linnet.peer.links import Links, LinksEffect
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, LinkMessage, Message, Pong
-from linnet.rooms.commands import RoomCommand
+from linnet.rooms.commands import AskRelay, RoomCommand
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.parts import Setting
@@ -276,6 +276,8 @@ class Peer:
                 return self._block(request, peer, blocked)
             case Examine():
                 return [Reply(request, self._status())]
+            case AskRelay(peer) if peer in self._links.blocked:
+                return [Reply(request, Declined(Reason.BLOCKED, "this device is blocked here"))]
             case Unsubscribe(number) if self._rooms.reads(number):
                 return [*self._rooms.unsubscribe(request, command)]
             case Consumed(number) if self._rooms.reads(number):
