@@ -102,6 +102,9 @@ class Intake:
         """Soft-failed events that were one too many of their author, and are not to be fetched again."""
         self._soft: dict[bytes, int] = {}
         """Soft-failed events by author that nobody refers to."""
+        self._heads: dict[EventId, None] = {}
+        """Heads of the control events that have their place: what is placed later cannot be in their past.
+        Others, which were judged early, may follow the very event that is held against them."""
         self._doubted: dict[EventId, Refusal] = {}
         """Control events that were soft-failed when they were judged, and have no place yet."""
         self.rejected = 0
@@ -148,6 +151,8 @@ class Intake:
         if offered in (Offered.FULL, Offered.REPEATED):
             return effects, placed
         if event.kind in CONTROL_KINDS and not self._lane_in(arrival, now, effects, placed):
+            if event.id in self._memory.rejected:
+                self._place_all(self.order.settled(event.id), now, effects, placed)
             return effects, placed
         if offered is Offered.READY:
             self._place_all([arrival], now, effects, placed)
@@ -173,21 +178,48 @@ class Intake:
         flag = self._memory.hidden.get(event.id)
         if event.kind in CONTROL_KINDS:
             self._control.add(event)
+        for each in refs_of(event):
+            # It stood before this once: refused and forgotten since, or gone and come back later.
+            self._dag.settle(each, 0)
         self._enter(event, shown=flag != SOFT)
 
     def recall_early(self, verified: Verified, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
         """An event that was kept early, at the start: it waits again."""
         return self.take(Arrival(verified, None, 0, 0), now)
 
-    def _lane_in(
-        self, arrival: Arrival, now: float, effects: list[IntakeEffect], placed: list[Placed]
+    def _lane_in(self, first: Arrival, now: float, effects: list[IntakeEffect], placed: list[Placed]) -> bool:
+        """Judge a control event if its control heads are known, and those that waited for it.
+
+        Whether it may take its place. A loop and no recursion: who waits for whom is up to others.
+        """
+        may = True
+        waiting = [first]
+        while waiting:
+            arrival = waiting.pop(0)
+            event = arrival.event
+            missing = [head for head in event.tail.control or () if self._is_missing(head)]
+            if missing:
+                self._lane.setdefault(missing[0], {})[event.id] = arrival
+                continue
+            judged = self._judge_control(arrival, effects, placed)
+            may = judged if arrival is first else may
+            waiting += self._lane.pop(event.id, {}).values()
+            if arrival is first:
+                continue
+            if judged:
+                self._memory.keep_early(arrival.verified)
+            elif event.id in self._memory.rejected:
+                self._place_all(self.order.settled(event.id), now, effects, placed)
+        return may
+
+    def _is_missing(self, head: EventId) -> bool:
+        return bool(self._control.missing((head,))) and head not in self._memory.rejected
+
+    def _judge_control(
+        self, arrival: Arrival, effects: list[IntakeEffect], placed: list[Placed]
     ) -> bool:
-        """Judge a control event if its control heads are known; whether it may take its place."""
+        """A control event whose control heads are known; whether it is in the control DAG now."""
         event = arrival.event
-        for head in event.tail.control or ():
-            if self._control.missing((head,)) and head not in self._memory.rejected:
-                self._lane.setdefault(head, {})[event.id] = arrival
-                return True
         refusal = self._misplaced(event) or self._control.judge(event)
         doubt = None if refusal is not None else self._control.doubt(event)
         if doubt is not None and self._is_too_soft(event):
@@ -195,13 +227,9 @@ class Intake:
             return False
         refusal = refusal or self._control.add(event)
         if refusal is not None:
-            self._reject(arrival, refusal, now, effects, placed)
+            self._reject(arrival, refusal, effects, placed)
         elif doubt is not None:
             self._doubted[event.id] = doubt
-        for each in self._lane.pop(event.id, {}).values():
-            self._lane_in(each, now, effects, placed)
-            if self.order.waits(each.event.id) and self._control.knows(each.event.id):
-                self._memory.keep_early(each.verified)
         return refusal is None
 
     def _place_all(
@@ -213,7 +241,8 @@ class Intake:
             arrival = waiting.pop(0)
             if not self._dag.knows(arrival.event.id) and arrival.event.id not in self._memory.rejected:
                 self._place(arrival, now, effects, placed)
-            waiting += self.order.settled(arrival.event.id)
+            if self._dag.satisfies(arrival.event.id):
+                waiting += self.order.settled(arrival.event.id)
 
     def _place(self, arrival: Arrival, now: float, effects: list[IntakeEffect], placed: list[Placed]) -> None:
         event = arrival.event
@@ -222,12 +251,12 @@ class Intake:
         if event.kind not in CONTROL_KINDS and refusal is None:
             refusal = self._misplaced(event) or self._control.judge(event)
             if refusal is None:
-                doubt = self._control.doubt(event) or self._from_future(event, now)
+                doubt = self._control.doubt(event, tuple(self._heads)) or self._from_future(event, now)
                 if doubt is not None and self._is_too_soft(event):
                     self._shed(arrival, effects)
                     return
         if refusal is not None:
-            self._reject(arrival, refusal, now, effects, placed)
+            self._reject(arrival, refusal, effects, placed)
             return
         late = self._dag.is_settled(event.id)
         flag = SOFT if doubt is not None else (LATE if late else None)
@@ -243,6 +272,10 @@ class Intake:
         """Into the graph, the order of reconciliation, and the state."""
         mine = event.seq if self._is_ours(event) else None
         height = event.tail.height or 0
+        if event.kind in CONTROL_KINDS:
+            for head in event.tail.control or ():
+                self._heads.pop(head, None)
+            self._heads[event.id] = None
         self._dag.add(event.id, height, refs_of(event), shown, mine)
         self._ids.add(height, event.id)
         if event.tail.key is not None and event.kind not in CONTROL_KINDS:
@@ -274,7 +307,6 @@ class Intake:
         self,
         arrival: Arrival,
         refusal: Refusal,
-        now: float,
         effects: list[IntakeEffect],
         placed: list[Placed],
     ) -> None:
@@ -287,7 +319,6 @@ class Intake:
             self._control.reject(event.id)
         effects.append(self._record(Kind.REJECTED, arrival, refusal.reason, refusal.rule))
         placed.append(Placed(arrival, Verdict.REJECTED, None, False, refusal))
-        self._place_all(self.order.settled(event.id), now, effects, placed)
 
     def _is_too_soft(self, event: Event) -> bool:
         """Whether an author has had its share of events that fail, and nobody builds on this one."""
