@@ -127,8 +127,7 @@ def outlives_its_author(dag: ControlDag, fact: Fact) -> bool:
 
 def stale_event(chronicle: Chronicle, dag: ControlDag, luck: Random) -> Event | None:
     """An event that takes nothing from anybody, by somebody who has not heard for long."""
-    line = dag.between(())
-    old = line[luck.randrange(3, len(line) - 3)]
+    old = luck.choice(dag.between(()))
     name = luck.choice(list(NAMES.values())[:5])
     kind, key, content = luck.choice(
         (
