@@ -154,8 +154,18 @@ class Desk:
             room.taking.asked.pop(joining.answering, None)
         if result is not None and room is not None and not room.is_active:
             effects += self._registry.forget(room, now)
+        if result is None and room is not None:
+            effects = [*self._met(joining, room, now), *effects]
         answer: RoomResult = result or RoomMade(joining.room, joining.joined or _NOTHING)
         return [*effects, AfterCommit((Reply(joining.request, answer),))]
+
+    def _met(self, joining: Joining, room: Room, now: float) -> list[RoomEffect]:
+        """Stay with the members who were asked, whoever of them, or a relay, has answered first."""
+        effects: list[RoomEffect] = [*room.neighbors.know(joining.contacts.values(), now)]
+        for peer in joining.contacts:
+            if peer in self._context.links and not room.view.is_relay(peer):
+                effects += room.settle(room.link_up(peer, now), now)
+        return effects
 
     def impatient(self, joining: Joining, now: float) -> list[RoomEffect]:
         """The time that a join was given is over."""

@@ -5,6 +5,8 @@ Nothing about a room is said to a peer before it has greeted and was found to be
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, EventId, PeerId
 from linnet.core.reasons import Reason
@@ -16,6 +18,9 @@ from linnet.rooms.access.view import View
 from linnet.rooms.content import JoinRule, Membership
 from linnet.rooms.messages import Greet
 from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired
+
+_EARLY = 64
+"""Greetings that are remembered until a join comes."""
 
 
 class Guest:
@@ -46,6 +51,8 @@ class Guests:
         self._control = control
         self._cards = cards
         self.by_peer: dict[PeerId, Guest] = {}
+        self._early: dict[PeerId, Greet] = {}
+        """Greetings of people whose join we do not know yet: it may come by another way."""
 
     @property
     def members(self) -> tuple[PeerId, ...]:
@@ -59,13 +66,32 @@ class Guests:
         self._cards.learn(greet.card)
         is_relay = self.view.is_relay(peer)
         if not is_relay:
+            self._wait(peer, greet)
             self.check_member(greet.card)
+        self._early.pop(peer, None)
         guest = self.by_peer.get(peer)
         if guest is None:
             guest = self.by_peer[peer] = Guest(greet.card, is_relay)
         guest.card, guest.relay = greet.card, is_relay
         guest.heads, guest.control, guest.events = greet.heads, greet.control, greet.events
         return guest
+
+    def _wait(self, peer: PeerId, greet: Greet) -> None:
+        self._early.pop(peer, None)
+        self._early[peer] = greet
+        if len(self._early) > _EARLY:
+            del self._early[next(iter(self._early))]
+
+    def admitted(self) -> list[tuple[PeerId, Greet]]:
+        """Who greeted too early and is a member now; called when the state has changed."""
+        joined = [
+            (peer, replace(greet, answer=False))
+            for peer, greet in self._early.items()
+            if self.view.membership(greet.card.person) is Membership.JOIN
+        ]
+        for peer, _ in joined:
+            del self._early[peer]
+        return joined
 
     def check_member(self, card: Card) -> None:
         """Raise `RemoteError` unless the person is joined now and the device is theirs still."""
@@ -118,6 +144,7 @@ class Guests:
     def down(self, peer: PeerId) -> None:
         """A link is gone."""
         self.by_peer.pop(peer, None)
+        self._early.pop(peer, None)
 
     @property
     def view(self) -> View:

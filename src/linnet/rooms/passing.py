@@ -147,7 +147,10 @@ class Passing:
         if each.position is not None:
             promises += parts.readers.written(each.position, event)
         if event.author != parts.context.author:
-            effects += self._acked(event.author, event.id, now)
+            # Not what it names as control heads or as its predecessor: its author may know these before
+            # all that they follow.
+            for had in (*(event.tail.deps or ()), *(event.tail.concurrent or ())):
+                effects += self._acked(event.author, had, now)
         if each.arrival.source is not None:
             promises.append(
                 Record(

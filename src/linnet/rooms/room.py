@@ -384,6 +384,8 @@ class Room:
         if not self.is_active:
             return [*effects, *self.stop(now)] if self._was_active else effects
         self._was_active = True
+        for peer, greet in self.guests.admitted():
+            effects += self.on_greet(peer, greet, now)
         named = self._named_relays()
         return [*effects, *self.neighbors.relays(named, now), *self.relays.relays(named, now)]
 

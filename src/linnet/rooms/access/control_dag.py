@@ -165,17 +165,19 @@ class ControlDag:
             raise ValueError("an event is judged once its control heads are known")
         return allowed(fact, self.view(self.state_at(heads)))
 
-    def doubt(self, event: Event) -> Refusal | None:
+    def doubt(self, event: Event, heads: Sequence[EventId] | None = None) -> Refusal | None:
         """None if the current state allows the event too; else it is a soft failure.
 
-        To be asked before a control event is added: afterwards it is part of what it is asked of.
+        To be asked before a control event is added: afterwards it is part of what it is asked of. With
+        `heads` the state after these is asked: of the control events that cannot have come after it.
         """
         fact = self._examine(event)
         if isinstance(fact, Refusal):
             return fact
-        if fact.key is not None and self.current.get(fact.place) == fact.id:
+        state = self.state_at(heads) if heads else self.current
+        if fact.key is not None and state.get(fact.place) == fact.id:
             return None
-        return allowed(fact, self.view())
+        return allowed(fact, self.view(state))
 
     def add(self, event: Event) -> Refusal | None:
         """Judge a control event and take it in if it is allowed, else remember that it was rejected."""
