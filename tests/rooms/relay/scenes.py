@@ -18,6 +18,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
+from linnet.delivery.messages import Data
 from linnet.event.event import MESSAGE, Event, Unverified, Verified
 from linnet.event.signing import decode_unit, recall_unit, verify_unit
 from linnet.identity.cards import Card
@@ -56,6 +57,7 @@ from linnet.store.memory import MemoryStore
 from linnet.testing.rooms import Chronicle, person, relay_key
 from linnet.trace.records import Kind, Record
 
+Said = RoomMessage | Data
 NOW = START + 1000.0
 OPEN = RelayConfig(policy=RelayPolicy.OPEN)
 
@@ -113,7 +115,7 @@ class Station:
         """Records of a kind, and of a note if one is given."""
         return [each for each in self.records if each.kind is kind and note in (None, each.note)]
 
-    def perform(self, effects: Iterable[RoomEffect]) -> Iterator[Send[RoomMessage]]:
+    def perform(self, effects: Iterable[RoomEffect]) -> Iterator[Send[Said]]:
         """Do what can be done here; the messages are the world's."""
         for effect in effects:
             match effect:
@@ -145,7 +147,7 @@ class World:
         self.chronicle = Chronicle("ann")
         self.control: tuple[EventId, ...] = (self.chronicle.create.id,)
         self.stations: dict[PeerId, Station] = {}
-        self.inbox: dict[PeerId, list[RoomMessage]] = {}
+        self.inbox: dict[PeerId, list[Said]] = {}
         self.cut: dict[frozenset[PeerId], None] = {}
         """Pairs of relays between which no link is."""
         self._request = 0
@@ -288,7 +290,7 @@ class World:
 
     # Messages.
 
-    def tell(self, name: str, who: str, message: RoomMessage) -> list[RoomMessage]:
+    def tell(self, name: str, who: str, message: RoomMessage) -> list[Said]:
         """Say something to a relay; gives what came back to whoever said it."""
         station, peer = self.station(name), peer_of(who)
         before = len(self.inbox.setdefault(peer, []))
@@ -297,7 +299,7 @@ class World:
 
     def carry(self, station: Station, effects: Iterable[RoomEffect]) -> None:
         """Perform effects, and all that follows from them at other relays."""
-        queue: deque[tuple[PeerId, Send[RoomMessage]]] = deque(
+        queue: deque[tuple[PeerId, Send[Said]]] = deque(
             (station.peer, send) for send in station.perform(effects)
         )
         while queue:
@@ -306,6 +308,7 @@ class World:
             if target is None:
                 self.inbox.setdefault(send.peer, []).append(send.message)
             elif frozenset((source, send.peer)) not in self.cut:
+                assert not isinstance(send.message, Data)
                 follow = target.relay.on_message(source, send.message, self.now)
                 queue.extend((target.peer, each) for each in target.perform(follow))
 

@@ -463,9 +463,6 @@ def test_a_relay_that_lost_its_store_says_so() -> None:
     world = World("r0")
     world.link("r0", "ann")
     page = world.resync("r0", "ann")
-    other = World("r0", config=replace(OPEN, max_rooms=7))
-    station = other.station("r0")
-    station.relay.epoch = b"another."
     assert page.next is not None
     foreign = RelayCursor(b"unheard.", page.next.position)
     expired = world.resync("r0", "ann", foreign)

@@ -197,10 +197,7 @@ class Intake:
 
     def _late_ticket(self, event: Event, origins: list[Origin], now: float) -> Reason | None:
         """Why a join is not taken at the door: all who bring it are the joiner, with a ticket of the past."""
-        reasons = [
-            None if origin.relay or origin.request is None else why_not_joiner(event, origin.caller, now)
-            for origin in origins
-        ]
+        reasons = [None if origin.relay else why_not_joiner(event, origin.caller, now) for origin in origins]
         return reasons[0] if None not in reasons else None
 
     def _take_control(self, verified: Verified, origins: list[Origin], turn: Turn, now: float) -> None:

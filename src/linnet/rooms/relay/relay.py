@@ -15,7 +15,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.context import Context
-from linnet.identity.cards import Card, check_dates
+from linnet.identity.cards import Card
 from linnet.rooms.commands import AskRelay, RelayReplies, RelayReport, RoomStatus
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.effects import RoomEffect
@@ -49,6 +49,7 @@ from linnet.rooms.relay.refusals import Answer, Request, refused
 from linnet.rooms.relay.relay_room import RelayRoom
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.usage import Budget
+from linnet.rooms.relay.visitors import Visitors
 from linnet.trace.records import Kind, Record
 
 OWNER = "relay"
@@ -75,8 +76,7 @@ class Relay:
         self._rooms: dict[TopicId, RelayRoom] = {}
         self._leaving: dict[TopicId, Sweeping] = {}
         self._admissions: dict[TopicId, Admission] = {}
-        self._cards: dict[PeerId, Card] = {}
-        """Who is at the other end of a link, as it showed in a greeting."""
+        self._visitors = Visitors(context)
 
     def start(self, now: float) -> list[RoomEffect]:
         """Go on with every room where the store left it."""
@@ -134,7 +134,7 @@ class Relay:
 
     def link_down(self, peer: PeerId) -> list[RoomEffect]:
         """A link is gone."""
-        self._cards.pop(peer, None)
+        self._visitors.down(peer)
         return [effect for room in self._rooms.values() for effect in room.down(peer)]
 
     def fired(self, tick: Tick, now: float) -> list[RoomEffect]:
@@ -175,7 +175,7 @@ class Relay:
 
     def _greet(self, peer: PeerId, greet: Greet, now: float) -> list[RoomEffect]:
         try:
-            caller = self._identified(peer, greet.card, now)
+            caller = self._visitors.identify(peer, greet.card, now)
         except RemoteError as error:
             record = Record(Kind.REJECTED, greet.room, peer=peer, reason=error.reason, note="greet")
             return [record, Send(peer, Refused(greet.room, None, error.reason, error.detail[:200]))]
@@ -191,30 +191,6 @@ class Relay:
             effects.append(Send(peer, self._info(now)))
         return effects
 
-    def _identified(self, peer: PeerId, card: Card, now: float) -> Caller:
-        """Who is at the other end; `RemoteError` if the card is not good for this link."""
-        if card.device_key != peer:
-            raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
-        self._context.cards.learn(card)
-        check_dates(card, now)
-        if self._context.cards.revocation_of(card.person, card.device) is not None:
-            raise RemoteError(Reason.CARD_REVOKED, "the person revoked this device")
-        self._cards[peer] = card
-        return Caller(peer, card.person)
-
-    def _caller(self, peer: PeerId, cards: tuple[Card, ...], now: float) -> Caller | None:
-        """Who asks: as it greeted, or as a card in its message says that is good for the link."""
-        known = self._cards.get(peer)
-        if known is not None:
-            return Caller(peer, known.person)
-        for card in cards:
-            if card.device_key == peer:
-                try:
-                    return self._identified(peer, card, now)
-                except RemoteError:
-                    return None
-        return None
-
     # Requests.
 
     def _asked(self, peer: PeerId, message: Request, now: float) -> list[RoomEffect]:
@@ -223,9 +199,9 @@ class Relay:
             cards = message.cards
         elif isinstance(message, AskControl) and message.card is not None:
             cards = (message.card,)
-        caller = self._caller(peer, cards, now)
+        caller = self._visitors.caller(peer, cards, now)
         room = self._rooms.get(message.topic if isinstance(message, Want) else message.room)
-        if isinstance(message, Resync) and room and caller and room.defers(caller, message):
+        if isinstance(message, Resync) and room and caller and room.resyncs.defers(caller, message):
             return []
         answers, effects = self._reply(caller, message, now)
         promises = tuple(Send(peer, answer) for answer in answers)
@@ -247,8 +223,8 @@ class Relay:
             case RelaySend() | RelayForward():
                 return self._keep(room, caller, message, now)
             case Resync():
-                page, effects = room.resync(caller, message, now)
-                return [page], effects
+                page, records = room.resyncs.answer(caller, message, now)
+                return [page], [*records]
             case Want():
                 return [room.want(caller, message, now)], []
             case ChunkPut():
@@ -272,7 +248,7 @@ class Relay:
 
     def _receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomEffect]:
         room = self._rooms.get(receipt.room)
-        caller = self._caller(peer, (receipt.card,), now)
+        caller = self._visitors.caller(peer, (receipt.card,), now)
         if room is not None and caller is not None:
             return room.receipt(caller, receipt, now)
         reason = Reason.UNKNOWN_ROOM if room is None else Reason.UNKNOWN_DEVICE
@@ -290,7 +266,7 @@ class Relay:
             return []
         if isinstance(message, RelayTaken):
             return room.taken(peer, message)
-        caller = self._caller(peer, (), now) or Caller(peer, self._context.author)
+        caller = self._visitors.caller(peer, (), now) or Caller(peer, self._context.author)
         effects = (
             room.page(caller, message, now)
             if isinstance(message, ControlPage)
@@ -301,7 +277,7 @@ class Relay:
     # Rooms that begin and end.
 
     def _ask(self, peer: PeerId, ask: RelayAsk, now: float) -> list[RoomEffect]:
-        caller = self._caller(peer, () if ask.card is None else (ask.card,), now)
+        caller = self._visitors.caller(peer, () if ask.card is None else (ask.card,), now)
         person = None if caller is None else caller.person
         rooms = len(self._rooms) + len(self._admissions)
         reason = why_not_taken(self._config, person, rooms, self._budget.bytes)

@@ -12,7 +12,7 @@ from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
-from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.control_dag import NO_TOPIC, ControlDag
 from linnet.rooms.access.view import View
 from linnet.rooms.commands import RelayRoomReport, RoomStatus
 from linnet.rooms.config import RelayConfig, RoomsConfig
@@ -29,8 +29,6 @@ from linnet.rooms.messages import (
     RelayForward,
     RelaySend,
     RelayTaken,
-    Resync,
-    ResyncPage,
     RoomReceipt,
 )
 from linnet.rooms.relay.answers import Answers
@@ -47,6 +45,7 @@ from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.parking import Origin
 from linnet.rooms.relay.presence import Presence
 from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.resyncs import Resyncs
 from linnet.rooms.relay.retention import Keeping
 from linnet.rooms.relay.serving import HEADS, Serving
 from linnet.rooms.relay.sweeping import Sweeping
@@ -87,8 +86,7 @@ class RelayRoom:
         self._keeping = Keeping(room, self.dag, self.cache, self._chunks, config.max_lifetime)
         self._own = OwnMembership(context, self.dag, self.cache)
         self._presence = Presence(room, context, self.dag, self.cache.usage)
-        self._deferred: dict[PeerId, tuple[Caller, Resync]] = {}
-        """What those ask whose greeting waits."""
+        self.resyncs = Resyncs(room, self.dag, self._serving, self._following, self._keeping, self._presence)
 
     @property
     def view(self) -> View:
@@ -137,38 +135,6 @@ class RelayRoom:
     def may_forward(self, caller: Caller) -> Reason | None:
         """Why somebody is not a relay of this room."""
         return None if self.view.is_relay(caller.peer) else Reason.NOT_A_RELAY
-
-    def resync(self, caller: Caller, request: Resync, now: float) -> tuple[ResyncPage, list[RoomEffect]]:
-        """What somebody has missed."""
-        got = Record(Kind.RESYNC, self.room, peer=caller.peer, note="receive-resync")
-        reason = why_not_member(self.view, caller)
-        if reason is not None:
-            rejected = Record(Kind.RESYNC, self.room, peer=caller.peer, reason=reason, note="reject-resync")
-            return self._serving.refusal(request.request, reason), [got, rejected]
-        self._presence.saw(caller, now)
-        gone = self._keeping.expire(now)
-        page = self._serving.resync(caller, request, self._keeping.since(now))
-        if request.follow and caller.linked and not page.more and page.next is not None:
-            self._following.begin(caller, request.request, page.next.position)
-        else:
-            self._following.end(caller.peer)
-        note = "reply-resync" if page.reason is None else "reject-resync"
-        told = Record(
-            Kind.RESYNC,
-            self.room,
-            peer=caller.peer,
-            events=len(page.units),
-            reason=page.reason,
-            note=note,
-        )
-        return page, [got, *gone, told]
-
-    def defers(self, caller: Caller, request: Resync) -> bool:
-        """Whether a resync waits: who asks may be a member by control events that it is being asked for."""
-        if caller.peer not in self._presence.waiting or why_not_member(self.view, caller) is None:
-            return False
-        self._deferred[caller.peer] = (caller, request)
-        return True
 
     def want(self, caller: Caller, want: Want, now: float) -> Given:
         """Single events, for members and relays; for others there are none."""
@@ -236,7 +202,7 @@ class RelayRoom:
         """A link is gone."""
         self._presence.down(peer)
         self._answers.down(peer)
-        self._deferred.pop(peer, None)
+        self.resyncs.down(peer)
         self._following.end(peer)
         self._serving.down(peer)
         self._fetching.down(peer)
@@ -390,20 +356,12 @@ class RelayRoom:
     ) -> None:
         """Control events that were asked for. Whose link they came by decides if they are forwarded."""
         origin = Origin(caller, self.view.is_relay(caller.peer), None)
-        fresh = [unit for unit in units if unit.topic == self.room]
+        fresh = [unit for unit in units if unit.topic != NO_TOPIC]  # all but the create event, which we have
         self._take(fresh, {card.person + card.device: card for card in cards}, origin, turn, now)
 
     def _settled(self, peer: PeerId, now: float) -> list[RoomEffect]:
         """A peer has told all that it knows: who waited for that is answered."""
-        effects: list[RoomEffect] = [*self._presence.settled(peer, now)]
-        deferred = self._deferred.pop(peer, None)
-        if deferred is not None:
-            page, records = self.resync(*deferred, now)
-            turn = self._turn()
-            turn.effects += records
-            turn.promises.append(Send(peer, page))
-            effects += turn.all()
-        return effects
+        return [*self._presence.settled(peer, now), *self.resyncs.settled(peer, now)]
 
     def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> list[RoomEffect]:
         """Followers get it in a page; other relays only what came from its own device, as it is."""

@@ -126,7 +126,8 @@ class Serving:
             if unit is None:
                 unknown.append(event)
                 gone = self._cache.tombstones.reason(event)
-                reason = Reason.RETENTION if gone is Reason.RETENTION else reason
+                if gone is Reason.RETENTION or self._cache.position(event) is not None:
+                    reason = Reason.RETENTION  # it went, or is about to
             else:
                 units.append((event, unit))
         page, count = self._pages.within(units)

@@ -1,0 +1,208 @@
+"""Becoming a relay of a room."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from tests.rooms.relay.scenes import OPEN, Station, World, card_of, peer_of
+
+from linnet.core.effects import AfterCommit, Hold, Send, SetTimer
+from linnet.core.ids import Contact, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.messages import Data
+from linnet.event.signing import recall_unit
+from linnet.rooms.config import RelayPolicy
+from linnet.rooms.content import Membership
+from linnet.rooms.messages import (
+    AskControl,
+    ControlPage,
+    Greet,
+    Refused,
+    RelayAnswer,
+    RelayAsk,
+    RelayForward,
+)
+from linnet.rooms.relay.admission import OWNER, PATIENCE, why_not_taken
+from linnet.testing.rooms import person
+from linnet.trace.records import Kind
+
+ALLOW = replace(OPEN, policy=RelayPolicy.ALLOW, allow=(person("ann").author,), max_rooms=2, total_bytes=100)
+
+
+def test_whose_rooms_are_taken() -> None:
+    ann, ben = person("ann").author, person("ben").author
+    assert why_not_taken(ALLOW, ann, 1, 99) is None
+    assert why_not_taken(ALLOW, ben, 1, 99) is Reason.NOT_ALLOWED
+    assert why_not_taken(ALLOW, None, 1, 99) is Reason.NOT_ALLOWED
+    assert why_not_taken(ALLOW, ann, 2, 99) is Reason.QUOTA
+    assert why_not_taken(ALLOW, ann, 1, 100) is Reason.QUOTA
+    assert why_not_taken(OPEN, None, 0, 0) is None
+
+
+def asked(named: bool = True) -> World:
+    """A relay that was asked by ann, and has asked her in turn."""
+    world = World()
+    if named:
+        world.name_relay("r0")
+    world.add(Station("r0"))
+    world.station("r0").context.links[peer_of("ann")] = None
+    contacts = (Contact(peer_of("ben"), ("tls://ben:1",)), Contact(peer_of("ann")))
+    world.tell("r0", "ann", RelayAsk(world.room, 3, contacts, card_of("ann")))
+    return world
+
+
+def test_it_says_yes_holds_links_and_asks_who_is_there() -> None:
+    world = World()
+    world.add(Station("r0"))
+    station = world.station("r0")
+    station.context.links[peer_of("ann")] = None
+    contacts = (Contact(peer_of("ben"), ("tls://ben:1",)),)
+    effects = station.relay.on_message(peer_of("ann"), RelayAsk(world.room, 3, contacts), world.now)
+    purpose = f"admission {world.room.hex()[:16]}"
+    answer = RelayAnswer(world.room, 3, None, person("r0").author)
+    assert effects == [
+        AfterCommit((Send(peer_of("ann"), answer),)),
+        Hold(peer_of("ann"), (), purpose),
+        Hold(peer_of("ben"), ("tls://ben:1",), purpose),
+        Send(peer_of("ann"), AskControl(world.room, 1, (), None, card_of("r0"))),
+        SetTimer(OPEN.fetch_timeout, Tick(OWNER, "ask", world.room)),
+    ]
+    assert station.relay.serves(world.room)
+    assert station.relay.status() == ()
+
+
+def test_it_joins_once_the_state_names_it() -> None:
+    world = asked()
+    station = world.station("r0")
+    before = len(world.inbox[peer_of("ann")])
+    world.show_control("r0", "ann")
+    got = world.inbox[peer_of("ann")][before:]
+    (greet,) = [each for each in got if isinstance(each, Greet)]
+    (data,) = [each for each in got if isinstance(each, Data)]
+    join = recall_unit(data.unit).events[0]
+    assert (greet.relay, greet.control) == (True, (join.id,))
+    assert (join.kind, join.author, join.tail.control) == ("member", person("r0").author, world.control)
+    assert data.card == card_of("r0")
+    assert station.held == {}
+    assert station.relay.status()[0].membership is Membership.JOIN
+    assert Tick(OWNER, "ask", world.room) not in station.timers
+
+
+def test_the_asker_may_name_it_after_the_answer() -> None:
+    world = asked(named=False)
+    world.show_control("r0", "ann")
+    assert world.station("r0").relay.status() == ()
+    world.name_relay("r0")
+    world.tell("r0", "ann", world.greet("ann"))  # it knows more now, and is asked at once
+    world.show_control("r0", "ann")
+    assert len(world.station("r0").relay.status()) == 1
+
+
+def test_whoever_connects_later_is_asked_then() -> None:
+    world = asked()
+    station = world.station("r0")
+    station.context.links[peer_of("ben")] = None
+    world.carry(station, station.relay.link_up(peer_of("ben"), world.now))
+    assert isinstance(world.inbox[peer_of("ben")][-1], AskControl)
+    world.show_control("r0", "ben")
+    assert len(station.relay.status()) == 1
+
+
+def test_nobody_answers() -> None:
+    world = asked()
+    station = world.station("r0")
+    start = world.now
+    while station.timers:
+        world.fire("r0", OWNER)
+    assert PATIENCE <= world.now - start <= PATIENCE + 2 * OPEN.fetch_timeout
+    refused = Refused(world.room, None, Reason.TIMEOUT, "the relay could not begin to serve the room")
+    assert world.inbox[peer_of("ann")][-1] == refused
+    assert not station.relay.serves(world.room)
+    assert station.held == {}
+    assert (station.records[-1].reason, station.records[-1].note) == (Reason.TIMEOUT, "admission")
+    assert station.store.log.end() == 0
+    assert list(station.store.cells.scan("relay.room")) == []
+
+
+def test_the_reason_is_the_rooms_if_it_never_names_us() -> None:
+    for named, reason in ((False, Reason.NOT_A_RELAY), (True, Reason.NOT_INVITED)):
+        world = asked(named)
+        if named:
+            world.membership("ann", "r0", Membership.LEAVE)
+        world.show_control("r0", "ann")
+        while world.station("r0").timers:
+            world.fire("r0", OWNER)
+        last = world.inbox[peer_of("ann")][-1]
+        assert isinstance(last, Refused)
+        assert last.reason is reason
+
+
+def test_those_who_refuse_give_the_reason() -> None:
+    world = asked()
+    world.tell("r0", "ann", Refused(world.room, None, Reason.NOT_JOINED, "left"))
+    page = ControlPage(world.room, 1, (), (), False, (), (), Reason.NOT_INVITED)
+    world.tell("r0", "ann", page)
+    world.tell("r0", "eve", replace(page, reason=Reason.BANNED))  # nobody asked eve
+    while world.station("r0").timers:
+        world.fire("r0", OWNER)
+    last = world.inbox[peer_of("ann")][-1]
+    assert isinstance(last, Refused)
+    assert last.reason is Reason.NOT_INVITED
+
+
+def test_a_page_of_another_room_begins_nothing() -> None:
+    world, other = asked(), World()
+    other.keep_for(1)
+    units = other.control_units()[1:]
+    page = ControlPage(world.room, 1, units, other.cards(units), False, (), (), None)
+    world.tell("r0", "ann", page)
+    reasons = {each.reason for each in world.station("r0").noted(Kind.REJECTED, "admission")}
+    assert reasons == {Reason.MISSING_DEPENDENCY}
+    forged = tuple(replace(unit, sig=bytes(64)) for unit in world.control_units()[:1])
+    world.tell("r0", "ann", replace(page, units=forged, cards=world.cards(forged)))
+    assert world.station("r0").records[-1].reason is Reason.BAD_SIGNATURE
+
+
+def test_pages_are_asked_for_until_there_are_no_more() -> None:
+    world = asked()
+    units = world.control_units()
+    page = ControlPage(world.room, 1, units[:3], world.cards(units), True, (), (), None)
+    (again,) = world.tell("r0", "ann", page)
+    assert again == AskControl(world.room, 2, (recall_unit(units[2]).head,), None, card_of("r0"))
+    world.tell("r0", "ann", replace(page, units=units[2:], more=False))
+    assert len(world.station("r0").relay.status()) == 1
+
+
+def test_being_asked_survives_a_restart() -> None:
+    world = asked()
+    station = world.station("r0")
+    station.boot()
+    station.context.links[peer_of("ann")] = None
+    world.carry(station, station.relay.start(world.now))
+    world.show_control("r0", "ann")
+    assert len(station.relay.status()) == 1
+
+
+def test_a_member_of_the_room_cannot_be_its_relay() -> None:
+    world = World("r0")
+    other = Station("r1", store=world.station("r0").store)
+    world.add(other)
+    answers = world.tell("r1", "ann", RelayAsk(world.room, 9, (), card_of("ann")))
+    assert answers == [RelayAnswer(world.room, 9, Reason.IN_USE, person("r1").author)]
+
+
+def test_its_join_reaches_the_other_relays_even_if_they_learn_of_it_late() -> None:
+    world = World("r0")
+    world.link("r0", "ann")
+    world.name_relay("r1")
+    world.add(Station("r1"))
+    world.admit("r1")
+    join = world.station("r1").noted(Kind.PUBLISHED)[-1].event
+    assert join is not None
+    assert world.station("r0").store.log.get(join) is None  # r0 does not know that r1 is a relay
+    for event in list(world.chronicle.events)[-3:-1]:
+        world.send("r0", "ann", event)
+    world.fire("r1", "relay.forwarding")
+    assert world.station("r0").store.log.get(join) is not None
+    forward = RelayForward(TopicId(b"o" * 32), 1, (), ())
+    assert world.station("r0").relay.on_message(peer_of("r1"), forward, world.now) != []

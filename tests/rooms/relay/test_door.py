@@ -1,0 +1,126 @@
+"""Who may ask a relay for what."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from tests.rooms.relay.scenes import NOW, World, peer_of
+
+from linnet.core.ids import TopicId
+from linnet.core.reasons import Reason
+from linnet.identity.cards import check_card, revoke
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.content import JOIN_RULES, REVOCATION, JoinRule, JoinRules, Membership, Revoked
+from linnet.rooms.relay.door import (
+    Caller,
+    why_not_joiner,
+    why_not_member,
+    why_not_sender,
+    why_not_visitor,
+)
+from linnet.rooms.ticket import Ticket
+from linnet.testing.rooms import START_MS, person, person_key, ticket_of
+
+
+def dag_of(world: World) -> ControlDag:
+    dag = ControlDag(world.chronicle.create)
+    for event in world.chronicle.events[1:]:
+        assert dag.add(event) is None
+    return dag
+
+
+def caller(who: str) -> Caller:
+    return Caller(peer_of(who), person(who).author)
+
+
+def visitor(world: World, who: str | None, ticket: Ticket | None = None, now: float = NOW) -> Reason | None:
+    view = dag_of(world).view()
+    return why_not_visitor(world.room, view, None if who is None else caller(who), ticket, check_card, now)
+
+
+def test_members_are_those_who_are_joined_now() -> None:
+    world = World()
+    world.membership("ann", "cyd", Membership.INVITE)
+    world.join("dan")
+    world.membership("dan", "dan", Membership.LEAVE)
+    world.membership("ann", "eve", Membership.BAN)
+    view = dag_of(world).view()
+    assert {who: why_not_member(view, caller(who)) for who in ("ann", "ben", "cyd", "dan", "eve")} == {
+        "ann": None,
+        "ben": None,
+        "cyd": Reason.NOT_A_MEMBER,
+        "dan": Reason.NOT_A_MEMBER,
+        "eve": Reason.BANNED,
+    }
+
+
+def test_a_device_that_was_revoked_in_the_room_is_nobodys() -> None:
+    world = World()
+    device = person("ben").card.device
+    world.act("ben", REVOCATION, device.hex(), Revoked(revoke(person_key("ben"), device, 1)))
+    view = dag_of(world).view()
+    assert why_not_member(view, caller("ben")) is Reason.CARD_REVOKED
+    other = Caller(peer_of("eve"), person("ben").author)
+    assert why_not_member(view, other) is None  # another device of the same person
+
+
+def test_who_could_join_sees_the_control_dag() -> None:
+    world = World()
+    world.membership("ann", "cyd", Membership.INVITE)
+    world.membership("ann", "eve", Membership.BAN)
+    world.name_relay("r0")
+    names = ("ann", "cyd", "r0", "dan", "eve", None)
+    found = [visitor(world, who) for who in names]
+    assert found == [None, None, None, Reason.NOT_INVITED, Reason.BANNED, Reason.NOT_INVITED]
+    world.act("ann", JOIN_RULES, "", JoinRules(JoinRule.PUBLIC))
+    assert [visitor(world, who) for who in names] == [None, None, None, None, Reason.BANNED, None]
+
+
+@pytest.mark.parametrize("who", ["dan", None])
+def test_a_ticket_of_a_member_shows_it_while_it_lasts(who: str | None) -> None:
+    world = World()
+    world.membership("ann", "eve", Membership.BAN)
+    good = ticket_of("ben", world.room)
+    assert visitor(world, who, good) is None
+    assert visitor(world, "eve", good) is Reason.BANNED
+    assert visitor(world, who, good, START_MS / 1000 + 10**6) is Reason.INVITATION_EXPIRED
+    assert visitor(world, who, ticket_of("eve", world.room)) is Reason.NOT_INVITED
+    assert visitor(world, who, ticket_of("ben", TopicId(b"o" * 32))) is Reason.NOT_INVITED
+    assert visitor(world, who, replace(good, expires_ms=good.expires_ms + 1)) is Reason.BAD_SIGNATURE
+    bound = ticket_of("ben", world.room, "cyd")
+    assert visitor(world, "dan", bound) is Reason.NOT_INVITED
+    assert visitor(world, "cyd", bound) is None
+
+
+def test_strangers_bring_nothing_but_their_own_membership() -> None:
+    world = World()
+    world.membership("ann", "eve", Membership.BAN)
+    hello, view = world.say("ann"), None
+    dag = ControlDag(world.chronicle.create)
+    for event in world.chronicle.events[1:-1]:
+        dag.add(event)
+    view = dag.view()
+    knock = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control)
+    again = world.chronicle.member("eve", "eve", Membership.JOIN, world.control)
+    cases = {
+        ("ben", "hello"): None,
+        ("cyd", "hello"): Reason.NOT_A_MEMBER,
+        ("cyd", "knock"): None,
+        ("dan", "knock"): Reason.NOT_A_MEMBER,
+        ("eve", "again"): Reason.BANNED,
+    }
+    events = {"hello": hello, "knock": knock, "again": again}
+    assert {(who, what): why_not_sender(view, caller(who), events[what]) for who, what in cases} == cases
+
+
+def test_a_ticket_that_ran_out_does_not_open_the_door_to_its_holder() -> None:
+    world = World()
+    ticket = ticket_of("ann", world.room)
+    join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control, ticket=ticket)
+    late = START_MS / 1000 + 10**6
+    assert why_not_joiner(join, caller("cyd"), NOW) is None
+    assert why_not_joiner(join, caller("cyd"), late) is Reason.INVITATION_EXPIRED
+    assert why_not_joiner(join, caller("ann"), late) is None  # a member passes on what it has
+    plain = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control)
+    assert why_not_joiner(plain, caller("cyd"), late) is None
+    assert why_not_joiner(world.say("cyd"), caller("cyd"), late) is None

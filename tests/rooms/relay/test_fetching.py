@@ -1,0 +1,129 @@
+"""Getting control events that a relay lacks."""
+
+from __future__ import annotations
+
+from tests.rooms.relay.scenes import OPEN, card_of
+
+from linnet.core.effects import CancelTimer, Send, SetTimer
+from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.causal_messages import Given, Want
+from linnet.rooms.messages import AskControl, ControlPage
+from linnet.rooms.relay.fetching import OWNER, Fetching
+
+ROOM = TopicId(b"r" * 32)
+HEADS = (EventId(b"h" * 32),)
+LACK, MORE = EventId(b"l" * 32), EventId(b"m" * 32)
+ANN, BEN, CYD = PeerId(b"a" * 32), PeerId(b"b" * 32), PeerId(b"c" * 32)
+TICK = Tick(OWNER, "ask", ROOM)
+WAIT = OPEN.fetch_timeout
+
+
+def fetching() -> Fetching:
+    return Fetching(ROOM, OPEN, card_of("r0"), lambda: HEADS)
+
+
+def ask(peer: PeerId, number: int) -> Send[AskControl]:
+    return Send(peer, AskControl(ROOM, number, HEADS, None, card_of("r0")))
+
+
+def page(number: int, more: bool = False, reason: Reason | None = None) -> ControlPage:
+    return ControlPage(ROOM, number, (), (), more, (), (), reason)
+
+
+def test_who_named_it_is_asked_first() -> None:
+    one = fetching()
+    assert one.seek((LACK,), ANN, 0.0) == [ask(ANN, 1), SetTimer(WAIT, TICK)]
+    assert one.seek((LACK,), BEN, 0.5) == []
+    assert one.sought == (LACK,)
+
+
+def test_something_else_that_is_missing_is_asked_of_who_named_that() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    assert one.seek((MORE,), BEN, 0.5) == [ask(BEN, 2)]
+    assert one.seek((EventId(b"n" * 32),), BEN, 0.6) == []  # ben is being asked
+
+
+def test_pages_are_asked_for_while_they_bring_something() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    assert one.expects(ANN, 1)
+    assert one.page(ANN, page(1, more=True), True, 1.0) == ([ask(ANN, 1)], False)
+    assert one.page(ANN, page(1, more=True), False, 1.0) == ([Send(ANN, Want(ROOM, 1, (LACK,)))], False)
+
+
+def test_who_has_it_not_lets_the_next_have_its_turn_at_once() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    one.page(ANN, page(1), False, 1.0)
+    given = Given(ROOM, 1, (), (), (LACK,), Reason.NOT_HELD)
+    assert one.given(ANN, given, 1.0) == [SetTimer(0.0, TICK)]
+    assert not one.is_asking(ANN)
+    assert one.fired([ANN, BEN], 1.0) == ([ask(BEN, 2), SetTimer(WAIT, TICK)], [])
+
+
+def test_who_refuses_is_passed_over() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    assert one.page(ANN, page(1, reason=Reason.NOT_INVITED), False, 1.0) == ([SetTimer(0.0, TICK)], True)
+
+
+def test_after_so_many_turns_it_is_given_up() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    now, asked = 0.0, [ANN]
+    for turn in range(2, OPEN.fetch_tries + 1):
+        now += WAIT
+        effects, lost = one.fired([ANN, BEN, CYD], now)
+        assert lost == []
+        (send,) = [each for each in effects if isinstance(each, Send)]
+        assert send == ask(send.peer, turn)
+        asked.append(send.peer)
+    assert asked == [ANN, BEN, CYD]
+    assert one.fired([ANN, BEN, CYD], now + WAIT)[1] == [LACK]
+    assert one.sought == ()
+
+
+def test_turns_pass_where_nobody_can_be_asked() -> None:
+    one = fetching()
+    assert one.seek((LACK,), None, 0.0) == [SetTimer(WAIT, TICK)]
+    lost: list[EventId] = []
+    now, turns = 0.0, 0
+    while not lost:
+        now += WAIT
+        turns += 1
+        lost = one.fired([], now)[1]
+    assert (lost, turns) == ([LACK], OPEN.fetch_tries)
+
+
+def test_endless_pages_do_not_make_it_wait_for_ever() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    now = 0.0
+    lost: list[EventId] = []
+    while not lost and now < 1000:
+        now += 1.0
+        if one.is_asking(ANN):
+            one.page(ANN, page(1, more=True), True, now)
+        lost = one.fired([], now)[1]
+    assert lost == [LACK]
+    assert now <= 5 * OPEN.fetch_tries * WAIT + OPEN.fetch_tries * WAIT
+
+
+def test_what_was_found_is_sought_no_more() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    one.found(LACK)
+    assert one.page(ANN, page(1), True, 1.0) == ([], True)
+    assert one.fired([BEN], WAIT) == ([], [])
+
+
+def test_a_link_that_ends_takes_its_answer_along() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    one.down(ANN)
+    assert not one.expects(ANN, 1)
+    assert one.stop() == [CancelTimer(TICK)]
+    assert one.stop() == []

@@ -1,0 +1,359 @@
+"""What becomes of an event that reaches a relay."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.rooms.relay.scenes import OPEN, World, card_of, peer_of
+
+from linnet.core.effects import Blame
+from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Given, Want
+from linnet.event.event import MESSAGE, Event, Tail, Unverified
+from linnet.event.signing import recall_unit, sign_unit
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.content import CREATE, JOIN_RULES, JoinRule, JoinRules, Membership
+from linnet.rooms.messages import (
+    AskControl,
+    ControlPage,
+    RelayOutcome,
+    RelaySend,
+    RelayTaken,
+)
+from linnet.rooms.relay import fetching
+from linnet.testing.rooms import START_MS, person, ticket_of
+from linnet.trace.records import Kind
+
+FETCHING = fetching.OWNER
+
+
+def outcome_of(world: World, unit: Unverified, who: str = "ann") -> RelayOutcome:
+    world._request += 1
+    cards = world.cards([unit])
+    (taken,) = world.tell("r0", who, RelaySend(world.room, world._request, (unit,), cards))
+    assert isinstance(taken, RelayTaken)
+    (outcome,) = taken.outcomes
+    return outcome
+
+
+def signed(
+    world: World, who: str, topic: bytes | None = None, seq: int | None = 50, **tail: object
+) -> Unverified:
+    """An event that is as it should be, but for what is given."""
+    one = person(who)
+    made = Tail(world.control, None, 99, world.control, MESSAGE, None, START_MS, None, b"x")
+    made = replace(made, **tail)
+    room = world.room if topic is None else TopicId(topic)
+    return sign_unit(one.device, room, one.author, one.card.device, seq, None, (made,)).unit
+
+
+@pytest.fixture
+def world() -> World:
+    world = World("r0")
+    world.link("r0", "ann")
+    world.link("r0", "ben")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, None),
+        ({"seq": None}, Reason.MALFORMED),
+        ({"control": None}, Reason.MALFORMED),
+        ({"kind": CREATE, "key": ""}, Reason.MALFORMED),
+        ({"kind": "member", "key": "nobody"}, Reason.MALFORMED),
+        ({"kind": "power", "key": "", "body": b"?"}, Reason.MALFORMED),
+        ({"topic": b"o" * 32}, Reason.UNKNOWN_ROOM),
+    ],
+)
+def test_each_fault_alone_is_enough(world: World, changes: dict[str, Any], reason: Reason | None) -> None:
+    outcome = outcome_of(world, signed(world, "ann", **changes))
+    assert outcome.reason is reason
+    assert (outcome.cursor is None) == (reason is not None)
+
+
+def test_a_signature_counts_and_whoever_forges_is_blamed(world: World) -> None:
+    unit = replace(signed(world, "ann"), sig=bytes(64))
+    relay = world.station("r0").relay
+    effects = relay.on_message(peer_of("ben"), RelaySend(world.room, 1, (unit,), ()), world.now)
+    assert Blame(peer_of("ben"), Reason.BAD_SIGNATURE) in effects
+    stored = world.station("r0").store.log.get(recall_unit(unit).head)
+    assert stored is None
+
+
+def test_bytes_that_are_no_event_are_answered(world: World) -> None:
+    unit = replace(signed(world, "ann"), tails=(b"\x99" + b"?" * 20,))
+    assert outcome_of(world, unit) == RelayOutcome(EventId(bytes(32)), None, Reason.MALFORMED, ())
+    unit = replace(signed(world, "ann"), tails=(b"?" * 20,))
+    assert outcome_of(world, unit).reason is Reason.MALFORMED
+
+
+def test_a_device_without_a_card_is_unknown(world: World) -> None:
+    world.send("r0", "ann", *world.join("dan"))
+    unit = signed(world, "dan")
+    (taken,) = world.tell("r0", "ann", RelaySend(world.room, 5, (unit,), ()))
+    assert isinstance(taken, RelayTaken)
+    assert taken.outcomes[0].reason is None  # dan's join brought the card
+    cyd = world.chronicle.make("cyd", MESSAGE, None, b"?", world.control).unit
+    (taken,) = world.tell("r0", "ann", RelaySend(world.room, 6, (cyd,), ()))
+    assert isinstance(taken, RelayTaken)
+    assert taken.outcomes[0].reason is Reason.UNKNOWN_DEVICE
+
+
+# Missing control events.
+
+
+def test_what_is_missing_is_fetched_and_the_event_taken(world: World) -> None:
+    invite, join = world.join("cyd")
+    hello = world.say("cyd")
+    world.tell("r0", "cyd", world.greet("cyd", control=()))
+    assert world.send("r0", "cyd", hello) == ()  # the answer waits
+    asked = [each for each in world.inbox[peer_of("cyd")] if isinstance(each, AskControl)][-1]
+    units = (world.unit(invite), world.unit(join))
+    page = ControlPage(world.room, asked.request, units, world.cards(units), False, world.control, (), None)
+    answers = world.tell("r0", "cyd", page)
+    taken = [each for each in answers if isinstance(each, RelayTaken)]
+    assert [(each.event, each.reason) for each in taken[0].outcomes] == [(hello.id, None)]
+    assert world.said(world.resync("r0", "cyd")) == [b"hello"]
+
+
+def test_the_question_turns_from_one_to_the_next_and_by_id(world: World) -> None:
+    join = world.join("cyd")[1]
+    hello = world.say("ann")
+    world.send("r0", "ann", hello)
+    world.fire("r0", FETCHING)
+    asked = [each for each in world.inbox[peer_of("ben")] if isinstance(each, AskControl)]
+    assert len(asked) == 1
+    empty = ControlPage(world.room, asked[0].request, (), (), False, (), (), None)
+    (want,) = world.tell("r0", "ben", empty)
+    assert want == Want(world.room, asked[0].request, (join.id,))
+    unit = world.unit(join)
+    given = Given(world.room, want.request, (unit,), (card_of("cyd"),), (), None)
+    # It names the invitation, which is missing too: that is asked for now.
+    world.tell("r0", "ben", given)
+    assert world.station("r0").relay.status()[0].waiting == 2
+
+
+def test_after_so_many_tries_an_event_is_refused_for_now(world: World) -> None:
+    world.join("cyd")
+    missing = world.control
+    hello = world.say("ann")
+    before = len(world.inbox[peer_of("ann")])
+    world.send("r0", "ann", hello)
+    start = world.now
+    for _ in range(OPEN.fetch_tries):
+        world.fire("r0", FETCHING)
+    assert world.now - start <= OPEN.fetch_tries * OPEN.fetch_timeout
+    taken = [each for each in world.inbox[peer_of("ann")][before:] if isinstance(each, RelayTaken)]
+    assert taken[0].outcomes == (RelayOutcome(hello.id, None, Reason.MISSING_DEPENDENCY, missing),)
+    assert world.station("r0").relay.status()[0].waiting == 0
+    # It was refused for now: with what was missing before it, it is taken.
+    events = [world.chronicle.event(each) for each in list(world.chronicle.units)[-3:]]
+    assert [each.reason for each in world.send("r0", "ann", *events)] == [None, None, None]
+
+
+def test_a_message_among_control_heads_is_found_out(world: World) -> None:
+    hello = world.say("ann")
+    wrong = signed(world, "ann", control=(hello.id,))
+    world.tell("r0", "ann", RelaySend(world.room, 8, (wrong,), ()))
+    asked = [each for each in world.inbox[peer_of("ann")] if isinstance(each, AskControl)][-1]
+    empty = ControlPage(world.room, asked.request, (), (), False, (), (), None)
+    (want,) = world.tell("r0", "ann", empty)
+    assert isinstance(want, Want)
+    given = Given(world.room, want.request, (world.unit(hello),), (), (), None)
+    answers = world.tell("r0", "ann", given)
+    assert answers == [
+        RelayTaken(
+            world.room, 8, (RelayOutcome(recall_unit(wrong).head, None, Reason.NOT_ALLOWED, ()),), None
+        )
+    ]
+
+
+def test_few_may_wait_and_nobody_takes_all_places() -> None:
+    world = World("r0", config=replace(OPEN, park_events=8))
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+    world.join("cyd")
+    events = [world.say("ann", b"%d" % number) for number in range(3)]
+    before = len(world.inbox[peer_of("ann")])
+    world.send("r0", "ann", *events)
+    for _ in range(OPEN.fetch_tries):
+        world.fire("r0", FETCHING)
+    (taken,) = [each for each in world.inbox[peer_of("ann")][before:] if isinstance(each, RelayTaken)]
+    assert sorted(each.reason or "" for each in taken.outcomes) == [
+        Reason.MISSING_DEPENDENCY,
+        Reason.MISSING_DEPENDENCY,
+        Reason.QUEUE_FULL,
+    ]
+
+
+def test_an_event_that_waits_is_answered_to_all_who_bring_it(world: World) -> None:
+    invite, join = world.join("cyd")
+    hello = world.say("ann")
+    for who in ("ann", "ben", "ben"):
+        assert world.send("r0", who, hello) == ()
+    assert world.station("r0").relay.status()[0].waiting == 1
+    world.send("r0", "ann", invite, join)
+    for who, count in (("ann", 1), ("ben", 2)):
+        taken = [each for each in world.inbox[peer_of(who)] if isinstance(each, RelayTaken)]
+        about = [each for one in taken for each in one.outcomes if each.event == hello.id]
+        assert [each.reason for each in about] == [None] * count
+    assert len([each for each in world.station("r0").noted(Kind.STORED) if each.event == hello.id]) == 1
+
+
+# Soft failure.
+
+
+def test_an_old_branch_of_somebody_who_is_banned(world: World) -> None:
+    """A message is nothing; of control events a few a day are kept and passed on, for convergence."""
+    stale = world.control
+    world.send("r0", "ann", world.membership("ann", "ben", Membership.BAN))
+    message = world.say("ben", b"still here", stale)
+    assert world.send("r0", "ann", message)[0].cursor is None
+    outcomes: list[RelayOutcome] = []
+    for number in range(OPEN.soft_failed + 3):
+        name = f"guest {number}"
+        invite = world.chronicle.member("ben", name, Membership.INVITE, stale)
+        outcomes += world.send("r0", "ann", invite)
+    kept = [each for each in outcomes if each.cursor is not None]
+    assert [each.reason for each in kept] == [Reason.SOFT_FAILED] * OPEN.soft_failed
+    assert [each.reason for each in outcomes[OPEN.soft_failed :]] == [Reason.TOO_MANY] * 3
+    world.now += 86_400
+    one_more = world.chronicle.member("ben", "guest 99", Membership.INVITE, stale)
+    assert world.send("r0", "ann", one_more)[0].reason is Reason.SOFT_FAILED
+
+
+def test_a_flood_of_control_events_ends_at_the_limit() -> None:
+    world = World("r0", rooms=RoomsConfig(max_control=16))
+    world.link("r0", "ann")
+    stem = world.control
+    reasons = []
+    for number, rule in enumerate([JoinRule.PUBLIC, JoinRule.INVITE] * 8):
+        event = world.chronicle.sign("ann", JOIN_RULES, "", JoinRules(rule), stem, time=number)
+        reasons += [each.reason for each in world.send("r0", "ann", event)]
+    room = 16 - len(world.control_units()) + 16
+    assert reasons == [None] * room + [Reason.QUOTA] * (16 - room)
+    assert world.station("r0").relay.examine().rooms[0].control_events == 16
+
+
+def test_what_others_build_on_is_taken_past_the_allowance() -> None:
+    world = World("r0", config=replace(OPEN, soft_failed=0))
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+    stale = world.control
+    invite = world.chronicle.member("ben", "dan", Membership.INVITE, stale)
+    ban = world.membership("ann", "ben", Membership.BAN)
+    world.send("r0", "ann", ban)
+    assert world.send("r0", "ann", invite)[0].reason is Reason.TOO_MANY
+    # ann saw the invitation before she banned, and names it.
+    hello = world.say("ann", b"on both", (*world.control, invite.id))
+    world.send("r0", "ann", hello)
+    before = len(world.inbox[peer_of("ann")])
+    world.send("r0", "ann", invite)
+    taken = [each for each in world.inbox[peer_of("ann")][before:] if isinstance(each, RelayTaken)]
+    about = [(each.event, each.reason) for one in taken for each in one.outcomes]
+    assert about == [(invite.id, Reason.SOFT_FAILED), (hello.id, None)]
+
+
+# The door.
+
+
+def test_a_ticket_has_to_be_good_when_its_holder_comes() -> None:
+    world = World("r0", "r1")
+    soon = int(world.now * 1000) + 60_000 - START_MS
+    ticket = ticket_of("ann", world.room, expires=soon)
+    join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control, ticket=ticket, time=soon)
+    world.now += 3600
+    assert world.send("r0", "cyd", join)[0].reason is Reason.INVITATION_EXPIRED
+    # It is in the room all the same, if a member had it in time: the event's own time counts there.
+    world.link("r1", "ann")
+    assert world.send("r1", "ann", join)[0].reason is None
+    world.link("r0", "ann")
+    assert world.send("r0", "ann", join)[0].reason is Reason.DUPLICATE
+
+
+def test_a_ticket_lets_its_holder_in() -> None:
+    world = World("r0")
+    ticket = ticket_of("ann", world.room)
+    (page,) = world.tell("r0", "cyd", AskControl(world.room, 1, (), ticket))
+    assert isinstance(page, ControlPage)
+    assert len(page.units) == len(world.control_units())
+    join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control, ticket=ticket)
+    assert world.send("r0", "cyd", join)[0].reason is None
+    assert world.resync("r0", "cyd").reason is None
+
+
+# Room.
+
+
+def test_one_author_has_a_share_and_the_rest_is_refused() -> None:
+    world = World("r0", config=replace(OPEN, sender_bytes=2000))
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+    events = [world.say("ann", b"." * 300) for _ in range(6)]
+    reasons = [each.reason for each in world.send("r0", "ann", *events)]
+    kept = reasons.count(None)
+    assert reasons == [None] * kept + [Reason.QUOTA] * (6 - kept)
+    assert 1 < kept < 6
+    assert world.send("r0", "ben", world.say("ben"))[0].reason is None
+
+
+def test_the_oldest_give_way_and_their_authors_learn_it() -> None:
+    world = World("r0", config=replace(OPEN, room_bytes=2000))
+    world.link("r0", "ann")
+    events = [world.say("ann", b"%d" % number + b"." * 300) for number in range(6)]
+    cursors = [each.cursor for each in world.send("r0", "ann", *events)]
+    assert None not in cursors
+    page = world.resync("r0", "ann")
+    kept = [each[:1] for each in world.said(page)]
+    assert kept == [b"%d" % number for number in range(6 - len(kept), 6)]
+    gone = events[: 6 - len(kept)]
+    assert [(each.event, each.reason) for each in page.tombstones] == [
+        (each.id, Reason.QUOTA) for each in gone
+    ]
+    evicted = world.station("r0").noted(Kind.EVICTED)
+    assert [(each.event, each.reason) for each in evicted] == [(each.id, Reason.QUOTA) for each in gone]
+    assert world.resync("r0", "ann", cursors[0]).reason is Reason.CURSOR_EXPIRED
+    (again,) = world.send("r0", "ann", gone[0])
+    assert (again.cursor, again.reason) == (None, Reason.QUOTA)
+
+
+def test_an_event_larger_than_the_room_is_refused() -> None:
+    world = World("r0", config=replace(OPEN, room_bytes=100))
+    world.link("r0", "ann")
+    assert world.send("r0", "ann", world.say("ann"))[0].reason is Reason.QUOTA
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(min_value=0, max_value=2**32), lost=st.integers(min_value=0, max_value=3))
+def test_in_whatever_order_it_comes_the_same_is_kept(seed: int, lost: int) -> None:
+    """Events are shuffled, so that many wait for others; what was answered with a cursor is kept."""
+    world = World("r0")
+    world.link("r0", "ann")
+    events: list[Event] = []
+    for name in ("cyd", "dan"):
+        events += world.join(name)
+        events.append(world.say(name, name.encode()))
+    events.append(world.membership("ann", "dan", Membership.BAN))
+    events.append(world.say("cyd", b"after"))
+    expected = {event.id for event in events if event.kind != MESSAGE or event.body != b"dan"}
+    luck = Random(seed)
+    shuffled = events[:]
+    luck.shuffle(shuffled)
+    outcomes: dict[EventId, RelayOutcome] = {}
+    for event in [*shuffled, *shuffled[:lost]]:
+        world.send("r0", "ann", event)
+    for message in world.inbox[peer_of("ann")]:
+        if isinstance(message, RelayTaken):
+            for outcome in message.outcomes:
+                outcomes.setdefault(outcome.event, outcome)
+    kept = {recall_unit(unit).head for unit in world.resync("r0", "ann").units}
+    assert {event.id for event in events if outcomes[event.id].cursor is not None} <= kept
+    assert expected <= kept

@@ -1,0 +1,72 @@
+"""How long a relay keeps what is said."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from tests.rooms.relay.scenes import OPEN, World
+
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.rooms.relay.retention import OWNER
+from linnet.trace.records import Kind
+
+
+def test_the_rooms_state_says_for_all_relays() -> None:
+    world = World("r0", "r1")
+    world.link("r0", "ann")
+    world.send("r0", "ann", world.keep_for(60_000), world.say("ann"))
+    for name in ("r0", "r1"):
+        assert world.station(name).timers[Tick(OWNER, "expire", world.room)] <= 60.1
+        world.link(name, "ben")
+        assert world.said(world.resync(name, "ben")) == [b"hello"]
+    world.now += 61
+    for name in ("r0", "r1"):
+        assert world.said(world.resync(name, "ben")) == []
+        (gone,) = world.station(name).noted(Kind.EXPIRED)
+        assert (gone.reason, gone.note) == (Reason.RETENTION, "message")
+
+
+def test_it_is_kept_to_the_very_end_and_not_longer() -> None:
+    world = World("r0", config=replace(OPEN, max_lifetime=60.0))
+    world.link("r0", "ann")
+    world.send("r0", "ann", world.say("ann"))
+    world.now += 60
+    assert world.said(world.resync("r0", "ann")) == [b"hello"]
+    world.now += 0.01
+    assert world.said(world.resync("r0", "ann")) == []
+
+
+def test_the_timer_removes_it_and_looks_for_the_next() -> None:
+    world = World("r0", config=replace(OPEN, max_lifetime=60.0))
+    world.link("r0", "ann")
+    world.send("r0", "ann", world.say("ann"))
+    world.now += 10
+    world.send("r0", "ann", world.say("ann"))
+    start = world.now
+    world.now -= 10
+    world.fire("r0", OWNER)
+    station = world.station("r0")
+    assert len(station.noted(Kind.EXPIRED)) == 1
+    world.fire("r0", OWNER)
+    assert len(station.noted(Kind.EXPIRED)) == 2
+    assert 60 <= world.now - start < 60.1
+    assert Tick(OWNER, "expire", world.room) not in station.timers
+
+
+def test_nothing_expires_where_the_room_wants_that() -> None:
+    world = World("r0", config=replace(OPEN, max_lifetime=60.0))
+    world.link("r0", "ann")
+    world.send("r0", "ann", world.keep_for(None), world.say("ann"))
+    world.now += 10**7
+    station = world.station("r0")
+    assert world.said(world.resync("r0", "ann")) == [b"hello"]
+    assert Tick(OWNER, "expire", world.room) not in station.timers
+
+
+def test_only_who_has_the_power_changes_it() -> None:
+    world = World("r0")
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+    before = world.control
+    short = world.chronicle.sign("ben", "retention", "", b"\x91\x01", before)
+    assert world.send("r0", "ben", short)[0].reason is Reason.NO_POWER

@@ -1,0 +1,42 @@
+"""Letting go of a room."""
+
+from __future__ import annotations
+
+import hashlib
+
+from tests.rooms.relay.scenes import Station, World, card_of
+
+from linnet.core.reasons import Reason
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.messages import ChunkPut
+from linnet.rooms.receipt import sign_room_receipt
+from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.sweeping import Sweeping
+from linnet.rooms.relay.usage import Budget
+from linnet.testing.rooms import person
+
+
+def test_everything_goes_with_a_record_and_then_there_are_none() -> None:
+    world, station = World(), Station("r0")
+    context, cells, budget = station.context, station.store.cells, Budget(10**6)
+    for name in ("ann", "ben"):
+        context.cards.learn(card_of(name))
+    cache = Cache(world.room, station.store, context.cards, budget, 10)
+    for unit in world.chronicle.units.values():
+        cache.keep_control(unit, True, 1.0)
+    cache.keep(world.chronicle.units[world.say("ann").id], True, 1.0)
+    receipts = KeptReceipts(world.room, context, RoomsConfig(), 10)
+    receipts.learn(sign_room_receipt(person("ann").device, card_of("ann"), world.room, 1, ()))
+    chunks = Chunks(world.room, cells, 10**6)
+    chunks.put(ChunkPut(world.room, hashlib.sha256(b"piece").digest(), b"piece"), 1.0)
+    sweeping = Sweeping(cache, receipts, chunks)
+    records = [record for _ in range(3) for record in sweeping.forget()]
+    assert len(records) == len(world.chronicle.units) + 1
+    assert {record.reason for record in records} == {Reason.NOT_A_RELAY}
+    assert sweeping.forget() == []
+    assert (budget.bytes, budget.events, chunks.bytes) == (0, 0, 0)
+    assert [topic for topic in (world.room, *cache.topics) if station.store.log.kept(topic).units] == []
+    assert list(cells.scan("chunk")) == []
+    assert list(cells.scan(f"receipts/{world.room.hex()}")) == []

@@ -1,0 +1,70 @@
+"""What one input leads to, in its order."""
+
+from __future__ import annotations
+
+from tests.rooms.relay.scenes import World, peer_of
+
+from linnet.core.effects import AfterCommit, Blame, Send
+from linnet.core.ids import EventId
+from linnet.core.reasons import Reason
+from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
+from linnet.rooms.relay.answers import Answers
+from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.parking import Origin
+from linnet.rooms.relay.turn import NO_EVENT, Turn
+from linnet.testing.rooms import person
+from linnet.trace.records import Kind, Record
+
+WORLD = World()
+ROOM, HELLO = WORLD.room, WORLD.say("ann")
+ANN = Caller(peer_of("ann"), person("ann").author)
+CURSOR = RelayCursor(b"epoch..1", 5)
+
+
+def begun(caller: Caller, events: int) -> tuple[Turn, Origin]:
+    answers = Answers(ROOM)
+    answers.begin(caller, 9, events)
+    return Turn(ROOM, answers), Origin(caller, False, 9)
+
+
+def test_answers_come_after_the_commit() -> None:
+    turn, origin = begun(ANN, 1)
+    turn.outcome([origin], HELLO.id, CURSOR, None)
+    taken = RelayTaken(ROOM, 9, (RelayOutcome(HELLO.id, CURSOR, None, ()),), None)
+    assert turn.all() == [AfterCommit((Send(ANN.peer, taken),))]
+
+
+def test_who_is_not_linked_finds_the_answer_here() -> None:
+    turn, origin = begun(ANN._replace(linked=False), 1)
+    turn.outcome([origin], HELLO.id, CURSOR, Reason.DUPLICATE)
+    assert turn.replies == [
+        RelayTaken(ROOM, 9, (RelayOutcome(HELLO.id, CURSOR, Reason.DUPLICATE, ()),), None)
+    ]
+    assert turn.all() == []
+
+
+def test_a_refusal_is_recorded_and_a_forger_blamed() -> None:
+    turn, origin = begun(ANN, 3)
+    many = tuple(EventId(bytes([number]) * 32) for number in range(40))
+    turn.refuse([origin], HELLO, Reason.MISSING_DEPENDENCY, many)
+    turn.refuse([origin], HELLO, Reason.BAD_SIGNATURE, note="why")
+    turn.refuse([origin], None, Reason.MALFORMED)
+    records = [each for each in turn.effects if isinstance(each, Record)]
+    place = (ROOM, HELLO.id, HELLO.device, HELLO.seq)
+    missing = Reason.MISSING_DEPENDENCY
+    assert records == [
+        Record(Kind.REJECTED, *place, peer=ANN.peer, reason=missing, note="message"),
+        Record(Kind.REJECTED, *place, peer=ANN.peer, reason=Reason.BAD_SIGNATURE, note="why"),
+        Record(Kind.REJECTED, ROOM, peer=ANN.peer, reason=Reason.MALFORMED),
+    ]
+    blames = [each for each in turn.effects if isinstance(each, Blame)]
+    assert [each.reason for each in blames] == [Reason.BAD_SIGNATURE, Reason.MALFORMED]
+    (promise,) = [each for each in turn.all() if isinstance(each, AfterCommit)]
+    (send,) = promise.effects
+    assert isinstance(send, Send)
+    assert isinstance(send.message, RelayTaken)
+    assert [(each.event, len(each.missing)) for each in send.message.outcomes] == [
+        (HELLO.id, 32),
+        (HELLO.id, 0),
+        (NO_EVENT, 0),
+    ]
