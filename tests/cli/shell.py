@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from linnet.cli.app import app
 
-COMMANDS_WITHOUT_HOME = ("sim", "demo", "--version", "--help")
+COMMANDS_WITHOUT_HOME = ("sim", "demo", "play", "--version", "--help")
 
 
 class Linnet:

@@ -18,15 +18,42 @@ from linnet.cli import (
     init,
     peers,
     publish,
+    sim_history,
     sim_mass_join,
+    sim_rooms,
     sim_streams,
     status,
     subscribe,
     up,
 )
+from linnet.cli.chat import command as chat
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
 from linnet.cli.output import say, warn
+from linnet.cli.play import command as play
+from linnet.cli.relay import report
+from linnet.cli.room import (
+    attach,
+    ban,
+    create,
+    fetch,
+    invite,
+    join,
+    kick,
+    leave,
+    ledger,
+    list_,
+    members,
+    power,
+    read,
+    redact,
+    relays,
+    retention,
+    send,
+    state,
+    unban,
+)
+from linnet.cli.room import history as room_history
 from linnet.core.errors import LinnetError
 
 P = ParamSpec("P")
@@ -42,6 +69,8 @@ app = typer.Typer(
     epilog=f"\b\nFirst steps:\n  linnet demo\n  linnet init\n  linnet up\n\n{EXIT_CODES}",
 )
 sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 def _version(wanted: bool) -> None:
@@ -94,7 +123,34 @@ _add(app, "declare", declare.declare, "Decide about a stream of your own.", decl
 _add(app, "doctor", doctor.doctor, "Why does it not work?", doctor.EPILOG)
 _add(app, "export", export.export, "Write the node into one file.", export.EPILOG)
 _add(app, "import", import_.import_, "Make a home from such a file.", import_.EPILOG)
+_add(room, "create", create.create, "Found a room.", create.EPILOG)
+_add(room, "join", join.join, "Join a room by an invitation.", join.EPILOG)
+_add(room, "invite", invite.invite, "An invitation to hand over.", invite.EPILOG)
+_add(room, "list", list_.list_, "Every room of the node.", list_.EPILOG)
+_add(room, "send", send.send, "Say something in a room.", send.EPILOG)
+_add(room, "read", read.read, "Print what is said in a room.", read.EPILOG)
+_add(room, "history", room_history.history, "Print what is kept of a room.", room_history.EPILOG)
+_add(room, "ledger", ledger.ledger, "Did it arrive, and at whom?", ledger.EPILOG)
+_add(room, "members", members.members, "Who is in a room.", members.EPILOG)
+_add(room, "state", state.state, "What holds in a room.", state.EPILOG)
+_add(room, "power", power.power, "Who may do what.", power.EPILOG)
+_add(room, "kick", kick.kick, "Put a person out.", kick.EPILOG)
+_add(room, "ban", ban.ban, "Put a person out for good.", ban.EPILOG)
+_add(room, "unban", unban.unban, "Take a ban back.", unban.EPILOG)
+_add(room, "redact", redact.redact, "Take an event back.", redact.EPILOG)
+_add(room, "attach", attach.attach, "Put a file into a room.", attach.EPILOG)
+_add(room, "fetch", fetch.fetch, "Get a file out of a room.", fetch.EPILOG)
+_add(room, "relays", relays.relays, "Who holds events for those away.", relays.EPILOG)
+_add(room, "retention", retention.retention, "How long relays keep events.", retention.EPILOG)
+_add(room, "leave", leave.leave, "Leave a room.", leave.EPILOG)
+app.add_typer(room, name="room", help="Rooms: members, invitations, relays.", epilog=EXIT_CODES)
+_add(app, "chat", chat.chat, "Talk in a room.", chat.EPILOG)
+_add(relay, "report", report.report, "What this relay knows.", report.EPILOG)
+app.add_typer(relay, name="relay", help="For whoever runs a relay.", epilog=EXIT_CODES)
 _add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", sim_streams.EPILOG)
 _add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
+_add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_rooms.EPILOG)
+_add(sim, "history", sim_history.history, "A real concurrent history, in any order.", sim_history.EPILOG)
 app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)
+_add(app, "play", play.play, "Play traffic in a room, and print what all nodes did.", play.EPILOG)
 _add(app, "demo", demo.demo, "Watch a real network deliver every message.", demo.EPILOG)
