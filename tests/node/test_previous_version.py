@@ -115,10 +115,4 @@ def test_both_versions_hear_each_other(both: tuple[Version, Version]) -> None:
     heard = new.run("subscribe", "weather", "--from", "beginning", "--count", "2")
     assert "rain" in heard
     assert "sun" in heard
-
-
-def test_the_link_between_them_lives(both: tuple[Version, Version]) -> None:
-    old, new = both
-    device = old.address.partition("@")[0]
-    assert device[:10] in new.run("peers")
-    assert '"up": true' in new.run("peers", "--json").replace('"up":true', '"up": true')
+    assert old.address.partition("@")[0][:10] in new.run("peers")
