@@ -20,6 +20,7 @@ from linnet.cli import (
     publish,
     sim_history,
     sim_mass_join,
+    sim_metadata,
     sim_rooms,
     sim_streams,
     status,
@@ -151,6 +152,7 @@ _add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", 
 _add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
 _add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_rooms.EPILOG)
 _add(sim, "history", sim_history.history, "A real concurrent history, in any order.", sim_history.EPILOG)
+_add(sim, "metadata", sim_metadata.metadata, "What relays come to know.", sim_metadata.EPILOG)
 app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)
 _add(app, "play", play.play, "Play traffic in a room, and print what all nodes did.", play.EPILOG)
 _add(app, "demo", demo.demo, "Watch a real network deliver every message.", demo.EPILOG)
