@@ -23,6 +23,8 @@ from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Greet, RelayAnswer, RelayAsk
 
 OWNER = "adding relay"
+_AGAIN = 2.0
+"""Seconds until the question is asked again."""
 
 AddingEffect: TypeAlias = Send[Greet | RelayAsk] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
 
@@ -52,11 +54,19 @@ class AddingRelay:
     def up(self) -> list[AddingEffect]:
         """Its link is open."""
         ask = RelayAsk(self.room, self.request, self._contacts[:64])
-        return [Send(self.contact.peer, self._greet), Send(self.contact.peer, ask)]
+        return [
+            Send(self.contact.peer, self._greet),
+            Send(self.contact.peer, ask),
+            SetTimer(_AGAIN, self._again),
+        ]
+
+    def again(self, links: dict[PeerId, None]) -> list[AddingEffect]:
+        """It has not answered for a while: question or answer may be lost."""
+        return self.up() if self.contact.peer in links else []
 
     def end(self) -> list[AddingEffect]:
         """It has answered, or has not."""
-        return [CancelTimer(self._tick), Release(self.contact.peer, OWNER)]
+        return [CancelTimer(self._tick), CancelTimer(self._again), Release(self.contact.peer, OWNER)]
 
     def named(self, answer: RelayAnswer, view: View) -> list[Draft]:
         """The events that make it a relay: its person is invited, and it is named."""
@@ -70,3 +80,7 @@ class AddingRelay:
     @property
     def _tick(self) -> Tick:
         return Tick(OWNER, "patience", self.room + self.contact.peer)
+
+    @property
+    def _again(self) -> Tick:
+        return Tick(OWNER, "again", self.room + self.contact.peer)

@@ -16,6 +16,8 @@ from linnet.rooms.messages import AskControl, ControlPage
 from linnet.rooms.ticket import Ticket
 
 OWNER = "joining"
+_AGAIN = 3.0
+"""Seconds without an answer after which everyone is asked again."""
 
 JoiningEffect: TypeAlias = Send[AskControl] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
 
@@ -61,8 +63,14 @@ class Joining:
         """A link is open."""
         if peer not in self.contacts or self.joined is not None:
             return []
-        self._asked += 1
-        return [Send(peer, AskControl(self.room, self._asked, (), self.ticket, self._card))]
+        return [*self._ask(peer, ()), SetTimer(_AGAIN, self._again)]
+
+    def again(self, links: dict[PeerId, None]) -> list[JoiningEffect]:
+        """Nobody has shown the room for a while: a question or an answer may be lost."""
+        if self.joined is not None:
+            return []
+        self.answering = None
+        return [effect for peer in self.contacts if peer in links for effect in self.up(peer)]
 
     def down(self, peer: PeerId) -> None:
         """A link is gone; another contact may answer instead."""
@@ -86,12 +94,16 @@ class Joining:
 
     def more(self, peer: PeerId, heads: tuple[EventId, ...]) -> list[JoiningEffect]:
         """The next page, from where we are now."""
+        return [*self._ask(peer, heads), SetTimer(_AGAIN, self._again)]
+
+    def _ask(self, peer: PeerId, heads: tuple[EventId, ...]) -> list[JoiningEffect]:
         self._asked += 1
         return [Send(peer, AskControl(self.room, self._asked, heads, self.ticket, self._card))]
 
     def end(self) -> list[JoiningEffect]:
         """It is over, one way or the other."""
-        return [CancelTimer(self._tick), *(Release(peer, self._purpose) for peer in self.contacts)]
+        timers = [CancelTimer(self._tick), CancelTimer(self._again)]
+        return [*timers, *(Release(peer, self._purpose) for peer in self.contacts)]
 
     @property
     def _purpose(self) -> str:
@@ -100,3 +112,7 @@ class Joining:
     @property
     def _tick(self) -> Tick:
         return Tick(OWNER, "patience", self.room)
+
+    @property
+    def _again(self) -> Tick:
+        return Tick(OWNER, "again", self.room)

@@ -390,9 +390,13 @@ class Rooms:
         topic = TopicId(tick.key[:32])
         if tick.owner == joins.OWNER:
             attempt = self._desk.joining.get(topic)
+            if attempt is not None and tick.what == "again":
+                return [*attempt.again(self._context.links)]
             return [] if attempt is None else self._desk.impatient(attempt, now)
         if tick.owner == adding_relay.OWNER:
             adding = self._desk.adding.get(tick.key)
+            if adding is not None and tick.what == "again":
+                return [*adding.again(self._context.links)]
             return [] if adding is None else self._desk.relay_silent(adding)
         known = self._registry.get(topic)
         return [] if known is None else known.settle(known.fired(tick, now), now)

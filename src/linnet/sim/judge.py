@@ -51,6 +51,10 @@ class Evidence:
             name = world.names.get(PeerId(row.node))
             if name is not None and row.event is not None and row.topic == world.room:
                 self._take(name, EventId(row.event), row, position)
+        for name, seen in world.seen.items():
+            # What was kept before its turn, and has it after a restart, is shown without a record.
+            for event, time in seen.items():
+                self.held_at[name][event] = min(time, self.held_at[name].get(event, time))
 
     def _take(self, name: str, event: EventId, row: Row, position: int) -> None:
         time = row.time - START

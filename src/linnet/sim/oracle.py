@@ -97,11 +97,15 @@ class Oracle:
         return isinstance(content, Member) and content.membership in _REMOVED
 
     def allows(self, held: frozenset[EventId], event: Event) -> bool:
-        """Whether a node that holds these control events may take an event, as far as it can know."""
-        state = self._states.get(held)
+        """Whether a node that holds these control events may take an event, as far as it can know.
+
+        Whatever the event names as its control heads, it must hold as well.
+        """
+        known = held.union(event.tail.control or ())
+        state = self._states.get(known)
         if state is None:
-            named = {head for one in held for head in self.events[one].tail.control or ()}
-            state = self._states[held] = self.control.state_at([one for one in held if one not in named])
+            named = {head for one in known for head in self.events[one].tail.control or ()}
+            state = self._states[known] = self.control.state_at([one for one in known if one not in named])
         try:
             return allowed(fact_of(event), self.control.view(state)) is None
         except InvalidEvent:
