@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.rooms.relay.scenes import OPEN, Station, World, card_of, peer_of
 
 from linnet.core.effects import AfterCommit, Hold, Send, SetTimer
-from linnet.core.ids import Contact, TopicId
+from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.messages import Data
@@ -20,9 +20,8 @@ from linnet.rooms.messages import (
     Refused,
     RelayAnswer,
     RelayAsk,
-    RelayForward,
 )
-from linnet.rooms.relay.admission import OWNER, PATIENCE, why_not_taken
+from linnet.rooms.relay.admission import AT_ONCE, CONTACTS, OWNER, PATIENCE, why_not_taken
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind
 
@@ -191,18 +190,43 @@ def test_a_member_of_the_room_cannot_be_its_relay() -> None:
     assert answers == [RelayAnswer(world.room, 9, Reason.IN_USE, person("r1").author)]
 
 
-def test_its_join_reaches_the_other_relays_even_if_they_learn_of_it_late() -> None:
+def test_other_relays_learn_of_it_by_its_greeting() -> None:
+    """r0 has not heard that r1 was named a relay: r1 knows more, is asked, and r0 sees that it is."""
+    world = World("r0")
+    world.name_relay("r1")
+    world.add(Station("r1"))
+    world.admit("r1")
+    (join,) = world.station("r1").noted(Kind.PUBLISHED)
+    assert join.event is not None
+    assert world.station("r0").store.log.get(join.event) is not None
+    assert [each.relay for each in world.station("r0").relay.status()[0].relays] == [peer_of("r1")]
+
+
+def test_its_join_is_forwarded_once_the_other_knows_it() -> None:
     world = World("r0")
     world.link("r0", "ann")
     world.name_relay("r1")
     world.add(Station("r1"))
+    world.cut[frozenset((peer_of("r0"), peer_of("r1")))] = None  # their greetings are lost
     world.admit("r1")
-    join = world.station("r1").noted(Kind.PUBLISHED)[-1].event
-    assert join is not None
-    assert world.station("r0").store.log.get(join) is None  # r0 does not know that r1 is a relay
+    (join,) = world.station("r1").noted(Kind.PUBLISHED)
+    assert join.event is not None
+    world.cut.clear()
+    world.fire("r1", "relay.forwarding")
+    assert world.station("r1").noted(Kind.REJECTED, "forward")[-1].reason is Reason.NOT_A_RELAY
     for event in list(world.chronicle.events)[-3:-1]:
         world.send("r0", "ann", event)
-    world.fire("r1", "relay.forwarding")
-    assert world.station("r0").store.log.get(join) is not None
-    forward = RelayForward(TopicId(b"o" * 32), 1, (), ())
-    assert world.station("r0").relay.on_message(peer_of("r1"), forward, world.now) != []
+    assert world.station("r0").store.log.get(join.event) is not None
+
+
+def test_only_so_many_rooms_are_on_their_way_in_and_few_contacts_are_dialled() -> None:
+    station = Station("r0")
+    contacts = tuple(Contact(PeerId(bytes([number]) * 32), ("tls://x:1",)) for number in range(20))
+    for number in range(AT_ONCE):
+        room = TopicId(number.to_bytes(32, "big"))
+        effects = station.relay.on_message(peer_of("eve"), RelayAsk(room, 1, contacts), 0.0)
+        assert len([each for each in effects if isinstance(each, Hold)]) == CONTACTS + 1
+    last = TopicId(b"l" * 32)
+    effects = station.relay.on_message(peer_of("eve"), RelayAsk(last, 1, contacts), 0.0)
+    answer = RelayAnswer(last, 1, Reason.TOO_MANY, person("r0").author)
+    assert effects[-1] == AfterCommit((Send(peer_of("eve"), answer),))

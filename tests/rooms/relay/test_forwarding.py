@@ -142,8 +142,12 @@ def test_who_does_not_serve_the_room_yet_is_asked_again_later() -> None:
         Record(Kind.REJECTED, scene.room, peer=OTHER, reason=Reason.UNKNOWN_ROOM, note="forward"),
         SetTimer(15.0, scene.tick()),
     ]
-    assert sent(scene.forwarding.fired(OTHER)) == [(OTHER, 2, 1)]
+    scene.say(1)
+    assert scene.forwarding.pump() == []  # not at every event
+    assert sent(scene.forwarding.fired(OTHER)) == [(OTHER, 2, 2)]
     assert scene.forwarding.fired(THIRD) == []
+    scene.forwarding.taken(OTHER, replace(unknown, request=2))
+    assert sent(scene.forwarding.up(OTHER)) == [(OTHER, 3, 2)]  # it has greeted
 
 
 def test_what_it_refuses_is_recorded_and_left() -> None:

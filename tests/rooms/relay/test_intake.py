@@ -194,6 +194,37 @@ def test_few_may_wait_and_nobody_takes_all_places() -> None:
     ]
 
 
+def test_strangers_are_not_worth_much_work() -> None:
+    """Whoever may be a member by events that we lack is looked at, but not at everything it sends."""
+    world = World("r0")
+    world.tell("r0", "cyd", world.greet("cyd", control=()))
+    world.join("cyd")
+    hellos = [world.say("cyd", b"%d" % number) for number in range(12)]
+    before = len(world.inbox[peer_of("cyd")])
+    world.send("r0", "cyd", *hellos)
+    assert world.station("r0").relay.status()[0].waiting == 8
+    asked = [each for each in world.inbox[peer_of("cyd")][before:] if isinstance(each, AskControl)][-1]
+    world.tell("r0", "cyd", world.control_page(asked.request))
+    taken = [each for each in world.inbox[peer_of("cyd")][before:] if isinstance(each, RelayTaken)][-1]
+    reasons = {each.event: (each.reason, len(each.missing)) for each in taken.outcomes}
+    assert [reasons[each.id] for each in hellos] == [(None, 0)] * 8 + [(Reason.MISSING_DEPENDENCY, 1)] * 4
+    assert [each.reason for each in world.send("r0", "cyd", *hellos[8:])] == [None] * 4
+
+
+def test_cards_are_learned_with_what_is_kept_alone(world: World) -> None:
+    eve = person("eve")
+    world.tell("r0", "eve", world.greet("eve"))
+    unit = signed(world, "eve", control=(EventId(b"u" * 32),))
+    world.tell("r0", "eve", RelaySend(world.room, 3, (unit,), (eve.card,)))
+    ticket = ticket_of("dan", world.room)
+    world.tell("r0", "eve", AskControl(world.room, 1, (), ticket))
+    cards = world.station("r0").context.cards
+    assert cards.find(eve.author, eve.card.device) is None
+    assert cards.find(person("dan").author, card_of("dan").device) is None
+    world.send("r0", "ann", *world.join("dan"))
+    assert cards.find(person("dan").author, card_of("dan").device) is not None
+
+
 def test_an_event_that_waits_is_answered_to_all_who_bring_it(world: World) -> None:
     invite, join = world.join("cyd")
     hello = world.say("ann")

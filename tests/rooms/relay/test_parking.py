@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from tests.rooms.relay.scenes import World, peer_of
+from tests.rooms.relay.scenes import World, card_of, peer_of
 
 from linnet.core.ids import EventId
+from linnet.event.event import Verified
 from linnet.rooms.relay.door import Caller
-from linnet.rooms.relay.parking import BYTES, SHARE, Origin, Parking
+from linnet.rooms.relay.parking import BYTES, SHARE, Origin, Parked, Parking
 from linnet.testing.rooms import person
 
 WORLD = World()
+CARD = card_of("ann")
 ONE, TWO = EventId(b"1" * 32), EventId(b"2" * 32)
 
 
@@ -17,10 +19,14 @@ def origin(who: str = "ann") -> Origin:
     return Origin(Caller(peer_of(who), person(who).author), False, 1)
 
 
+def said(size: int = 5) -> Verified:
+    return WORLD.chronicle.units[WORLD.say("ann", b"." * size).id]
+
+
 def test_an_event_waits_for_all_that_it_names() -> None:
     parking = Parking(100)
-    unit = WORLD.chronicle.units[WORLD.say("ann").id]
-    assert parking.park(unit, origin(), (ONE, TWO))
+    unit = said()
+    assert parking.park(Parked(unit, CARD, origin(), (ONE, TWO)))
     assert parking.waited_for_by(ONE) == [person("ann").author]
     assert parking.settled(ONE) == []
     (ready,) = parking.settled(TWO)
@@ -30,9 +36,9 @@ def test_an_event_waits_for_all_that_it_names() -> None:
 
 def test_what_cannot_be_had_is_waited_for_no_longer() -> None:
     parking = Parking(100)
-    units = [WORLD.chronicle.units[WORLD.say("ann").id] for _ in range(3)]
+    units = [said() for _ in range(3)]
     for unit, missing in zip(units, ((ONE,), (ONE, TWO), (TWO,)), strict=True):
-        parking.park(unit, origin(), missing)
+        parking.park(Parked(unit, CARD, origin(), missing))
     lost = parking.give_up([ONE])
     assert [parked.verified for parked in lost] == units[:2]
     assert list(lost[1].missing) == [ONE, TWO]
@@ -42,20 +48,22 @@ def test_what_cannot_be_had_is_waited_for_no_longer() -> None:
 def test_one_peer_has_a_part_of_the_places_and_all_have_an_end() -> None:
     parking = Parking(8)
     taken = {
-        who: [parking.park(WORLD.chronicle.units[WORLD.say("ann").id], origin(who), (ONE,)) for _ in range(3)]
+        who: [parking.park(Parked(said(), CARD, origin(who), (ONE,))) for _ in range(3)]
         for who in ("ann", "ben", "cyd", "dan", "eve")
     }
     assert 8 // SHARE == 2
     assert taken == {who: [True, True, False] for who in ("ann", "ben", "cyd", "dan")} | {"eve": [False] * 3}
     parking.settled(ONE)
-    assert parking.park(WORLD.chronicle.units[WORLD.say("ann").id], origin(), (ONE,))
+    assert parking.park(Parked(said(), CARD, origin(), (ONE,)))
 
 
 def test_bytes_are_counted_too() -> None:
     parking = Parking(10**9)
-    first = WORLD.chronicle.units[WORLD.say("ann", b"." * 250_000).id]
+    first = said(250_000)
     fits = BYTES // sum(map(len, first.unit.tails))
-    units = [WORLD.chronicle.units[WORLD.say("ann", b"." * 250_000).id] for _ in range(fits)]
-    assert [parking.park(unit, origin(), (ONE,)) for unit in (first, *units)] == [True] * fits + [False]
+    units = [said(250_000) for _ in range(fits)]
+    assert [parking.park(Parked(unit, CARD, origin(), (ONE,))) for unit in (first, *units)] == [
+        True
+    ] * fits + [False]
     parking.give_up([ONE])
-    assert parking.park(units[-1], origin(), (ONE,))
+    assert parking.park(Parked(units[-1], CARD, origin(), (ONE,)))

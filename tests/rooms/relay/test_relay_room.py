@@ -29,7 +29,7 @@ def test_how_a_room_stands() -> None:
         Membership.JOIN,
         True,
         4,
-        (peer_of("ann"),),
+        (peer_of("r1"), peer_of("ann")),
         (other,),
         1,
         len(world.control_units()) - 2,
@@ -122,3 +122,12 @@ def test_a_full_relay_evicts_in_the_room_that_grows() -> None:
 
 def test_an_unknown_topic_is_not_served() -> None:
     assert not Station("r0").relay.serves(TopicId(b"o" * 32))
+
+
+def test_a_relay_whose_person_is_put_out_stops() -> None:
+    world = World("r0")
+    world.link("r0", "ann")
+    world.send("r0", "ann", world.membership("ann", "r0", Membership.LEAVE))
+    assert not world.station("r0").relay.serves(world.room)
+    published = world.station("r0").noted(Kind.PUBLISHED)
+    assert len(published) == 1  # its join; there is nothing to leave

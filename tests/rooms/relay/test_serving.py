@@ -9,9 +9,10 @@ from linnet.core.ids import Contact, EventId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given
 from linnet.event.signing import recall_unit
+from linnet.rooms.commands import AskRelay
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import Membership
-from linnet.rooms.messages import AskControl, ControlPage, RelayCursor, ResyncPage, Tombstone
+from linnet.rooms.messages import AskControl, ControlPage, RelayCursor, Resync, ResyncPage, Tombstone
 from linnet.rooms.receipt import sign_room_receipt
 from linnet.testing.rooms import person
 
@@ -169,3 +170,27 @@ def test_whom_the_room_has_invited_sees_the_control_dag_alone() -> None:
     assert isinstance(page, ControlPage)
     assert page.units == world.control_units()
     assert world.resync("r0", "cyd").reason is Reason.NOT_A_MEMBER
+
+
+def test_a_cursor_past_the_end_is_one_of_before_a_backup() -> None:
+    world = linked(World("r0"))
+    end = world.resync("r0", "ann").next
+    assert end is not None
+    assert world.resync("r0", "ann", end).reason is None
+    ahead = world.resync("r0", "ann", replace(end, position=end.position + 1))
+    assert ahead.reason is Reason.CURSOR_EXPIRED
+
+
+def test_who_asks_without_a_link_is_told_everything_with_each_page() -> None:
+    world = linked(World("r0", config=replace(OPEN, max_lifetime=60.0)))
+    hello = world.say("ann")
+    world.send("r0", "ann", hello)
+    cursor = world.resync("r0", "ann").next
+    world.now += 100
+    ann = person("ann")
+    for request in (1, 2):
+        ask = AskRelay(ann.peer, ann.author, Resync(world.room, request, cursor, 10, False))
+        (page,) = world.station("r0").relay.ask(ask, world.now)[0].messages
+        assert isinstance(page, ResyncPage)
+        assert page.tombstones == (Tombstone(hello.id, Reason.RETENTION),)
+        assert not page.more

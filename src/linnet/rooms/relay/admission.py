@@ -26,6 +26,11 @@ OWNER = "relay.admission"
 PATIENCE = 30.0
 """Seconds until the room's state has to name us: the asker writes it once we have said yes."""
 
+CONTACTS = 8
+"""Contacts that are turned to: enough to find one, too few to make others dial strangers for sport."""
+AT_ONCE = 32
+"""Rooms that may be on their way in at the same time."""
+
 AdmissionEffect = Send[AskControl | Refused] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
 
 
@@ -51,7 +56,7 @@ class Admission:
         self.room = room
         self._asker = asker
         self.contacts: dict[PeerId, tuple[str, ...]] = {
-            contact.peer: contact.hints for contact in (Contact(asker), *contacts)
+            contact.peer: contact.hints for contact in (Contact(asker), *contacts[:CONTACTS])
         }
         self.contacts.pop(context.peer, None)
         self._context = context
@@ -148,7 +153,7 @@ class Admission:
         if self._dag is None:
             if TopicId(event.id) != self.room:
                 raise InvalidEvent(Reason.MISSING_DEPENDENCY, "the create event comes first")
-            self._dag = ControlDag(event, book.learn)
+            self._dag = ControlDag(event, self._context.card_check)
         elif self._dag.knows(event.id):
             return
         elif len(verified.events) != 1 or event.kind not in CONTROL_KINDS or event.seq is None:

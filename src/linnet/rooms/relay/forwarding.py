@@ -36,7 +36,7 @@ ForwardEffect = Send[RelayForward] | Hold | Release | SetTimer[Tick] | CancelTim
 class _Lane:
     """The way to one other relay."""
 
-    __slots__ = ("hints", "lacking", "number", "out", "position", "tries", "upto")
+    __slots__ = ("hints", "lacking", "number", "out", "paused", "position", "tries", "upto")
 
     def __init__(self, hints: tuple[str, ...], position: int) -> None:
         self.hints = hints
@@ -49,6 +49,8 @@ class _Lane:
         self.lacking: dict[EventId, Unverified] = {}
         """Events that it could not judge yet."""
         self.tries = 0
+        self.paused = False
+        """Whether it was said to be of no use now, and is tried again later."""
 
 
 class Forwarding:
@@ -116,11 +118,17 @@ class Forwarding:
 
     def pump(self) -> list[ForwardEffect]:
         """Send what there is to whoever waits for nothing."""
+        if not self._lanes:
+            self._cache.passed(self._cache.end)
         return [effect for peer in self._lanes for effect in self._send(peer)]
 
     def up(self, peer: PeerId) -> list[ForwardEffect]:
-        """A link is open."""
-        return self._send(peer) if peer in self._lanes else []
+        """A link is open, or who was of no use has greeted: it may serve the room by now."""
+        lane = self._lanes.get(peer)
+        if lane is None:
+            return []
+        lane.paused = False
+        return self._send(peer)
 
     def down(self, peer: PeerId) -> list[ForwardEffect]:
         """A link is gone; what was not answered is sent again over the next."""
@@ -139,6 +147,7 @@ class Forwarding:
         if taken.reason is not None:
             # It serves the room not yet, or does not know us yet. What is to be sent waits here.
             lane.out = {}
+            lane.paused = True
             return [
                 Record(Kind.REJECTED, self._room, peer=peer, reason=taken.reason, note="forward"),
                 SetTimer(self._retry, self._tick(peer)),
@@ -165,6 +174,7 @@ class Forwarding:
             return []
         lane.out = {}
         lane.lacking = {}
+        lane.paused = False
         return self._send(peer)
 
     def stop(self) -> list[ForwardEffect]:
@@ -173,7 +183,7 @@ class Forwarding:
 
     def _send(self, peer: PeerId) -> list[ForwardEffect]:
         lane = self._lanes[peer]
-        if lane.out or peer not in self._links:
+        if lane.out or lane.paused or peer not in self._links:
             return []
         placed = self._cache.from_peers(lane.position, self.since, self._pages.events)
         if not placed:

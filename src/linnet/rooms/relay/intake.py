@@ -30,6 +30,8 @@ from linnet.rooms.relay.turn import Fresh, Turn
 from linnet.trace.records import Kind, Record
 
 CardsByDevice = dict[bytes, Card]
+_STRANGER = 8
+"""Events that may wait of a peer that is no member as far as we know."""
 _WAITERS = 16
 """Requests that wait for the same event."""
 
@@ -80,19 +82,21 @@ class Intake:
         self._received(unit, event, origin, turn)
         if self._is_known(event, origin, turn):
             return
+        missing = self._dag.missing(event.tail.control or ())
         reason = _malformed(unit, event, self._room)
-        if reason is None and not self._dag.missing(event.tail.control or ()):
-            # Who is unknown here may be a member by a control event that we lack: that is seen once it came.
+        if reason is None and not missing:
             reason = self._barred(event, origin)
+        elif reason is None and not self._is_patient(event, origin):
+            reason = Reason.MISSING_DEPENDENCY
         if reason is not None:
-            turn.refuse([origin], event, reason)
+            turn.refuse([origin], event, reason, missing)
             return
         try:
-            verified = self._verify(unit, cards)
+            verified, card = self._verify(unit, cards)
         except RemoteError as error:
             turn.refuse([origin], event, error.reason)
             return
-        self._judge(verified, [origin], turn, now)
+        self._judge(verified, card, [origin], turn, now)
         self._unpark(turn, now)
 
     def give_up(self, events: list[EventId], turn: Turn) -> None:
@@ -141,24 +145,39 @@ class Intake:
             turn.outcome([origin], event.id, None, Reason.MISSING_DEPENDENCY, tuple(parked.missing)[:32])
         return True
 
+    def _is_patient(self, event: Event, origin: Origin) -> bool:
+        """Whether we look further at an event that we cannot judge yet.
+
+        Who is unknown here may be a member by a control event that we lack; that is seen once it came. But
+        checking signatures is work, and strangers do not get much of it.
+        """
+        if self._barred(event, origin) is None:
+            return True
+        return self._parking.of(origin.caller.peer) < _STRANGER
+
     def _barred(self, event: Event, origin: Origin) -> Reason | None:
         if origin.relay or origin.request is None:
             return None
         return why_not_sender(self._dag.view(), origin.caller, event)
 
-    def _verify(self, unit: Unverified, cards: CardsByDevice) -> Verified:
-        book = self._context.cards
-        card = cards.get(unit.author + unit.device)
-        if card is not None:
-            book.learn(card)
-        # Expiry stops new links, never what was said before: the dates of the card are not judged here.
-        return self._context.verify(unit, book.card_for(unit.author, unit.device, None))
+    def _verify(self, unit: Unverified, cards: CardsByDevice) -> tuple[Verified, Card]:
+        """Check a unit by the card of its device. A new card is learned once something of it is kept.
 
-    def _judge(self, verified: Verified, origins: list[Origin], turn: Turn, now: float) -> None:
+        Expiry stops new links, never what was said before: the dates of the card are not judged here.
+        """
+        card = self._context.cards.find(unit.author, unit.device)
+        if card is None:
+            card = cards.get(unit.author + unit.device)
+            if card is None:
+                raise InvalidEvent(Reason.UNKNOWN_DEVICE, "no card came with the device's first event")
+            self._context.card_check(card)
+        return self._context.verify(unit, card), card
+
+    def _judge(self, verified: Verified, card: Card, origins: list[Origin], turn: Turn, now: float) -> None:
         event = verified.events[0]
         missing = self._dag.missing(event.tail.control or ())
         if missing:
-            self._park(verified, origins[0], missing, turn, now)
+            self._park(Parked(verified, card, origins[0], missing), turn, now)
             return
         control = event.kind in CONTROL_KINDS
         refusal = self._dag.judge(event)
@@ -171,20 +190,18 @@ class Intake:
         elif (reason := self._late_ticket(event, origins, now)) is not None:
             turn.refuse(origins, event, reason)
         elif control:
-            self._take_control(verified, origins, turn, now)
+            self._take_control(verified, card, origins, turn, now)
         else:
-            self._take_other(verified, origins, turn, now)
+            self._take_other(verified, card, origins, turn, now)
 
-    def _park(
-        self, verified: Verified, origin: Origin, missing: tuple[EventId, ...], turn: Turn, now: float
-    ) -> None:
-        event = verified.events[0]
-        if not origin.caller.linked:
-            turn.refuse([origin], event, Reason.MISSING_DEPENDENCY, missing)
-        elif self._parking.park(verified, origin, missing):
-            turn.effects += self._fetching.seek(missing, origin.caller.peer, now)
+    def _park(self, parked: Parked, turn: Turn, now: float) -> None:
+        caller, missing = parked.origins[0].caller, tuple(parked.missing)
+        if not caller.linked:
+            turn.refuse(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
+        elif self._parking.park(parked):
+            turn.effects += self._fetching.seek(missing, caller.peer, now)
         else:
-            turn.refuse([origin], event, Reason.QUEUE_FULL, missing)
+            turn.refuse(parked.origins, parked.event, Reason.QUEUE_FULL, missing)
 
     def _rejected(
         self, event: Event, origins: list[Origin], refusal: Refusal, turn: Turn, needed: bool
@@ -200,7 +217,9 @@ class Intake:
         reasons = [None if origin.relay else why_not_joiner(event, origin.caller, now) for origin in origins]
         return reasons[0] if None not in reasons else None
 
-    def _take_control(self, verified: Verified, origins: list[Origin], turn: Turn, now: float) -> None:
+    def _take_control(
+        self, verified: Verified, card: Card, origins: list[Origin], turn: Turn, now: float
+    ) -> None:
         event = verified.events[0]
         if len(self._dag) >= self._max_control:
             turn.refuse(origins, event, Reason.QUOTA, note="control")
@@ -212,6 +231,7 @@ class Intake:
                 return
             self.soft_failed += 1
             turn.effects.append(self._soft(event, origins))
+        self._context.cards.learn(card)
         self._dag.add(event)
         from_peer = not any(origin.relay for origin in origins)
         position = self._cache.keep_control(verified, from_peer, now)
@@ -221,7 +241,9 @@ class Intake:
         )
         self._settle(event.id)
 
-    def _take_other(self, verified: Verified, origins: list[Origin], turn: Turn, now: float) -> None:
+    def _take_other(
+        self, verified: Verified, card: Card, origins: list[Origin], turn: Turn, now: float
+    ) -> None:
         event = verified.events[0]
         doubt = self._dag.doubt(event)
         if doubt is not None:
@@ -235,6 +257,7 @@ class Intake:
             turn.refuse(origins, event, Reason.QUOTA)
             return
         turn.effects += room
+        self._context.cards.learn(card)
         from_peer = not any(origin.relay for origin in origins)
         position = self._cache.keep(verified, from_peer, now)
         self._kept(verified, position, origins, from_peer, None, turn)
@@ -287,7 +310,7 @@ class Intake:
             if len(barred) == len(parked.origins):
                 turn.refuse(parked.origins, parked.event, barred[0])
             else:
-                self._judge(parked.verified, parked.origins, turn, now)
+                self._judge(parked.verified, parked.card, parked.origins, turn, now)
 
 
 def _malformed(unit: Unverified, event: Event, room: TopicId) -> Reason | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from linnet.core.ids import AuthorId, EventId, PeerId
 from linnet.core.limits import MIB
 from linnet.event.event import Event, Verified
+from linnet.identity.cards import Card
 from linnet.rooms.relay.door import Caller
 
 BYTES = 16 * MIB
@@ -33,10 +34,12 @@ class Origin(NamedTuple):
 class Parked:
     """An event that waits."""
 
-    __slots__ = ("missing", "origins", "size", "verified")
+    __slots__ = ("card", "missing", "origins", "size", "verified")
 
-    def __init__(self, verified: Verified, origin: Origin, missing: Iterable[EventId]) -> None:
+    def __init__(self, verified: Verified, card: Card, origin: Origin, missing: Iterable[EventId]) -> None:
         self.verified = verified
+        self.card = card
+        """Of the device that signed it."""
         self.origins = [origin]
         """Who waits for an answer about it; the first one brought it."""
         self.missing = dict.fromkeys(missing)
@@ -62,19 +65,22 @@ class Parking:
     def __len__(self) -> int:
         return len(self._parked)
 
-    def park(self, verified: Verified, origin: Origin, missing: Iterable[EventId]) -> bool:
+    def of(self, peer: PeerId) -> int:
+        """Events that this peer brought."""
+        return self._per_peer.get(peer, 0)
+
+    def park(self, parked: Parked) -> bool:
         """Let an event wait; False if there is no room for it."""
-        parked = Parked(verified, origin, missing)
-        peer = origin.caller.peer
+        peer = parked.origins[0].caller.peer
         if (
             len(self._parked) >= self._most
             or self._bytes + parked.size > BYTES
-            or SHARE * self._per_peer.get(peer, 0) >= self._most
+            or SHARE * self.of(peer) >= self._most
         ):
             return False
         self._parked[parked.event.id] = parked
         self._bytes += parked.size
-        self._per_peer[peer] = self._per_peer.get(peer, 0) + 1
+        self._per_peer[peer] = self.of(peer) + 1
         for each in parked.missing:
             self._waiting.setdefault(each, {})[parked.event.id] = None
         return True

@@ -69,7 +69,7 @@ class Presence:
 
     def why_not_visitor(self, caller: Caller | None, ticket: Ticket | None, now: float) -> Reason | None:
         """Why the control DAG is not shown to somebody."""
-        view, check = self._dag.view(), self._context.cards.learn
+        view, check = self._dag.view(), self._context.card_check
         return why_not_visitor(self._room, view, caller, ticket, check, now)
 
     def greeting(self, answer: bool) -> Greet:

@@ -10,7 +10,8 @@ from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RoomReceipt
 from linnet.rooms.receipts import Receipts
 
-RECEIPTS_PER_PAGE = 256
+RECEIPTS_PER_PAGE = 64
+"""A receipt may have two kilobytes, and a page has to fit a frame beside its events."""
 
 
 class KeptReceipts:

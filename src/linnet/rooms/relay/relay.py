@@ -40,7 +40,7 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.relay import admission, fetching, forwarding, retention
-from linnet.rooms.relay.admission import Admission, why_not_taken
+from linnet.rooms.relay.admission import AT_ONCE, Admission, why_not_taken
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.door import Caller
@@ -281,6 +281,8 @@ class Relay:
         person = None if caller is None else caller.person
         rooms = len(self._rooms) + len(self._admissions)
         reason = why_not_taken(self._config, person, rooms, self._budget.bytes)
+        if reason is None and len(self._admissions) >= AT_ONCE:
+            reason = Reason.TOO_MANY
         if reason is None and self._context.store.log.kept(ask.room).units:
             reason = Reason.IN_USE  # we are a member of it, or were its relay and have not let go of all
         served = self.serves(ask.room)

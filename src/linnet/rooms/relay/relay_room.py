@@ -95,8 +95,9 @@ class RelayRoom:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the room's state no longer names this device as a relay."""
-        return not self.view.is_relay(self._context.peer)
+        """Whether the room's state no longer names this device as a relay, or has put its person out."""
+        gone = self._own.standing in (Membership.LEAVE, Membership.BAN)
+        return gone or not self.view.is_relay(self._context.peer)
 
     def start(self, now: float) -> list[RoomEffect]:
         """Hold links to the other relays, and go on forwarding."""
@@ -112,8 +113,7 @@ class RelayRoom:
         turn.changed = True
         if self._own.standing is not Membership.JOIN:
             self._own.say(Membership.JOIN, turn, contacts, self._others(), now)
-        here = [peer for peer in contacts if peer in self._context.links]
-        turn.effects += [Send(peer, self._presence.greeting(answer=False)) for peer in here]
+        turn.effects += self._greet(peer for peer in contacts if peer not in self._others())
         return self._finish(turn, now, before)
 
     # What peers and relays send.
@@ -190,7 +190,8 @@ class RelayRoom:
         """Somebody says who it is and how far it is."""
         behind = bool(self.dag.missing(greet.control))
         asked = self._fetching.compare(caller.peer, now) if behind else []
-        return [*asked, *self._presence.greeted(caller, greet, behind, now)]
+        answer = self._presence.greeted(caller, greet, behind, now)
+        return [*asked, *answer, *self._forwarding.up(caller.peer)]
 
     def up(self, peer: PeerId) -> list[RoomEffect]:
         """A link is open; other relays are greeted, members greet first."""
@@ -320,13 +321,20 @@ class RelayRoom:
 
     def _state_changed(self, begin_at: int | None) -> list[RoomEffect]:
         view = self.view
+        before = self._forwarding.relays
         effects: list[RoomEffect] = [*self._forwarding.targets(self._others())]
+        effects += self._greet(peer for peer in self._forwarding.relays if peer not in before)
         if begin_at is not None:
             self._forwarding.begin_at(begin_at)
         effects += self._following.expel(lambda caller: why_not_member(view, caller))
         self._receipts.retain(frozenset(view.joined()))
         self._presence.changed()
         return effects
+
+    def _greet(self, peers: Iterable[PeerId]) -> list[RoomEffect]:
+        """Greet those of these who are here."""
+        links = self._context.links
+        return [Send(peer, self._presence.greeting(answer=False)) for peer in peers if peer in links]
 
     def _turn(self) -> Turn:
         return Turn(self.room, self._answers)
@@ -377,7 +385,7 @@ class RelayRoom:
 def _restored(cache: Cache, context: Context) -> ControlDag:
     """The control DAG as the log holds it."""
     events = cache.restore()
-    dag = ControlDag(next(events), context.cards.learn)
+    dag = ControlDag(next(events), context.card_check)
     for event in events:
         dag.add(event)
     return dag

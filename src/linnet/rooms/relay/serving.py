@@ -86,13 +86,17 @@ class Serving:
         asked = request.cursor
         if asked is None:
             asked = self.oldest
-        elif asked.epoch != self._epoch or self._cache.first <= asked.position < self._cache.floor:
+        elif not self._is_good(asked):
             return self._page(request.request, (), None, False, Reason.CURSOR_EXPIRED)
         limit = min(request.limit, self._pages.events)
         placed = self._cache.read(asked.position, since, limit + 1)
         page = self._pages.of(placed, limit)
         end = max(asked.position, self._cache.end)
         at = end if page.whole else page.last
+        if not caller.linked:
+            # Nobody would tell us that it never arrived: it is told again with the next request.
+            beside = self._tell(caller, _Told(self._cache.tombstones.first(asked.position)))
+            return self._page(request.request, page.units, at, not page.whole, None, beside)
         if request.cursor is None or caller.peer not in self._told:
             self._begin(caller.peer, asked.position)
         beside = self._beside(caller)
@@ -161,6 +165,15 @@ class Serving:
         """What an asker was told may have been lost with its link."""
         self._told.pop(peer, None)
 
+    def _is_good(self, cursor: RelayCursor) -> bool:
+        """Whether one can go on from there without missing anything.
+
+        Past the end lies a cursor of ours that was given out after the backup from which we were restored.
+        """
+        if cursor.epoch != self._epoch or cursor.position > self._cache.end:
+            return False
+        return cursor.position < self._cache.first or cursor.position >= self._cache.floor
+
     def _begin(self, peer: PeerId, position: int) -> None:
         self._told.pop(peer, None)
         self._told[peer] = _Told(self._cache.tombstones.first(position))
@@ -170,8 +183,9 @@ class Serving:
     def _beside(self, caller: Caller) -> _Beside:
         """Tombstones of the asker's own events, and receipts, as far as they were not told."""
         told = self._told.get(caller.peer)
-        if told is None:
-            return _NOTHING
+        return _NOTHING if told is None else self._tell(caller, told)
+
+    def _tell(self, caller: Caller, told: _Told) -> _Beside:
         gone = self._cache.tombstones
         tombstones, told.tombstones = gone.of(caller.person, told.tombstones, _TOMBSTONES)
         receipts, told.receipts = self._receipts.page(told.receipts)

@@ -15,13 +15,14 @@ class Visitors:
 
     def __init__(self, context: Context) -> None:
         self._book = context.cards
+        self._check = context.card_check
         self._cards: dict[PeerId, Card] = {}
 
     def identify(self, peer: PeerId, card: Card, now: float) -> Caller:
         """Take a card for who is at the other end; `RemoteError` if it is not good for this link now."""
         if card.device_key != peer:
             raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
-        self._book.learn(card)
+        self._check(card)
         check_dates(card, now)
         if self._book.revocation_of(card.person, card.device) is not None:
             raise RemoteError(Reason.CARD_REVOKED, "the person revoked this device")
@@ -32,7 +33,8 @@ class Visitors:
         """Who asks: as it greeted, or as a card in its message says that is good for the link."""
         known = self._cards.get(peer)
         if known is not None:
-            return Caller(peer, known.person)
+            is_revoked = self._book.revocation_of(known.person, known.device) is not None
+            return None if is_revoked else Caller(peer, known.person)
         for card in cards:
             if card.device_key == peer:
                 try:
