@@ -18,11 +18,11 @@ from linnet.overlay.notices import NeighborUp, OverlayNotice
 from linnet.rooms import chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms.access.view import View
 from linnet.rooms.answering import Answering
+from linnet.rooms.arrival import Arrival
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.heeding import Heeding
-from linnet.rooms.intake import Arrival
 from linnet.rooms.messages import ControlPage, Greet, Refused, RoomReceipt
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
@@ -285,7 +285,17 @@ class Room:
         ]
         if guest is not None and message.event is not None:
             effects += self.ledger.refused(message.event, guest.person, message.reason, now)
+        if message.event is None and message.reason is Reason.NOT_A_MEMBER and self.is_active:
+            effects += self._show_join(peer, now)
         return effects
+
+    def _show_join(self, peer: PeerId, now: float) -> list[RoomStep]:
+        """A peer takes us for a stranger: our join has not come to it, by whatever way."""
+        join = self.view.get((MEMBER, member_key(self.context.author)))
+        parcel = None if join is None else self.passing.parcel(join.id)
+        if parcel is None:
+            return []
+        return [Send(peer, Data(parcel.unit, 1, 0, int(now * 1_000_000), parcel.card))]
 
     def on_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomStep]:
         """Someone's word of how far it is."""
