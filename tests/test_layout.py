@@ -36,6 +36,7 @@ TESTED_ELSEWHERE = {
     "trace/sink.py": "a protocol, and a sink that does nothing",
     "delivery/commands.py": "values without behaviour",
     "rooms/access/verdict.py": "values without behaviour",
+    "rooms/arrival.py": "values without behaviour",
     "rooms/commands.py": "values without behaviour",
     "rooms/config.py": "values without behaviour",
     "rooms/effects.py": "names of unions; mypy closes them",

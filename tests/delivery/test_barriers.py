@@ -295,3 +295,15 @@ def test_many_that_wait_are_let_through_in_one_go() -> None:
         scene.offer(node)
     assert scene.shown[0] == name(0)
     assert len(scene.shown) == 2_000
+
+
+def test_who_waits_for_an_event_is_known() -> None:
+    scene = Scene()
+    first, second, third = chain(3)
+    other = Node(D, 1, (A,), True, None)
+    for node in (third, second, other):
+        scene.offer(node)
+    assert scene.barriers.needing(A) == [second, other]
+    assert scene.barriers.needing(B) == [third]
+    scene.offer(first)
+    assert scene.barriers.needing(A) == scene.barriers.needing(B) == []

@@ -86,6 +86,10 @@ class Barriers(Generic[T]):
         """Whether something here waits for this event."""
         return id in self._needed_by
 
+    def needing(self, id: EventId) -> list[T]:
+        """What waits for this event."""
+        return [self._waiting[one].item for one in self._needed_by.get(id, ())]
+
     def offer(
         self,
         id: EventId,

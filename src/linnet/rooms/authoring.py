@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, TopicId
-from linnet.core.limits import BODY_BYTES, DEPENDENCIES, KEY_CHARS, KIND_CHARS
+from linnet.core.limits import BODY_BYTES, DEPENDENCIES, KEY_CHARS, KIND_CHARS, LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.delivery.dag import Dag
@@ -26,12 +28,14 @@ def found(context: Context, content: Create, now: float) -> Verified:
 class Author:
     """Our own chain in one room."""
 
-    def __init__(self, context: Context, control: ControlDag, dag: Dag) -> None:
+    def __init__(
+        self, context: Context, control: ControlDag, dag: Dag, height_of: Callable[[EventId], int]
+    ) -> None:
         self._context = context
         self._control = control
         self._dag = dag
-        self._heights: dict[EventId, int] = {}
-        """Heights of events that are known and not in the DAG yet."""
+        self._height_of = height_of
+        """The height of an event that is known, in the DAG or not yet."""
         self.seq = -1
         self.prev: EventId | None = None
 
@@ -41,18 +45,6 @@ class Author:
             seq = event.seq if event.seq is not None else -1
             if seq > self.seq:
                 self.seq, self.prev = seq, event.id
-
-    def early(self, event: Event) -> None:
-        """An event that has to wait for its place in the DAG; what we make may refer to it."""
-        self._heights[event.id] = event.tail.height or 0
-
-    def is_early(self, event: EventId) -> bool:
-        """Whether an event is known and waits for its place."""
-        return event in self._heights
-
-    def placed(self, event: EventId) -> None:
-        """An event has its place in the DAG."""
-        self._heights.pop(event, None)
 
     def make(self, kind: str, key: str | None, body: bytes, now: float) -> Verified:
         """An event after all that is known here; `Refused` if it breaks a limit.
@@ -66,16 +58,12 @@ class Author:
         deps = heads[:DEPENDENCIES] or ((prev,) if prev is not None else control)
         concurrent = heads[DEPENDENCIES : 2 * DEPENDENCIES] or None
         refs = (*deps, *(concurrent or ()), *control, *(() if prev is None else (prev,)))
-        height = 1 + max(map(self._height, refs))
+        height = min(LARGEST_COUNT, 1 + max(map(self._height_of, refs)))
         tail = Tail(deps, concurrent, height, control, kind, key, int(now * 1000), None, body)
         context = self._context
         return sign_unit(
             context.key, self._control.room, context.author, context.device, self.seq + 1, prev, (tail,)
         )
-
-    def _height(self, event: EventId) -> int:
-        early = self._heights.get(event)
-        return self._dag.height(event) if early is None else early
 
     @staticmethod
     def _check(kind: str, key: str | None, body: bytes) -> None:

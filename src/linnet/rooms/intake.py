@@ -7,14 +7,14 @@ too, takes its place in the room's order only after all that it refers to.
 
 from __future__ import annotations
 
-from enum import Enum
+from collections import deque
+from collections.abc import Iterable
 from typing import TypeAlias
-
-from msgspec import Struct
 
 from linnet.core.effects import Blame
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.barriers import Barriers, Offered
 from linnet.delivery.context import Context
@@ -27,47 +27,15 @@ from linnet.identity.cards import check_dates
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.access.verdict import Refusal
+from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import refs_of
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS, CREATE
+from linnet.rooms.lane import Lane
 from linnet.rooms.memory import LATE, SOFT, RoomMemory
 from linnet.trace.records import Kind, Record
 
 IntakeEffect: TypeAlias = RecoveryEffect | Blame | Record
-
-
-class Verdict(Enum):
-    """What the room's rules say of an event."""
-
-    ACCEPTED = "accepted"
-    SOFT_FAILED = "soft_failed"
-    REJECTED = "rejected"
-
-
-class Arrival(Struct, frozen=True, gc=False):
-    """An event that was checked, and how it came."""
-
-    verified: Verified
-    source: PeerId | None
-    """None: it is our own, or from the store."""
-    hops: int
-    age_us: int
-
-    @property
-    def event(self) -> Event:
-        """The event."""
-        return self.verified.events[0]
-
-
-class Placed(Struct, frozen=True, gc=False):
-    """An event that has its place, or was refused one."""
-
-    arrival: Arrival
-    verdict: Verdict
-    position: int | None
-    """In the log; None if it is refused."""
-    late: bool
-    refusal: Refusal | None
 
 
 class Intake:
@@ -95,9 +63,9 @@ class Intake:
         self._memory = memory
         self.order = order
         """Events that wait for all that they refer to."""
-        self._lane: dict[EventId, dict[EventId, Arrival]] = {}
-        """Control events that wait for a control head, by the one that they wait for. All of them wait in
-        `order` too, which bounds them and asks for what is missing."""
+        self._lane = Lane(order)
+        self.early: dict[EventId, int] = {}
+        """Heights of events that count and have no place yet: control events, and our own."""
         self.shed: dict[EventId, None] = {}
         """Soft-failed events that were one too many of their author, and are not to be fetched again."""
         self._soft: dict[bytes, int] = {}
@@ -107,6 +75,8 @@ class Intake:
         Others, which were judged early, may follow the very event that is held against them."""
         self._doubted: dict[EventId, Refusal] = {}
         """Control events that were soft-failed when they were judged, and have no place yet."""
+        self._claims: dict[EventId, int] = {}
+        """Heights that events claim, where these are too low: a control event's is believed by nobody."""
         self.rejected = 0
         self.soft_failed = 0
 
@@ -124,7 +94,8 @@ class Intake:
         verified = self._context.verify(unit, card)
         event = verified.events[0]
         try:
-            check_dates(card, event.time / 1000)
+            # A renewed card begins later than the device's history.
+            check_dates(card, max(event.time / 1000, card.not_before))
         except RemoteError as error:
             raise InvalidEvent(error.reason, error.detail) from error
         if event.kind == CREATE:
@@ -143,33 +114,34 @@ class Intake:
     def take(self, arrival: Arrival, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
         """Give an event its place, now or when what it refers to has come."""
         event = arrival.event
-        effects: list[IntakeEffect] = []
-        placed: list[Placed] = []
         refs = refs_of(event)
         offered, more = self.order.offer(event.id, refs, self._size(arrival), arrival, arrival.source, now)
-        effects += more
+        effects: list[IntakeEffect] = [*more]
+        placed: list[Placed] = []
         if offered in (Offered.FULL, Offered.REPEATED):
             return effects, placed
-        if event.kind in CONTROL_KINDS and not self._lane_in(arrival, now, effects, placed):
-            if event.id in self._memory.rejected:
-                self._place_all(self.order.settled(event.id), now, effects, placed)
-            return effects, placed
-        if offered is Offered.READY:
-            self._place_all([arrival], now, effects, placed)
-        elif self._is_ours(event) or self._control.knows(event.id):
-            self._memory.keep_early(arrival.verified)
+        lane = [arrival] if event.kind in CONTROL_KINDS else []
+        ready = [arrival] if offered is Offered.READY else []
+        if offered is Offered.WAITING and self._is_ours(event):
+            self._keep_early(arrival)
+        self._work(lane, ready, now, effects, placed)
         return effects, placed
 
     def expired(self, event: EventId, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
-        """Nobody has this any more: what depends on it need not wait."""
+        """Nobody has this any more: what depends on it need not wait.
+
+        What is named as a control head is waited for all the same: without it nothing can be judged.
+        """
         effects: list[IntakeEffect] = []
         placed: list[Placed] = []
-        if not self._dag.knows(event) and not self._dag.is_settled(event):
+        needing = self.order.needing(event)
+        named = any(event in (each.event.tail.control or ()) for each in needing)
+        if needing and not named and not self._dag.satisfies(event):
             self._dag.settle(event, 0)
             self._memory.expire(event)
             ready = self.order.settled(event)
             effects.append(Record(Kind.EXPIRED, self._room, event, reason=Reason.RETENTION))
-            self._place_all(ready, now, effects, placed)
+            self._work([], ready, now, effects, placed)
         return effects, placed
 
     def recall(self, verified: Verified) -> None:
@@ -182,118 +154,167 @@ class Intake:
             # It stood before this once: refused and forgotten since, or gone and come back later.
             self._dag.settle(each, 0)
         self._enter(event, shown=flag != SOFT)
+        if flag == SOFT:
+            self._soft[event.author] = self._soft.get(event.author, 0) + 1
 
     def recall_early(self, verified: Verified, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
         """An event that was kept early, at the start: it waits again."""
         return self.take(Arrival(verified, None, 0, 0), now)
 
-    def _lane_in(self, first: Arrival, now: float, effects: list[IntakeEffect], placed: list[Placed]) -> bool:
-        """Judge a control event if its control heads are known, and those that waited for it.
+    def claimed(self, event: EventId) -> int:
+        """The height that a known event claims: what is reckoned with by those that refer to it."""
+        for heights in (self.early, self._claims, self._memory.rejected):
+            if event in heights:
+                return heights[event]
+        return self._dag.height(event)
 
-        Whether it may take its place. A loop and no recursion: who waits for whom is up to others.
-        """
-        may = True
-        waiting = [first]
-        while waiting:
-            arrival = waiting.pop(0)
-            event = arrival.event
-            missing = [head for head in event.tail.control or () if self._is_missing(head)]
-            if missing:
-                self._lane.setdefault(missing[0], {})[event.id] = arrival
-                continue
-            judged = self._judge_control(arrival, effects, placed)
-            may = judged if arrival is first else may
-            waiting += self._lane.pop(event.id, {}).values()
-            if arrival is first:
-                continue
-            if judged:
-                self._memory.keep_early(arrival.verified)
-            elif event.id in self._memory.rejected:
-                self._place_all(self.order.settled(event.id), now, effects, placed)
-        return may
+    def _work(
+        self,
+        judge: Iterable[Arrival],
+        ready: Iterable[Arrival],
+        now: float,
+        effects: list[IntakeEffect],
+        placed: list[Placed],
+    ) -> None:
+        """Judge control events, give events their places; each may free others. A loop and no recursion:
+        who waits for whom is up to others."""
+        lane, line = deque(judge), deque(ready)
+        judged: list[Arrival] = []
+        while lane or line:
+            arrival = lane.popleft() if lane else None
+            if arrival is not None:
+                if self._judge_control(arrival, effects, placed):
+                    judged.append(arrival)
+            else:
+                arrival = line.popleft()
+                self._place(arrival, now, effects, placed)
+            done = arrival.event.id
+            if self._control.knows(done) or self._dag.satisfies(done):
+                lane += self._lane.free(done)
+            if self._dag.satisfies(done):
+                line += self.order.settled(done)
+        for arrival in judged:
+            if not self._dag.knows(arrival.event.id):
+                self._keep_early(arrival)
+                placed.append(Placed(arrival, Verdict.EARLY, None, False, None))
 
-    def _is_missing(self, head: EventId) -> bool:
-        return bool(self._control.missing((head,))) and head not in self._memory.rejected
-
-    def _judge_control(
-        self, arrival: Arrival, effects: list[IntakeEffect], placed: list[Placed]
-    ) -> bool:
-        """A control event whose control heads are known; whether it is in the control DAG now."""
+    def _judge_control(self, arrival: Arrival, effects: list[IntakeEffect], placed: list[Placed]) -> bool:
+        """Judge a control event, if its control heads are known; whether it is new to the control DAG."""
         event = arrival.event
-        refusal = self._misplaced(event) or self._control.judge(event)
+        if self._control.knows(event.id) or event.id in self._memory.rejected:
+            return False
+        refusal = self._misplaced(event)
+        if refusal is None:
+            missing = self._control.missing(event.tail.control or ())
+            if missing:
+                if not self._lane.wait(arrival, missing[0]):
+                    # Its control head is said to be gone: it comes again when that has come.
+                    note = "a control head"
+                    effects.append(self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, note))
+                return False
+            refusal = self._control.judge(event)
         doubt = None if refusal is not None else self._control.doubt(event)
         if doubt is not None and self._is_too_soft(event):
-            self._shed(arrival, effects)
+            self._shed(arrival, Reason.FLOODING, effects)
+            return False
+        if refusal is None and len(self._control) >= self._config.max_control:
+            self._shed(arrival, Reason.QUOTA, effects)
             return False
         refusal = refusal or self._control.add(event)
         if refusal is not None:
             self._reject(arrival, refusal, effects, placed)
-        elif doubt is not None:
+            return False
+        if doubt is not None:
             self._doubted[event.id] = doubt
-        return refusal is None
+            self._soft[event.author] = self._soft.get(event.author, 0) + 1
+        return True
 
-    def _place_all(
-        self, ready: list[Arrival], now: float, effects: list[IntakeEffect], placed: list[Placed]
-    ) -> None:
-        """Everything here has all that it refers to; each may free others."""
-        waiting = list(ready)
-        while waiting:
-            arrival = waiting.pop(0)
-            if not self._dag.knows(arrival.event.id) and arrival.event.id not in self._memory.rejected:
-                self._place(arrival, now, effects, placed)
-            if self._dag.satisfies(arrival.event.id):
-                waiting += self.order.settled(arrival.event.id)
+    def _keep_early(self, arrival: Arrival) -> None:
+        self._memory.keep_early(arrival.verified)
+        self.early[arrival.event.id] = arrival.event.tail.height or 0
 
     def _place(self, arrival: Arrival, now: float, effects: list[IntakeEffect], placed: list[Placed]) -> None:
+        """Everything that it refers to is known or settled: into the log with it, if it is allowed."""
         event = arrival.event
-        refusal = self._wrong_height(event)
-        doubt = self._doubted.pop(event.id, None)
-        if event.kind not in CONTROL_KINDS and refusal is None:
-            refusal = self._misplaced(event) or self._control.judge(event)
-            if refusal is None:
-                doubt = self._control.doubt(event, tuple(self._heads)) or self._from_future(event, now)
-                if doubt is not None and self._is_too_soft(event):
-                    self._shed(arrival, effects)
-                    return
-        if refusal is not None:
-            self._reject(arrival, refusal, effects, placed)
+        if self._dag.knows(event.id) or event.id in self._memory.rejected:
             return
+        doubt: Refusal | None = None
+        if event.kind in CONTROL_KINDS:
+            if not self._control.knows(event.id):
+                return  # It was not taken into the control DAG, and a record says why.
+            doubt = self._doubted.pop(event.id, None)
+        else:
+            refusal = self._misplaced(event) or self._wrong_height(event)
+            if refusal is None and self._control.missing(event.tail.control or ()):
+                note = "a control head"
+                effects.append(self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, note))
+                return
+            refusal = refusal or self._control.judge(event)
+            if refusal is not None:
+                self._reject(arrival, refusal, effects, placed)
+                return
+            doubt = self._control.doubt(event, tuple(self._heads)) or self._from_future(event, now)
+            if doubt is not None and self._is_too_soft(event):
+                self._shed(arrival, Reason.FLOODING, effects)
+                return
+            if doubt is not None:
+                self._soft[event.author] = self._soft.get(event.author, 0) + 1
+        self._append(arrival, doubt, now, effects, placed)
+
+    def _append(
+        self,
+        arrival: Arrival,
+        doubt: Refusal | None,
+        now: float,
+        effects: list[IntakeEffect],
+        placed: list[Placed],
+    ) -> None:
+        event = arrival.event
         late = self._dag.is_settled(event.id)
+        was_early = self.early.pop(event.id, None) is not None
         flag = SOFT if doubt is not None else (LATE if late else None)
         position = self._memory.append(arrival.verified, flag, now)
         self._context.cards.keep(event.author, event.device)
         self._enter(event, shown=doubt is None)
         verdict = Verdict.ACCEPTED if doubt is None else Verdict.SOFT_FAILED
-        placed.append(Placed(arrival, verdict, position, late, doubt))
+        placed.append(Placed(arrival, verdict, position, late, doubt, was_early))
         if doubt is not None:
-            self._count_soft(event, doubt, arrival, effects)
+            self.soft_failed += 1
+            note = f"{event.kind}: {doubt.rule}"
+            effects.append(self._record(Kind.REJECTED, arrival, Reason.SOFT_FAILED, note))
 
     def _enter(self, event: Event, shown: bool) -> None:
         """Into the graph, the order of reconciliation, and the state."""
         mine = event.seq if self._is_ours(event) else None
-        height = event.tail.height or 0
+        refs = refs_of(event)
+        claimed = event.tail.height or 0
+        height = max(claimed, 1 + max(map(self._dag.height, refs), default=-1))
+        if height != claimed:
+            self._claims[event.id] = claimed
         if event.kind in CONTROL_KINDS:
             for head in event.tail.control or ():
                 self._heads.pop(head, None)
             self._heads[event.id] = None
-        self._dag.add(event.id, height, refs_of(event), shown, mine)
-        self._ids.add(height, event.id)
+        self._dag.add(event.id, height, refs, shown, mine)
+        self._ids.add(claimed, event.id)
         if event.tail.key is not None and event.kind not in CONTROL_KINDS:
             self._plain.add(event)
 
     def _misplaced(self, event: Event) -> Refusal | None:
-        """Control heads that are none."""
+        """Control heads that are refused, or none at all."""
         for each in event.tail.control or ():
-            if self._control.is_rejected(each) or not self._control.knows(each):
+            if self._control.knows(each) or not self._dag.satisfies(each):
+                continue
+            if each not in self._memory.expired:
                 return Refusal(Reason.NOT_ALLOWED, "a control head that is refused or no control event")
         return None
 
     def _wrong_height(self, event: Event) -> Refusal | None:
+        """Of a control event nobody asks: relays and newcomers judge it without what it depends on."""
         refs = refs_of(event)
         if any(self._dag.is_settled(each) and each not in self._memory.rejected for each in refs):
             return None  # Heights of what has expired are not known.
-        heights = [self._memory.rejected.get(each) or self._dag.height(each) for each in refs]
-        height = 1 + max(heights, default=-1)
+        height = min(LARGEST_COUNT, 1 + max(map(self.claimed, refs), default=-1))
         if event.tail.height != height:
             return Refusal(Reason.MALFORMED, f"its height is {event.tail.height}, not {height}")
         return None
@@ -326,19 +347,11 @@ class Intake:
             return False
         return event.id not in self._lane and not self.order.wants(event.id)
 
-    def _shed(self, arrival: Arrival, effects: list[IntakeEffect]) -> None:
+    def _shed(self, arrival: Arrival, reason: Reason, effects: list[IntakeEffect]) -> None:
         self.shed[arrival.event.id] = None
         if len(self.shed) > self._config.rejected:
             del self.shed[next(iter(self.shed))]
-        effects.append(self._record(Kind.DROPPED, arrival, Reason.FLOODING, arrival.event.kind))
-
-    def _count_soft(
-        self, event: Event, doubt: Refusal, arrival: Arrival, effects: list[IntakeEffect]
-    ) -> None:
-        self.soft_failed += 1
-        self._soft[event.author] = self._soft.get(event.author, 0) + 1
-        note = f"{event.kind}: {doubt.rule}"
-        effects.append(self._record(Kind.REJECTED, arrival, Reason.SOFT_FAILED, note))
+        effects.append(self._record(Kind.DROPPED, arrival, reason, arrival.event.kind))
 
     def _record(self, kind: Kind, arrival: Arrival, reason: Reason | None, note: str) -> Record:
         event = arrival.event

@@ -16,12 +16,13 @@ from linnet.event.event import Event, Verified
 from linnet.overlay.member import Member
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
+from linnet.rooms.arrival import Arrival, Placed
 from linnet.rooms.authoring import Author
 from linnet.rooms.chunks import Chunks
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CREATE, REDACTION, redaction_of
 from linnet.rooms.guests import Guests
-from linnet.rooms.intake import Arrival, Intake, IntakeEffect, Placed
+from linnet.rooms.intake import Intake, IntakeEffect
 from linnet.rooms.ledger import Ledger
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.neighbors import Neighbors
@@ -71,7 +72,6 @@ class Parts:
         self.dag = Dag()
         self.ids = SortedIds()
         self.plain = PlainState(self.control, self._precedes)
-        self.author = Author(context, self.control, self.dag)
         barriers = BarrierConfig(
             delay=config.recovery_delay,
             timeout=config.recovery_timeout,
@@ -84,6 +84,7 @@ class Parts:
         self.intake = Intake(
             room, context, config, self.control, self.dag, self.ids, self.plain, self.memory, order
         )
+        self.author = Author(context, self.control, self.dag, self.intake.claimed)
         self.guests = Guests(self.control, context.cards)
         self.flood = Flood(room)
         self.serving = Serving(room, self.memory, context.cards, self.control, self.dag, config)
@@ -109,7 +110,6 @@ class Parts:
         placed: list[Placed] = []
         for verified in self.memory.early():
             event = verified.events[0]
-            self.author.early(event)
             self.author.saw(event)
             more, put = self.intake.recall_early(verified, now)
             effects += more
@@ -119,7 +119,6 @@ class Parts:
     def saw(self, event: Event) -> None:
         """An event has its place: remember what it means for those that follow."""
         self.author.saw(event)
-        self.author.placed(event.id)
         if event.kind == REDACTION and event.id not in self.memory.hidden:
             self._redact(event)
 

@@ -11,11 +11,11 @@ from linnet.delivery.commands import Declined
 from linnet.delivery.flood import FloodEffect
 from linnet.delivery.items import Item
 from linnet.event.event import Event, Verified
+from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.commands import RoomResult, Sent
 from linnet.rooms.content import CONTROL_KINDS, Membership
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
-from linnet.rooms.intake import Arrival, Placed, Verdict
 from linnet.rooms.messages import Refused, RoomReceipt
 from linnet.rooms.parts import Parts
 from linnet.rooms.relay_notices import Parcel
@@ -37,15 +37,19 @@ class Passing:
             if each.verdict is Verdict.REJECTED:
                 effects += self._refused(each)
                 continue
+            foreign = each.arrival.source is not None
+            if each.verdict is Verdict.EARLY:
+                # It has no place yet, but others can judge it.
+                effects += self.spread(each.arrival, now) if foreign else []
+                continue
             grown = True
             event = each.arrival.event
-            had_place = event.kind in CONTROL_KINDS and self._was_early(event)
             parts.saw(event)
             if each.verdict is Verdict.ACCEPTED:
                 effects += self._shown(each, now)
             else:
                 effects += self._doubted(each)
-            is_new = each.arrival.source is not None and not had_place
+            is_new = foreign and not each.was_early
             if is_new and (each.verdict is Verdict.ACCEPTED or event.kind in CONTROL_KINDS):
                 effects += self.spread(each.arrival, now)
         if grown:
@@ -119,7 +123,6 @@ class Passing:
         parts = self._parts
         event = verified.events[0]
         parts.author.saw(event)
-        parts.author.early(event)
         arrival = Arrival(verified, None, 0, 0)
         published = Record(Kind.PUBLISHED, parts.id, event.id, event.device, event.seq, note=event.kind)
         effects: list[RoomStep] = [published, *parts.ledger.sent(event, self._audience(event), now)]
@@ -187,7 +190,3 @@ class Passing:
             return []
         event = each.arrival.event
         return [Send(source, Refused(self._parts.id, event.id, each.refusal.reason, each.refusal.rule[:200]))]
-
-    def _was_early(self, event: Event) -> bool:
-        """Whether a control event was passed on before it had its place."""
-        return self._parts.author.is_early(event.id)

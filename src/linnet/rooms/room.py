@@ -240,16 +240,19 @@ class Room:
     # Questions and answers.
 
     def on_control_page(self, peer: PeerId, page: ControlPage, now: float) -> list[RoomStep]:
-        """Control events that we asked for."""
+        """Control events that we asked for; more is asked for only as long as something new comes."""
+        if not self.taking.heeds(peer):
+            return self.taking.unasked(peer, "ControlPage")
+        before = len(self.control)
         effects = self.taking.take(page.units, page.cards, peer, now)
-        if page.more and page.units:
+        if page.more and len(self.control) > before:
             effects += self.sync.more_control(peer)
         return effects
 
     def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
         """A page of what lies beyond our heads."""
         if peer not in self.guests.by_peer:
-            return []
+            return self.taking.unasked(peer, "Further")
         effects = self.taking.take(page.units, page.cards, peer, now)
         if not page.more:
             self.parts.memory.newcomer = False
@@ -257,6 +260,8 @@ class Room:
 
     def on_given(self, peer: PeerId, page: Given, now: float) -> list[RoomStep]:
         """Events that we asked for, and ids of those that this peer has not."""
+        if not self.taking.heeds(peer):
+            return self.taking.unasked(peer, "Given")
         effects = self.taking.take(page.units, page.cards, peer, now)
         gone = page.reason in (Reason.RETENTION, Reason.QUOTA)
         alone = self.parts.memory.newcomer and self.view.is_relay(peer) and not self.guests.members
@@ -300,7 +305,7 @@ class Room:
     def on_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomStep]:
         """Someone's word of how far it is."""
         if peer not in self.guests.by_peer:
-            return []
+            return self.taking.unasked(peer, "RoomReceipt")
         return [*self.passing.heard_receipt(peer, receipt, now)]
 
     # Joining.

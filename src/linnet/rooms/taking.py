@@ -6,18 +6,21 @@ from collections.abc import Iterable
 
 from linnet.core.effects import Blame, Send
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import PeerId
+from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
-from linnet.rooms.content import CONTROL_KINDS, MEMBER, Member, content_of
+from linnet.rooms.arrival import Arrival
+from linnet.rooms.content import MEMBER, Member, content_of, member_key
 from linnet.rooms.effects import RoomStep
-from linnet.rooms.intake import Arrival
 from linnet.rooms.messages import Refused
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.ticket import check_unexpired
 from linnet.trace.records import Kind, Record
+
+_STRANGERS = 64
+"""Events of people who are none of the room, that may wait for control events that we lack."""
 
 
 class Taking:
@@ -29,6 +32,8 @@ class Taking:
         self._room = parts.id
         self.asked: dict[PeerId, None] = {}
         """Peers that show us the room while we join it."""
+        self._strangers: dict[PeerId, EventId] = {}
+        """Memberships of people who are none of the room, that wait for what they build on."""
 
     def take(
         self,
@@ -41,7 +46,10 @@ class Taking:
     ) -> list[RoomStep]:
         """Units from a peer, whatever brought them."""
         effects: list[RoomStep] = []
+        known = self.heeds(source)
         for card in cards:
+            if not known and card.device_key != source:
+                continue  # Strangers speak for themselves alone, and fill nobody's book.
             try:
                 self._parts.context.cards.learn(card)
             except RemoteError as error:
@@ -62,12 +70,14 @@ class Taking:
                 return [
                     Record(Kind.DUPLICATE, self._room, head, unit.device, unit.seq, peer=source, hops=hops)
                 ]
+            if not self.heeds(source):
+                self._is_own(unit, source)
             arrival = self._parts.intake.check(unit, source, hops, age_us)
             self._at_the_door(arrival, source, now)
         except InvalidEvent as error:
             return self._forged(source, unit, error)
         except RemoteError as error:
-            return self.refuse(source, unit, error.reason, error.detail)
+            return [*self.refuse(source, unit, error.reason, error.detail), Blame(source, error.reason)]
         event = arrival.event
         received = Record(
             Kind.RECEIVED,
@@ -80,24 +90,49 @@ class Taking:
             note=event.kind,
         )
         effects, placed = self._parts.intake.take(arrival, now)
-        if not placed and event.kind in CONTROL_KINDS and self._parts.control.knows(event.id):
-            # It has no place yet, but others can judge it: pass it on.
-            self._parts.author.early(event)
-            return [received, *effects, *self._passing.spread(arrival, now)]
         return [received, *effects, *self._passing.placed(placed, now)]
 
+    def heeds(self, source: PeerId) -> bool:
+        """Whether a peer is of the room, or was turned to by ourselves."""
+        return source in self._parts.guests.by_peer or self._is_asked(source)
+
+    def unasked(self, peer: PeerId, what: str) -> list[RoomStep]:
+        """News or an answer of somebody who is none of the room: not looked at, and not answered."""
+        record = Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.NOT_A_MEMBER, note=what)
+        return [record]
+
+    def _is_own(self, unit: Unverified, source: PeerId) -> None:
+        """Before any signature is checked: a stranger brings what its own device has signed."""
+        card = self._parts.context.cards.find(unit.author, unit.device)
+        if card is None or card.device_key != source:
+            raise RemoteError(Reason.NOT_A_MEMBER, "greet first")
+
     def _at_the_door(self, arrival: Arrival, source: PeerId, now: float) -> None:
-        """Who is not of the room may bring one thing: its own membership, with a ticket that holds."""
-        guest = self._parts.guests.by_peer.get(source)
-        if guest is not None or self._is_asked(source):
+        """Who is not of the room may bring one thing: its own membership, if it is allowed right now.
+
+        What fails here leaves nothing behind. What cannot be judged yet may wait, one of each.
+        """
+        if self.heeds(source):
             return
-        event = arrival.event
-        card = self._parts.context.cards.find(event.author, event.device)
-        if event.kind != MEMBER or card is None or card.device_key != source:
+        event, control = arrival.event, self._parts.control
+        if event.kind != MEMBER or event.tail.key != member_key(event.author):
             raise RemoteError(Reason.NOT_A_MEMBER, "greet first")
         content = content_of(event.kind, event.body)
         if isinstance(content, Member) and content.ticket is not None:
             check_unexpired(content.ticket, now)
+        if control.missing(event.tail.control or ()):
+            self._wait(event.id, source)
+            return
+        refusal = control.judge(event) or control.doubt(event)
+        if refusal is not None:
+            raise RemoteError(refusal.reason, refusal.rule)
+
+    def _wait(self, event: EventId, source: PeerId) -> None:
+        waits = self._parts.intake.order.waits
+        self._strangers = {peer: own for peer, own in self._strangers.items() if waits(own)}
+        if source in self._strangers or len(self._strangers) >= _STRANGERS:
+            raise RemoteError(Reason.QUEUE_FULL, "it builds on what is not known here")
+        self._strangers[source] = event
 
     def _is_asked(self, source: PeerId) -> bool:
         """Whether we turned to this peer ourselves: a relay, or who shows us the room as we join."""

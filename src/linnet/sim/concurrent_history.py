@@ -26,13 +26,13 @@ from linnet.event.signing import sign_unit
 from linnet.overlay.config import MemberConfig
 from linnet.overlay.member import Member
 from linnet.peer.config import Identity
+from linnet.rooms.arrival import Arrival
 from linnet.rooms.authoring import found
 from linnet.rooms.commands import CreateRoom
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import MEMBER, POWER, ROOM_VERSION, Create, Membership, body_of, member_key
 from linnet.rooms.content import Member as MemberContent
 from linnet.rooms.governing import FIRST_POWER, Draft, founding
-from linnet.rooms.intake import Arrival
 from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
 from linnet.rooms.status import state_of

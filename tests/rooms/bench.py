@@ -1,0 +1,219 @@
+"""One member's machine on a bench: others are played by hand, and may forge what they like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import TypeVar
+
+from linnet.core.effects import AfterCommit, Deliver, Reply, Send
+from linnet.core.hello import WIRE_VERSION, Hello
+from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
+from linnet.core.limits import FRAME_BYTES
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.items import Item
+from linnet.delivery.messages import Data
+from linnet.event.event import Event, Tail, Verified
+from linnet.event.signing import sign_unit
+from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.interface import Command, Effect, Input, Promise, Result, Start
+from linnet.peer.messages import PROTOCOLS, Message
+from linnet.peer.peer import Peer
+from linnet.rooms.commands import CreateRoom, ReadRoom, RoomMade, Sent
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.content import MEMBER, JoinRule, Member, Membership, body_of, member_key
+from linnet.rooms.messages import Greet
+from linnet.rooms.room import Room
+from linnet.rooms.rooms import Rooms
+from linnet.rooms.ticket import Ticket, issue_ticket
+from linnet.sim.clock import START
+from linnet.sim.identities import seeded_identity
+from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Kind, Record
+
+M = TypeVar("M")
+_verifier = RememberingVerifier()
+_card_check = RememberingCardCheck()
+Effects = list[Effect | Promise]
+
+
+class Bench:
+    """The machine of ann, who founds a room. All effects are kept until they are looked at."""
+
+    def __init__(self, config: RoomsConfig | None = None, rule: JoinRule = JoinRule.INVITE) -> None:
+        self.config = config or RoomsConfig()
+        self.now = START
+        self.store = MemoryStore()
+        self.effects: Effects = []
+        self._people: dict[str, Identity] = {}
+        self._chains: dict[str, tuple[int, EventId | None]] = {}
+        self._heights: dict[EventId, int] = {}
+        self._requests = 0
+        self.peer = self._machine()
+        self.ask(Start())
+        made = self.ask(CreateRoom("tea", rule=rule))
+        assert isinstance(made, RoomMade)
+        self.id = made.room
+        self.ask(ReadRoom(1, self.id, 0.0, None, state=True))
+        self.effects.clear()
+
+    def _machine(self) -> Peer:
+        config = PeerConfig(listens=("tls://ann:1",), rooms=self.config)
+        return Peer(config, self.who("ann"), self.store, Random(7), _verifier, _card_check)
+
+    def who(self, name: str) -> Identity:
+        if name not in self._people:
+            self._people[name] = seeded_identity(1, name, START)
+        return self._people[name]
+
+    def link(self, name: str) -> PeerId:
+        return self.who(name).peer
+
+    @property
+    def rooms(self) -> Rooms:
+        return self.peer._rooms
+
+    @property
+    def room(self) -> Room:
+        room = self.rooms._registry.get(self.id)
+        assert room is not None
+        return room
+
+    # What happens to the machine.
+
+    def do(self, event: Input) -> Effects:
+        """Hand the machine an input; what it promised is performed, since all is committed."""
+        effects: Effects = []
+        for effect in self.peer.handle(event, self.now):
+            effects += effect.effects if isinstance(effect, AfterCommit) else [effect]
+        self.store.commit(lambda: None)
+        self.effects += effects
+        return effects
+
+    def ask(self, command: Command) -> Result | None:
+        self._requests += 1
+        effects = self.do(Asked(self._requests, command))
+        replies = [
+            each.result for each in effects if isinstance(each, Reply) and each.request == self._requests
+        ]
+        return replies[0] if replies else None
+
+    def hear(self, name: str, message: Message) -> Effects:
+        return self.do(Received(self.link(name), message))
+
+    def tick(self, tick: Tick) -> Effects:
+        return self.do(TimerFired(tick))
+
+    def up(self, name: str) -> Effects:
+        hello = Hello(WIRE_VERSION, WIRE_VERSION, PROTOCOLS, (), FRAME_BYTES, (), "bench")
+        return self.do(LinkUp(self.link(name), hello, False))
+
+    def down(self, name: str) -> Effects:
+        return self.do(LinkDown(self.link(name), Reason.LOST))
+
+    def restart(self) -> None:
+        """A crash, and a new machine over the same store."""
+        self.store.rollback()
+        self.peer = self._machine()
+        self.ask(Start())
+        self.effects.clear()
+
+    # Events of others.
+
+    def forge(
+        self,
+        name: str,
+        kind: str = "message",
+        key: str | None = None,
+        body: bytes = b"x",
+        *,
+        deps: Iterable[EventId] | None = None,
+        concurrent: Iterable[EventId] | None = None,
+        control: Iterable[EventId] | None = None,
+        height: int | None = None,
+        time: int | None = None,
+        topic: TopicId | None = None,
+    ) -> Verified:
+        """An event that is as it should be, save where something else is asked for."""
+        seq, prev = self._chains.get(name, (0, None))
+        heads = tuple(self.room.dag.heads if deps is None else deps)
+        beside = None if concurrent is None else tuple(concurrent)
+        named = tuple(self.room.control.heads if control is None else control)
+        refs = (*heads, *(beside or ()), *named, *(() if prev is None else (prev,)))
+        high = 1 + max(map(self.height, refs)) if height is None else height
+        when = int(self.now * 1000) if time is None else time
+        tail = Tail(heads, beside, high, named, kind, key, when, None, body)
+        who = self.who(name)
+        room = self.id if topic is None else topic
+        made = sign_unit(who.device, room, who.author, who.card.device, seq, prev, (tail,))
+        self._chains[name] = (seq + 1, made.head)
+        self._heights[made.head] = high
+        return made
+
+    def height(self, event: EventId) -> int:
+        known = self._heights.get(event)
+        return self.room.intake.claimed(event) if known is None else known
+
+    def data(self, made: Verified) -> Data:
+        author = next(who for who in self._people.values() if who.author == made.unit.author)
+        return Data(made.unit, 1, 0, int(self.now * 1_000_000), author.card)
+
+    def bring(self, name: str, *made: Verified) -> Effects:
+        """A peer brings events, one by one."""
+        effects: Effects = []
+        for each in made:
+            effects += self.hear(name, self.data(each))
+        return effects
+
+    def ticket(self, by: str = "ann", person: str | None = None, lasts: float = 3600.0) -> Ticket:
+        who = self.who(by)
+        whom = None if person is None else self.who(person).author
+        expires = int((self.now + lasts) * 1000)
+        return issue_ticket(who.device, who.card, self.id, whom, expires, bytes(8))
+
+    def membership(self, by: str, of: str, membership: Membership, ticket: Ticket | None = None) -> Verified:
+        body = body_of(Member(membership, None, ticket))
+        return self.forge(by, MEMBER, member_key(self.who(of).author), body)
+
+    def join(self, *names: str) -> None:
+        """These come in, by a ticket of ann, and are there."""
+        for name in names:
+            self.up(name)
+            self.bring(name, self.membership(name, name, Membership.JOIN, self.ticket()))
+            self.greet(name)
+        self.effects.clear()
+
+    def greet(self, name: str, answer: bool = False, heads: tuple[EventId, ...] = ()) -> Effects:
+        card = self.who(name).card
+        return self.hear(
+            name, Greet(self.id, card, (f"tls://{name}:1",), heads, (), 0, False, (), None, answer)
+        )
+
+    def say(self, command: Command) -> tuple[EventId, ...]:
+        sent = self.ask(command)
+        assert isinstance(sent, Sent), sent
+        return sent.ids
+
+    # What is seen of it.
+
+    def sent(self, name: str, kind: type[M], effects: Effects | None = None) -> list[M]:
+        """Messages of a kind that a peer was sent."""
+        among = self.effects if effects is None else effects
+        to = self.link(name)
+        return [
+            e.message for e in among if isinstance(e, Send) and e.peer == to and isinstance(e.message, kind)
+        ]
+
+    def records(self, kind: Kind, effects: Effects | None = None) -> list[Record]:
+        among = self.effects if effects is None else effects
+        return [each for each in among if isinstance(each, Record) and each.kind is kind]
+
+    def items(self) -> list[Item]:
+        return [item for each in self.effects if isinstance(each, Deliver) for item in each.items]
+
+    def shown(self) -> list[EventId]:
+        """Events that the application was handed."""
+        return [item.id for item in self.items() if isinstance(item, Event)]

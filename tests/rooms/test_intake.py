@@ -1,0 +1,389 @@
+"""What a member makes of events, above all of those that are not as they should be."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rooms.bench import Bench
+
+from linnet.core.ids import EventId
+from linnet.core.limits import LARGEST_COUNT
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import Data
+from linnet.event.event import Verified
+from linnet.identity.cards import issue_card
+from linnet.identity.keys import SigningKey
+from linnet.rooms.commands import SendToRoom, SetMembership
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.content import (
+    JOIN_RULES,
+    MEMBER,
+    POWER,
+    JoinRule,
+    JoinRules,
+    Member,
+    Membership,
+    Power,
+    body_of,
+    member_key,
+)
+from linnet.rooms.messages import Refused
+from linnet.sim.luck import SeededEntropy
+from linnet.trace.records import Kind
+
+NOWHERE = EventId(b"\x07" * 32)
+
+
+def again(bench: Bench, name: str, **other: object) -> Verified:
+    """Somebody who is in the room says so once more: a control event that anyone may make."""
+    key = member_key(bench.who(name).author)
+    return bench.forge(name, MEMBER, key, body_of(Member(Membership.JOIN)), **other)  # type: ignore[arg-type]
+
+
+def alike_after_restart(bench: Bench) -> None:
+    """A node that begins anew from its store knows what it knew."""
+    room = bench.room
+    before = (room.dag.heads, room.dag.all_heads, room.control.heads, len(room.dag), dict(room.intake.early))
+    bench.restart()
+    room = bench.room
+    assert before == (
+        room.dag.heads,
+        room.dag.all_heads,
+        room.control.heads,
+        len(room.dag),
+        dict(room.intake.early),
+    )
+
+
+def test_an_event_is_accepted_handed_over_and_passed_on_once() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    made = bench.forge("bob")
+    effects = bench.bring("bob", made)
+    assert bench.shown() == [made.head]
+    assert [data.unit for data in bench.sent("cid", type(bench.data(made)), effects)] == [made.unit]
+    assert bench.sent("bob", type(bench.data(made)), effects) == []
+    effects = bench.bring("cid", made)
+    assert [record.kind for record in bench.records(Kind.DUPLICATE, effects)] == [Kind.DUPLICATE]
+    assert bench.shown() == [made.head]
+
+
+def test_a_control_event_that_names_a_message_as_control_head_is_rejected() -> None:
+    """It is never judged by anything, so it must not come in; nor may the node fail at its next start."""
+    bench = Bench()
+    bench.join("bob")
+    message = bench.forge("bob")
+    power = bench.forge("bob", POWER, "", body_of(Power()), control=(message.head,), deps=(message.head,))
+    bench.bring("bob", message, power)
+    assert not bench.room.dag.knows(power.head)
+    assert not bench.room.control.knows(power.head)
+    assert bench.shown() == [message.head]
+    assert power.head in bench.room.parts.memory.rejected
+    alike_after_restart(bench)
+
+
+def test_the_same_if_the_message_comes_after_it() -> None:
+    bench = Bench()
+    bench.join("bob")
+    message = bench.forge("bob")
+    power = bench.forge("bob", POWER, "", body_of(Power()), control=(message.head,), deps=(message.head,))
+    bench.bring("bob", power, message)
+    assert power.head in bench.room.parts.memory.rejected
+    assert bench.shown() == [message.head]
+    assert bench.room.intake.order.missing == 0
+
+
+def test_a_control_head_that_is_said_to_be_gone_is_waited_for() -> None:
+    """Whoever says that a control event is gone must not decide what is judged without it."""
+    bench = Bench()
+    bench.join("bob", "cid")
+    head = again(bench, "bob")
+    power = again(bench, "cid", control=(head.head,))
+    bench.bring("cid", power)
+    effects, placed = bench.room.intake.expired(head.head, bench.now)
+    assert (effects, placed) == ([], [])
+    bench.bring("bob", head)
+    assert bench.room.control.knows(power.head)
+    assert bench.room.dag.knows(power.head)
+
+
+def test_what_was_gone_before_it_was_named_as_control_head_is_no_reason_to_judge() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    head = again(bench, "bob")
+    message = bench.forge("cid", deps=(head.head,))
+    bench.bring("cid", message)
+    bench.room.intake.expired(head.head, bench.now)
+    later = again(bench, "cid", control=(head.head,))
+    said = bench.forge("cid", control=(head.head,))
+    effects = bench.bring("cid", later, said)
+    reasons = [record.reason for record in bench.records(Kind.DROPPED, effects)]
+    assert reasons == [Reason.MISSING_DEPENDENCY]  # the message still waits for what was dropped
+    assert not bench.room.dag.knows(later.head)
+    assert later.head not in bench.room.parts.memory.rejected
+    bench.bring("bob", head)
+    bench.bring("cid", later, said)
+    assert bench.room.dag.knows(later.head)
+    assert bench.room.dag.knows(said.head)
+    alike_after_restart(bench)
+
+
+@pytest.mark.parametrize("height", [0, 1, 99, LARGEST_COUNT])
+def test_the_height_of_a_control_event_is_no_ground_to_refuse_it(height: int) -> None:
+    """A relay and a newcomer cannot check it, and all have to judge alike."""
+    bench = Bench()
+    bench.join("bob")
+    lying = again(bench, "bob", height=height)
+    bench.bring("bob", lying)
+    room = bench.room
+    assert room.dag.knows(lying.head)
+    assert room.control.knows(lying.head)
+    assert all(room.dag.height(ref) < room.dag.height(lying.head) for ref in room.dag.refs(lying.head))
+    (after,) = bench.say(SendToRoom(bench.id, (b"and on",)))
+    assert room.dag.knows(after)
+    message = bench.forge("bob", height=None if height < LARGEST_COUNT else LARGEST_COUNT)
+    bench.bring("bob", message)
+    assert bench.shown()[-1] == message.head
+    alike_after_restart(bench)
+
+
+def test_a_message_of_a_wrong_height_is_rejected() -> None:
+    bench = Bench()
+    bench.join("bob")
+    high, low = bench.forge("bob", height=50), bench.forge("bob", height=1)
+    effects = bench.bring("bob", high, low)
+    assert bench.shown() == []
+    refused = bench.sent("bob", Refused, effects)
+    assert [(each.event, each.reason) for each in refused] == [
+        (high.head, Reason.MALFORMED),
+        (low.head, Reason.MALFORMED),
+    ]
+
+
+def test_what_counts_and_has_no_place_yet_can_be_built_on() -> None:
+    """A control event is judged before what it depends on has come; what we say then names it."""
+    bench = Bench()
+    bench.join("bob", "cid")
+    message = bench.forge("cid")
+    first = again(bench, "bob")
+    second = again(bench, "bob", control=(first.head,), deps=(message.head,))
+    bench.bring("bob", second)
+    assert not bench.room.control.knows(second.head)
+    bench.bring("bob", first)
+    room = bench.room
+    assert room.control.knows(second.head)
+    assert not room.dag.knows(second.head)
+    (ours,) = bench.say(SendToRoom(bench.id, (b"hello",)))
+    assert not room.dag.knows(ours)
+    assert ours not in bench.shown()
+    alike_after_restart(bench)
+    bench.up("cid")
+    bench.greet("cid")
+    bench.bring("cid", message)
+    room = bench.room
+    assert room.dag.knows(second.head)
+    assert room.dag.knows(ours)
+    assert room.intake.early == {}
+    assert room.parts.author.prev == ours
+
+
+def test_it_is_passed_on_when_it_counts_and_not_again_when_it_has_its_place() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    message = bench.forge("cid")
+    first = again(bench, "bob")
+    second = again(bench, "bob", control=(first.head,), deps=(message.head,))
+    data = type(bench.data(first))
+    effects = bench.bring("bob", second, first)
+    assert [each.unit for each in bench.sent("cid", data, effects)] == [first.unit, second.unit]
+    effects = bench.bring("cid", message)
+    assert bench.sent("cid", data, effects) == []
+    assert [each.unit for each in bench.sent("bob", data, effects)] == [message.unit]
+
+
+@pytest.mark.parametrize("count", [3000])
+def test_a_long_chain_that_was_waited_for_takes_no_recursion(count: int) -> None:
+    """Backwards, so that all wait for the first; all are refused with it, or all accepted."""
+    bench = Bench()
+    bench.join("bob")
+    chain = [bench.forge("bob", POWER, "", body_of(Power()))]
+    for _ in range(count):
+        chain.append(
+            bench.forge("bob", POWER, "", body_of(Power()), control=(chain[-1].head,), deps=(chain[-1].head,))
+        )
+    bench.bring("bob", *reversed(chain))
+    assert all(each.head in bench.room.parts.memory.rejected for each in chain)
+    assert len(bench.room.intake.order) == 0
+
+
+def test_a_long_chain_of_control_events_backwards() -> None:
+    bench = Bench()
+    bench.join("bob")
+    chain = [again(bench, "bob")]
+    for _ in range(1500):
+        chain.append(again(bench, "bob", control=(chain[-1].head,), deps=(chain[-1].head,)))
+    bench.bring("bob", *reversed(chain))
+    assert bench.room.control.heads == (chain[-1].head,)
+    assert bench.room.dag.knows(chain[-1].head)
+    assert bench.room.intake.early == {}
+
+
+def test_what_the_room_to_wait_in_let_go_counts_for_nothing() -> None:
+    """Its control head may come later: then it would count, and never be in the log."""
+    bench = Bench(RoomsConfig(waiting_events=2))
+    bench.join("bob", "cid")
+    head, gap = again(bench, "bob"), bench.forge("bob")
+    let_go = again(bench, "cid", control=(head.head,), deps=(NOWHERE,), height=9)
+    needed = bench.forge("bob", deps=(NOWHERE,), height=8)
+    last = bench.forge("bob", deps=(needed.head,))
+    bench.bring("cid", let_go)
+    bench.bring("bob", last)
+    assert [bench.room.intake.order.waits(each.head) for each in (let_go, last)] == [True, True]
+    effects = bench.bring("bob", needed)
+    assert Reason.QUEUE_FULL in [record.reason for record in bench.records(Kind.DROPPED, effects)]
+    bench.bring("bob", head, gap)
+    gone = [each for each in (let_go, last) if not bench.room.intake.order.waits(each.head)]
+    assert gone
+    assert not any(bench.room.control.knows(each.head) for each in gone)
+    alike_after_restart(bench)
+
+
+def test_the_old_word_of_who_is_banned_is_kept_and_not_shown_and_only_so_often() -> None:
+    bench = Bench(RoomsConfig(flood_soft=3))
+    bench.join("bob", "cid")
+    deps, control = bench.room.dag.heads, bench.room.control.heads
+    bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
+    told = []
+    for _ in range(6):
+        told.append(bench.forge("bob", deps=deps, control=control))
+        bench.bring("cid", told[-1])
+    room = bench.room
+    assert [room.dag.knows(each.head) for each in told] == [True] * 3 + [False] * 3
+    assert not any(each.head in bench.shown() for each in told)
+    assert not any(each.head in room.dag.heads for each in told)
+    assert (room.intake.soft_failed, room.intake.rejected) == (3, 0)
+    alike_after_restart(bench)
+    bench.up("cid")
+    bench.greet("cid")
+    effects = bench.bring("cid", told[3])
+    assert [record.reason for record in bench.records(Kind.DROPPED, effects)] == [Reason.FLOODING]
+    assert not bench.room.dag.knows(told[3].head)
+
+
+def test_what_somebody_builds_on_is_kept_however_much_there_is_of_it() -> None:
+    bench = Bench(RoomsConfig(flood_soft=1))
+    bench.join("bob", "cid")
+    deps, control = bench.room.dag.heads, bench.room.control.heads
+    bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
+    first, second = (
+        bench.forge("bob", deps=deps, control=control),
+        bench.forge("bob", deps=deps, control=control),
+    )
+    reply = bench.forge("cid", deps=(second.head,))
+    bench.bring("cid", first, reply)
+    assert not bench.room.dag.knows(reply.head)
+    bench.bring("cid", second)
+    assert bench.shown()[-1] == reply.head
+
+
+def test_soft_failed_control_events_count_before_they_have_their_place() -> None:
+    """Or who is banned could make as many as wait for something that never comes."""
+    bench = Bench(RoomsConfig(flood_soft=3))
+    bench.join("bob", "cid")
+    control = bench.room.control.heads
+    bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
+    before = len(bench.room.control)
+    told = [again(bench, "bob", deps=(NOWHERE,), control=control, height=9) for _ in range(6)]
+    bench.bring("cid", *told)
+    assert len(bench.room.control) == before + 3
+
+
+def test_a_room_has_so_many_control_events() -> None:
+    bench = Bench(RoomsConfig(max_control=8))
+    bench.join("bob")
+    told = [again(bench, "bob") for _ in range(6)]
+    effects = bench.bring("bob", *told)
+    assert len(bench.room.control) == 8
+    assert Reason.QUOTA in [record.reason for record in bench.records(Kind.DROPPED, effects)]
+    alike_after_restart(bench)
+
+
+def test_events_of_nowhere_wait_and_are_bounded() -> None:
+    bench = Bench(RoomsConfig(waiting_events=4))
+    bench.join("bob")
+    told = [bench.forge("bob", deps=(NOWHERE,), height=5 + number) for number in range(8)]
+    effects = bench.bring("bob", *told)
+    assert len(bench.room.intake.order) == 4
+    assert [record.reason for record in bench.records(Kind.DROPPED, effects)] == [Reason.QUEUE_FULL] * 4
+
+
+def test_references_to_the_same_event_in_every_way_are_one() -> None:
+    bench = Bench()
+    bench.join("bob")
+    (head,) = bench.room.control.heads
+    made = bench.forge("bob", deps=(head, head), concurrent=(head,), control=(head, head))
+    bench.bring("bob", made)
+    assert bench.shown() == [made.head]
+    assert bench.room.dag.refs(made.head) == (head,)
+
+
+def test_a_second_create_event_is_blamed() -> None:
+    bench = Bench()
+    bench.join("bob")
+    create = bench.forge("bob", "create", "", b"")
+    effects = bench.bring("bob", create)
+    assert [record.reason for record in bench.records(Kind.REJECTED, effects)] == [Reason.NOT_ALLOWED]
+    assert not bench.room.dag.knows(create.head)
+
+
+def test_of_what_is_gone_only_dependents_are_freed() -> None:
+    bench = Bench()
+    bench.join("bob")
+    gone = bench.forge("bob")
+    after = bench.forge("bob", deps=(gone.head,))
+    assert bench.room.intake.expired(gone.head, bench.now) == ([], [])  # nobody waits for it
+    bench.bring("bob", after)
+    effects, placed = bench.room.intake.expired(gone.head, bench.now)
+    assert [each.arrival.event.id for each in placed] == [after.head]
+    assert [record.kind for record in effects if hasattr(record, "kind")] == [Kind.EXPIRED]
+    bench.effects.clear()
+    bench.bring("bob", gone)
+    assert bench.room.dag.knows(gone.head)
+    assert bench.shown() == []  # it is history now
+    alike_after_restart(bench)
+
+
+def test_an_event_ahead_of_our_clock_is_not_shown() -> None:
+    bench = Bench()
+    bench.join("bob")
+    ahead = bench.forge("bob", time=int((bench.now + 1000) * 1000))
+    bench.bring("bob", ahead)
+    assert bench.room.dag.knows(ahead.head)
+    assert bench.shown() == []
+    assert bench.room.dag.heads != (ahead.head,)
+
+
+def test_history_before_the_card_was_renewed_is_good() -> None:
+    bench = Bench()
+    bench.join("bob")
+    who = bench.who("bob")
+    old = bench.forge("bob")
+    person = SigningKey.generate(SeededEntropy(1, "identity/bob"))
+    later = int(bench.now) + 200 * 86_400
+    renewed = issue_card(person, who.device.public, later, later + 400 * 86_400, "bob")
+    assert renewed.person == who.author
+    bench.hear("bob", Data(old.unit, 1, 0, 0, renewed))
+    assert bench.shown() == [old.head]
+
+
+def test_what_is_no_valid_body_of_its_kind_is_rejected() -> None:
+    bench = Bench()
+    bench.join("bob")
+    told = [
+        bench.forge("bob", POWER, "", b"nonsense"),
+        bench.forge("bob", MEMBER, "not a person", body_of(Member(Membership.JOIN))),
+        bench.forge("bob", JOIN_RULES, None, body_of(JoinRules(JoinRule.PUBLIC))),
+        bench.forge("bob", "message", "a key", b"x"),
+    ]
+    bench.bring("bob", *told)
+    assert [each.head in bench.room.parts.memory.rejected for each in told] == [True] * 4
+    alike_after_restart(bench)
