@@ -90,7 +90,7 @@ def test_an_event_is_overtaken_by_what_followed_it() -> None:
     assert not ignorant.is_overtaken()
 
 
-def test_relays_are_those_that_were_put() -> None:
+def test_relays_are_those_that_stand() -> None:
     key = relay_text("relay")
     active = fact("creator", RELAY, key, Relay(True, who("relay")))
     gone = fact("creator", RELAY, key, Relay(False, who("relay")))
@@ -102,6 +102,9 @@ def test_relays_are_those_that_were_put() -> None:
     assert not named.is_relay_person(who("alice"))
     named.put(gone)
     assert not named.is_relay_person(who("relay"))
+    begun = Trial(CREATE_FACT, {active.id: active}.get, immutables.Map({active.place: active.id}), None)
+    begun.begin(JOIN, {})
+    assert begun.is_relay_person(who("relay"))
 
 
 def test_the_result_settles_conflicts_and_nothing_else() -> None:

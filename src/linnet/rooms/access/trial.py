@@ -36,7 +36,7 @@ class Trial:
         self._base = base
         self._causality = causality
         self._put: dict[StateKey, Fact] = {}
-        self._relays: dict[StateKey, None] = {}
+        self._relays = {place: None for place in base or () if place[0] == RELAY}
         self._fact = create
         self._own: dict[StateKey, Fact] = {}
 
@@ -74,7 +74,7 @@ class Trial:
         return self._own.get(place) if fact is None else fact
 
     def is_relay_person(self, person: AuthorId) -> bool:
-        """Whether an active relay among what was put is this person's."""
+        """Whether an active relay is this person's."""
         relays = (fact.content for place in self._relays if (fact := self.get(place)) is not None)
         return any(isinstance(one, Relay) and one.active and one.person == person for one in relays)
 
