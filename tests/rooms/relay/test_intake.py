@@ -310,6 +310,20 @@ def test_a_ticket_has_to_be_good_when_its_holder_comes() -> None:
     assert world.send("r0", "ann", join)[0].reason is Reason.DUPLICATE
 
 
+def test_a_ticket_that_ran_out_is_no_better_in_an_answer_to_our_question() -> None:
+    world = World("r0")
+    soon = int(world.now * 1000) + 60_000 - START_MS
+    ticket = ticket_of("ann", world.room, expires=soon)
+    join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control, ticket=ticket, time=soon)
+    world.now += 3600
+    (asked,) = world.tell("r0", "cyd", world.greet("cyd", control=(join.id,)))
+    assert isinstance(asked, AskControl)
+    world.tell("r0", "cyd", world.control_page(asked.request))
+    assert world.resync("r0", "cyd").reason is Reason.NOT_A_MEMBER
+    refused = [each.reason for each in world.station("r0").noted(Kind.REJECTED) if each.event == join.id]
+    assert refused == [Reason.INVITATION_EXPIRED]
+
+
 def test_a_ticket_lets_its_holder_in() -> None:
     world = World("r0")
     ticket = ticket_of("ann", world.room)

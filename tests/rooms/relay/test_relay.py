@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.rooms.relay.scenes import NOW, OPEN, Station, World, card_of, peer_of
 
@@ -166,6 +169,35 @@ def test_pages_are_bounded_and_ascend() -> None:
         ids += [recall_unit(unit).head for unit in page.units]
         cursor, more = page.next, page.more
     assert ids == list(world.chronicle.units)
+
+
+@settings(max_examples=300 if os.environ.get("LINNET_SOAK") else 20, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("send", "part", "meet", "restart")), st.integers(0, 2), st.integers(1, 2)),
+        max_size=25,
+    )
+)
+def test_whatever_fails_meanwhile_all_relays_end_with_the_same(steps: list[tuple[str, int, int]]) -> None:
+    """Each event is given to one relay; links between relays break, and relays restart."""
+    world = World("r0", "r1", "r2")
+    for number, (what, one, step) in enumerate(steps):
+        name, other = f"r{one}", f"r{(one + step) % 3}"
+        if what == "send":
+            world.link(name, "ann")
+            assert world.send(name, "ann", world.say("ann", b"%d" % number))[0].reason is None
+        elif what == "restart":
+            world.restart(name)
+        else:
+            (world.part if what == "part" else world.meet)(name, other)
+    for name, other in (("r0", "r1"), ("r1", "r2"), ("r2", "r0")):
+        world.meet(name, other)
+    said = sorted(b"%d" % number for number, step in enumerate(steps) if step[0] == "send")
+    for name in ("r0", "r1", "r2"):
+        world.link(name, "ben")
+        assert sorted(world.said(world.resync(name, "ben"))) == said
+        stored = [each.event for each in world.station(name).noted(Kind.STORED, MESSAGE)]
+        assert len(stored) == len(set(stored))
 
 
 # Skew, and the races of switching relays (Schichtholz 2024, section 4.3, asks by wall-clock time).
