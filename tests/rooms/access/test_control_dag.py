@@ -362,6 +362,16 @@ def test_what_is_in_effect_is_not_doubted() -> None:
     assert room.dag.doubt(left) is None
 
 
+def test_doubt_by_the_state_after_given_heads() -> None:
+    """What a late event cannot have known is not asked: whoever left since may have said it before."""
+    room = Room()
+    said = room.message("alice", room.start)
+    left = room.put(room.member("alice", "alice", LEAVE, [room.start]))
+    assert reason(room.dag.doubt(said)) is Reason.NOT_A_MEMBER
+    assert room.dag.doubt(said, (room.start,)) is None
+    assert reason(room.dag.doubt(said, (left.id,))) is Reason.NOT_A_MEMBER
+
+
 def test_ancestry_and_what_lies_beyond() -> None:
     room = Room()
     one = room.put(room.member("mod", "alice", LEAVE, [room.start]))
