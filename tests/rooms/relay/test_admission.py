@@ -21,7 +21,7 @@ from linnet.rooms.messages import (
     RelayAnswer,
     RelayAsk,
 )
-from linnet.rooms.relay.admission import AT_ONCE, CONTACTS, OWNER, PATIENCE, why_not_taken
+from linnet.rooms.relay.admission import AT_ONCE, CONTACTS, LET_GO, OWNER, PATIENCE, why_not_taken
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind
 
@@ -82,6 +82,8 @@ def test_it_joins_once_the_state_names_it() -> None:
     assert (greet.relay, greet.control) == (True, (join.id,))
     assert (join.kind, join.author, join.tail.control) == ("member", person("r0").author, world.control)
     assert data.card == card_of("r0")
+    assert station.held != {}, "its join waits to be written, and is yet to be sent along them"
+    world.carry(station, station.relay.fired(Tick(OWNER, LET_GO, world.room), world.now))
     assert station.held == {}
     assert station.relay.status()[0].membership is Membership.JOIN
     assert Tick(OWNER, "ask", world.room) not in station.timers

@@ -23,8 +23,12 @@ from linnet.rooms.relay.serving import HEADS
 from linnet.trace.records import Kind, Record
 
 OWNER = "relay.admission"
+LET_GO = "let go"
 PATIENCE = 30.0
 """Seconds until the room's state has to name us: the asker writes it once we have said yes."""
+
+LINGER = 5.0
+"""Seconds that links stay once we serve the room: our join is written first, then sent along them."""
 
 CONTACTS = 8
 """Contacts that are turned to: enough to find one, too few to make others dial strangers for sport."""
@@ -133,8 +137,16 @@ class Admission:
         return [record, *told, *self.end()], reason
 
     def end(self) -> list[AdmissionEffect]:
-        """It is over, one way or the other."""
-        return [CancelTimer(self._tick), *(Release(peer, self._purpose) for peer in self.contacts)]
+        """It has failed."""
+        return [CancelTimer(self._tick), *self.let_go()]
+
+    def linger(self) -> list[AdmissionEffect]:
+        """We serve the room; whoever is at the other ends is yet to hear of it."""
+        return [CancelTimer(self._tick), SetTimer(LINGER, Tick(OWNER, LET_GO, self.room))]
+
+    def let_go(self) -> list[AdmissionEffect]:
+        """The links are no longer needed for this."""
+        return [Release(peer, self._purpose) for peer in self.contacts]
 
     def _take(self, peer: PeerId, unit: Unverified, cards: dict[bytes, Card]) -> list[AdmissionEffect]:
         try:

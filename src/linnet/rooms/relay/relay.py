@@ -76,6 +76,7 @@ class Relay:
         self._rooms: dict[TopicId, RelayRoom] = {}
         self._leaving: dict[TopicId, Sweeping] = {}
         self._admissions: dict[TopicId, Admission] = {}
+        self._lingering: dict[TopicId, Admission] = {}
         self._visitors = Visitors(context)
 
     def start(self, now: float) -> list[RoomEffect]:
@@ -142,6 +143,9 @@ class Relay:
         room_id = TopicId(tick.key[:32])
         if tick.owner == OWNER:
             return self._sweep(room_id)
+        if tick.owner == admission.OWNER and tick.what == admission.LET_GO:
+            admitted = self._lingering.pop(room_id, None)
+            return [] if admitted is None else [*admitted.let_go()]
         if tick.owner == admission.OWNER:
             return self._admission_fired(room_id, now)
         room = self._rooms.get(room_id)
@@ -315,7 +319,8 @@ class Relay:
         self._write(page.room, _SERVING)
         room = self._rooms[page.room] = self._open(page.room)
         effects += room.join(tuple(admitted.contacts), now)
-        return [*self._watched(page.room, effects, now), *admitted.end()]
+        self._lingering[page.room] = admitted
+        return [*self._watched(page.room, effects, now), *admitted.linger()]
 
     def _admission_fired(self, room: TopicId, now: float) -> list[RoomEffect]:
         admitted = self._admissions.get(room)
