@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping
+from math import inf
 from operator import itemgetter
 from typing import Any
 
@@ -105,12 +106,13 @@ def merge(
     *,
     topic: bytes | None = None,
     begin: float | None = None,
+    end: float = inf,
 ) -> MergedLog:
     """The log of these nodes, from rows in any order.
 
     `names` says who is who; rows of others are left out. What was before `begin`, such as the set-up of
-    the room, is left out too; without it the log begins with its first line. With a `topic` only
-    this room is spoken of.
+    the room, is left out too, and so is what came after `end`; without a beginning the log begins with its
+    first line. With a `topic` only this room is spoken of.
     """
     keeping = frozenset(relays)
     ordered = sorted(rows, key=itemgetter(0, 1, 2))
@@ -119,7 +121,7 @@ def merge(
     for row in ordered:
         action = _action(row, keeping)
         user = names.get(PeerId(row.node))
-        if action is None or user is None or (begin is not None and row.time < begin):
+        if action is None or user is None or row.time > end or (begin is not None and row.time < begin):
             continue
         if topic is not None and row.topic not in (None, topic):
             continue

@@ -15,6 +15,7 @@ from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.merged_log import MergedLog, merge
 from linnet.sim.rooms_world import RoomsWorld
 from linnet.sim.traffic import Action, Do, Traffic
+from linnet.trace.canonical import microseconds, seconds
 from linnet.trace.columns import ColumnTrace
 
 SETTLE = 5.0
@@ -85,8 +86,8 @@ class Player:
 
     @property
     def began(self) -> float:
-        """Unix time of the first action."""
-        return START + self._began
+        """Unix time of the first action, as the trace has it."""
+        return seconds(microseconds(START + self._began))
 
     def _perform(self, number: int, action: Action) -> None:
         world = self._world

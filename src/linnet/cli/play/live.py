@@ -41,9 +41,11 @@ def play_live(traffic: Traffic, directory: Path, tell: Tell) -> Played:
         began = wall_clock()
         outcomes = _perform_all(traffic, world, began, tell)
         time.sleep(QUIET)
+        end = wall_clock()
     names = {node.peer: name for name, node in world.nodes.items()}
     rows = [row for node in world.nodes.values() for row in node.rows()]
-    log = merge(rows, names, [node.peer for node in world.relays], topic=world.topic, begin=began)
+    relays = [node.peer for node in world.relays]
+    log = merge(rows, names, relays, topic=world.topic, begin=began, end=end)
     return Played(traffic, outcomes, log, None)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,7 @@ _TRACE = TraceSection(level=Level.FULL, max_bytes=256 * 1024 * 1024)
 
 _READY_SECONDS = 40.0
 _STOP_SECONDS = 20.0
+_LOOK_SECONDS = 0.2
 
 
 class Ready(msgspec.Struct):
@@ -46,14 +48,19 @@ class Ready(msgspec.Struct):
 class LiveNode:
     """One process, which can be stopped and started again."""
 
-    def __init__(self, name: str, path: Path, relay: bool) -> None:
+    def __init__(
+        self, name: str, path: Path, relay: bool, base: NodeConfig | None = None, group: int | None = None
+    ) -> None:
+        """Configured as `base` says beside its name, port and role; its process is of this group."""
         self.name = name
         # A port of its own, so that others find it again after it was away.
         section = NodeSection(label=name, listen=(f"127.0.0.1:{_free_port()}",))
         role = RelaySection(enabled=True, policy=RelayPolicy.OPEN) if relay else RelaySection()
-        self._config = NodeConfig(node=section, relay=role, trace=_TRACE)
+        self._config = replace(base or NodeConfig(), node=section, relay=role, trace=_TRACE)
+        self._group = group
         opened = homes.init(path, wall_clock(), self._config)
         self._path = path
+        self.home = homes.Home(path)
         self.peer: PeerId = opened.identity.peer
         self.person = to_text(Sort.PERSON, opened.identity.author)
         self.address = ""
@@ -78,8 +85,10 @@ class LiveNode:
             return
         command = [sys.executable, "-m", "linnet.cli", "up", "--json", "--home", str(self._path)]
         with (self._path / "stderr.txt").open("ab") as errors:
-            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)  # noqa: S603
-        line = self._process.stdout.readline() if self._process.stdout is not None else b""
+            process = self._process = subprocess.Popen(  # noqa: S603
+                command, stdout=subprocess.PIPE, stderr=errors, process_group=self._group
+            )
+        line = process.stdout.readline() if process.stdout is not None else b""
         if not line:
             raise Failure(f"{self.name} did not start; look at {self._path / 'stderr.txt'}")
         self.address = msgspec.json.decode(line, type=Ready).address
@@ -102,23 +111,39 @@ class LiveNode:
         if process.stdout is not None:
             process.stdout.close()
 
+    def kill(self) -> None:
+        """SIGKILL: nothing of it runs any more when this returns. If it is stopped, this does nothing."""
+        process = self._process
+        if process is not None:
+            process.kill()
+            process.wait()
+        self.stop()
+
     def prefer(self, seed: int) -> None:
         """Choose among relays by this seed, from its next start on."""
         rooms = replace(self._config.rooms, relay_choice=RelayChoice.RANDOM, relay_seed=seed)
         self._config = replace(self._config, rooms=rooms)
-        write_private(homes.Home(self._path).config, commented_file(self._config).encode())
+        write_private(self.home.config, commented_file(self._config).encode())
 
     def rows(self) -> Iterator[Row]:
         """What it has recorded."""
-        return read_trace(homes.Home(self._path).trace)
+        return read_trace(self.home.trace)
 
 
 class LiveWorld:
     """The peers and relays of one room; all processes end with the block."""
 
-    def __init__(self, directory: Path, peers: int, relays: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        peers: int,
+        relays: int,
+        base: NodeConfig | None = None,
+        group: int | None = None,
+    ) -> None:
+        """See `LiveNode` for the last two."""
         self.nodes = {
-            name: LiveNode(name, directory / name, name.startswith("relay"))
+            name: LiveNode(name, directory / name, name.startswith("relay"), base, group)
             for name in (*(f"relay{n}" for n in range(relays)), *(f"peer{n}" for n in range(peers)))
         }
         self.room = ""
@@ -156,6 +181,18 @@ class LiveWorld:
             if name.startswith("peer") and node is not founder:
                 founder.control.set_membership(self.room, node.person, Membership.INVITE)
                 node.control.join_room(JoinRoomRequest(room=self.room, contacts=contacts))
+        self._await_relays()
+
+    def _await_relays(self) -> None:
+        """A relay that has been named fetches the control DAG and joins; from then on it serves."""
+        until = wall_clock() + _READY_SECONDS
+        while True:
+            members = self.nodes[FOUNDER].control.room_members(self.room).members
+            if sum(one.relay and one.membership is Membership.JOIN for one in members) >= len(self.relays):
+                return
+            if wall_clock() > until:
+                raise Failure(f"not every relay has joined within {_READY_SECONDS:.0f} s")
+            time.sleep(_LOOK_SECONDS)
 
     def prefer(self, name: str, relay: str) -> None:
         """Let a peer choose this relay from its next start on."""
