@@ -24,9 +24,10 @@ class Answering:
     def on_want(self, peer: PeerId, want: Want) -> list[RoomStep]:
         """Someone lacks events."""
         guest = self._parts.guests.by_peer.get(peer)
-        if guest is None:
+        is_relay = self._parts.control.view().is_relay(peer) if guest is None else guest.relay
+        if guest is None and not is_relay:
             return self._taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
-        return [AfterCommit((Send(peer, self._parts.serving.want(want, control_only=guest.relay)),))]
+        return [AfterCommit((Send(peer, self._parts.serving.want(want, control_only=is_relay)),))]
 
     def on_beyond(self, peer: PeerId, asked: Beyond) -> list[RoomStep]:
         """Someone wants what lies beyond its heads."""

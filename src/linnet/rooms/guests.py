@@ -11,13 +11,14 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.cards import CardBook
-from linnet.identity.cards import Card
+from linnet.identity.cards import Card, CardCheck, check_card, check_dates
 from linnet.identity.text import Sort, to_text
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.view import View
-from linnet.rooms.content import JoinRule, Membership
+from linnet.rooms.access.visiting import visit_allowed
+from linnet.rooms.content import Membership
 from linnet.rooms.messages import Greet
-from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired
+from linnet.rooms.ticket import Ticket
 
 _EARLY = 64
 """Greetings that are remembered until a join comes."""
@@ -47,9 +48,10 @@ class Guest:
 class Guests:
     """The open links of one room, by peer."""
 
-    def __init__(self, control: ControlDag, cards: CardBook) -> None:
+    def __init__(self, control: ControlDag, cards: CardBook, card_check: CardCheck = check_card) -> None:
         self._control = control
         self._cards = cards
+        self._card_check = card_check
         self.by_peer: dict[PeerId, Guest] = {}
         self._early: dict[PeerId, Greet] = {}
         """Greetings of people whose join we do not know yet: it may come by another way."""
@@ -59,15 +61,15 @@ class Guests:
         """Devices of members that are here."""
         return tuple(peer for peer, guest in self.by_peer.items() if not guest.relay)
 
-    def greeted(self, peer: PeerId, greet: Greet) -> Guest:
+    def greeted(self, peer: PeerId, greet: Greet, now: float) -> Guest:
         """Take a greeting; `RemoteError` says why this peer is none of the room."""
         if greet.card.device_key != peer:
             raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
+        check_dates(greet.card, now)
         self._cards.learn(greet.card)
-        is_relay = self.view.is_relay(peer)
-        if not is_relay:
+        if not self.view.is_relay(peer):
             self._wait(peer, greet)
-            self.check_member(greet.card)
+        is_relay = self.check(peer, greet.card)
         self._early.pop(peer, None)
         guest = self.by_peer.get(peer)
         if guest is None:
@@ -93,6 +95,15 @@ class Guests:
             del self._early[peer]
         return joined
 
+    def check(self, peer: PeerId, card: Card) -> bool:
+        """Whether a device is a relay, or else a member's; `RemoteError` if it is neither."""
+        relay = dict(self.view.relays()).get(peer)
+        if relay is None:
+            self.check_member(card)
+        elif self.view.membership(relay.person) is Membership.BAN:
+            raise RemoteError(Reason.BANNED, "the relay's person is banned")
+        return relay is not None
+
     def check_member(self, card: Card) -> None:
         """Raise `RemoteError` unless the person is joined now and the device is theirs still."""
         view = self.view
@@ -108,33 +119,23 @@ class Guests:
         view = self.view
         if view.is_relay(peer):
             return
-        person: AuthorId | None = None
-        if card is not None:
-            if card.device_key != peer:
-                raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
-            self._cards.learn(card)
-            person = card.person
-        standing = Membership.LEAVE if person is None else view.membership(person)
-        if standing is Membership.BAN:
-            raise RemoteError(Reason.BANNED, "banned from this room")
-        if ticket is not None:
-            check_ticket(ticket)
-            check_unexpired(ticket, now)
-            if ticket.room != self._control.room or view.membership(ticket.inviter) is not Membership.JOIN:
-                raise RemoteError(Reason.NOT_INVITED, "the ticket is not of a member of this room")
-        elif view.join_rule() is JoinRule.INVITE and standing not in (Membership.INVITE, Membership.JOIN):
-            raise RemoteError(Reason.NOT_INVITED, "neither a ticket nor an invitation")
+        if card is None or card.device_key != peer:
+            raise RemoteError(Reason.UNKNOWN_DEVICE, "no card of the link's own device")
+        self._card_check(card)
+        check_dates(card, now)
+        refusal = visit_allowed(
+            self._control.room, view, card.person, card.device, ticket, self._card_check, now
+        )
+        if refusal is not None:
+            raise RemoteError(refusal.reason, refusal.rule)
 
     def expel(self) -> tuple[PeerId, ...]:
         """Forget whoever is no longer of the room; called when the state has changed."""
         gone: list[PeerId] = []
         for peer, guest in self.by_peer.items():
-            if guest.relay or self.view.is_relay(peer):
-                if guest.relay and not self.view.is_relay(peer):
-                    gone.append(peer)
-                continue
             try:
-                self.check_member(guest.card)
+                if guest.relay != self.check(peer, guest.card):
+                    gone.append(peer)  # A member that has become a relay, or a relay that is none any more.
             except RemoteError:
                 gone.append(peer)
         for peer in gone:

@@ -24,7 +24,7 @@ from linnet.rooms.content import CREATE, REDACTION, redaction_of
 from linnet.rooms.guests import Guests
 from linnet.rooms.intake import Intake, IntakeEffect
 from linnet.rooms.ledger import Ledger
-from linnet.rooms.memory import RoomMemory
+from linnet.rooms.memory import SOFT, RoomMemory
 from linnet.rooms.neighbors import Neighbors
 from linnet.rooms.readers import Readers
 from linnet.rooms.receipts import Receipts
@@ -67,6 +67,8 @@ class Parts:
         self.config = config
         self.listens = setting.listens
         cells = context.store.cells
+        self._redactions: dict[EventId, list[Event]] = {}
+        """Redactions of events that are not here."""
         self.control = ControlDag(create.events[0], context.card_check)
         self.memory = RoomMemory(room, context.store, config.rejected)
         self.dag = Dag()
@@ -85,7 +87,7 @@ class Parts:
             room, context, config, self.control, self.dag, self.ids, self.plain, self.memory, order
         )
         self.author = Author(context, self.control, self.dag, self.intake.claimed)
-        self.guests = Guests(self.control, context.cards)
+        self.guests = Guests(self.control, context.cards, context.card_check)
         self.flood = Flood(room)
         self.serving = Serving(room, self.memory, context.cards, self.control, self.dag, config)
         self.sync = Sync(room, context.peer, config, self.control, self.dag, self.ids)
@@ -119,24 +121,33 @@ class Parts:
     def saw(self, event: Event) -> None:
         """An event has its place: remember what it means for those that follow."""
         self.author.saw(event)
-        if event.kind == REDACTION and event.id not in self.memory.hidden:
+        if event.kind == REDACTION and self.memory.hidden.get(event.id) != SOFT:
             self._redact(event)
+        for redaction in self._redactions.pop(event.id, ()):
+            self._take_back(event, redaction)
 
     def _redact(self, event: Event) -> None:
-        """Take an event back, if its author or someone with the level says so (Matrix, redactions)."""
+        """Take an event back, or once it comes: it may have been gone, and be back as history."""
         try:
             target = redaction_of(event.body).event
         except InvalidEvent:
             return  # It names nothing, so it takes nothing back.
-        known = self.memory.event(target)
-        if known is None or known.kind == CREATE:
+        known = self.memory.event(target) if self.dag.knows(target) else None
+        if known is None:
+            self._redactions.setdefault(target, []).append(event)
+        else:
+            self._take_back(known, event)
+
+    def _take_back(self, known: Event, event: Event) -> None:
+        """If its author or someone with the level says so (Matrix specification, redactions)."""
+        if known.kind == CREATE:
             return
         view = self.control.view(self.control.state_at(event.tail.control or ()))
         if known.author == event.author or view.level_of(event.author) >= view.levels.redact:
-            self.readers.redacted[target] = event.id
+            self.readers.redacted[known.id] = event.id
 
     def _precedes(self, event: EventId, other: EventId) -> bool:
-        """Causal order; of a control event that has no place yet, what its own references tell."""
+        """Causal order; nothing is known to precede a control event that has no place yet."""
         if self.dag.knows(event) and self.dag.knows(other):
             return self.dag.precedes(event, other)
         return False

@@ -189,7 +189,7 @@ class Room:
         """Someone says that it is of the room."""
         was_here = peer in self.guests.by_peer
         try:
-            guest = self.guests.greeted(peer, greet)
+            guest = self.guests.greeted(peer, greet, now)
         except RemoteError as error:
             return self.taking.refuse(peer, None, error.reason, error.detail)
         if not self.is_active:

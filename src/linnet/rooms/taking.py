@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.arrival import Arrival
-from linnet.rooms.content import MEMBER, Member, content_of, member_key
+from linnet.rooms.content import MEMBER, Member, Membership, content_of, member_key
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import Refused
 from linnet.rooms.parts import Parts
@@ -116,7 +116,8 @@ class Taking:
             return
         event, control = arrival.event, self._parts.control
         if event.kind != MEMBER or event.tail.key != member_key(event.author):
-            raise RemoteError(Reason.NOT_A_MEMBER, "greet first")
+            banned = control.view().membership(event.author) is Membership.BAN
+            raise RemoteError(Reason.BANNED if banned else Reason.NOT_A_MEMBER, "greet first")
         content = content_of(event.kind, event.body)
         if isinstance(content, Member) and content.ticket is not None:
             check_unexpired(content.ticket, now)

@@ -327,7 +327,7 @@ def test_a_ticket_that_ran_out_is_no_better_in_an_answer_to_our_question() -> No
 def test_a_ticket_lets_its_holder_in() -> None:
     world = World("r0")
     ticket = ticket_of("ann", world.room)
-    (page,) = world.tell("r0", "cyd", AskControl(world.room, 1, (), ticket))
+    (page,) = world.tell("r0", "cyd", AskControl(world.room, 1, (), ticket, card_of("cyd")))
     assert isinstance(page, ControlPage)
     assert len(page.units) == len(world.control_units())
     join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control, ticket=ticket)

@@ -79,11 +79,11 @@ def _join_allowed(fact: Fact, ticket: Ticket | None, view: StateView, levels: Le
         return None
     if ticket is None:
         return Refusal(Reason.NOT_INVITED, f"join: the rule is {rule}, and there is no invitation")
-    return _inviter_allowed(ticket, view, levels)
+    return inviter_allowed(ticket, view, levels)
 
 
-def _inviter_allowed(ticket: Ticket, view: StateView, levels: Levels) -> Refusal | None:
-    """A ticket is worth as much as its inviter's word is in this state."""
+def inviter_allowed(ticket: Ticket, view: StateView, levels: Levels) -> Refusal | None:
+    """A ticket is worth as much as its inviter's word is in this state; whose word it is was seen before."""
     inviter = ticket.inviter
     if membership_in(view, member_key(inviter)) is not Membership.JOIN:
         return Refusal(Reason.NOT_INVITED, "join: the inviter is not in the room")

@@ -14,8 +14,9 @@ from linnet.event.event import Event
 from linnet.identity.cards import CardCheck
 from linnet.identity.keys import device_id
 from linnet.rooms.access.view import View
-from linnet.rooms.content import MEMBER, JoinRule, Member, Membership, content_of
-from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired
+from linnet.rooms.access.visiting import visit_allowed
+from linnet.rooms.content import MEMBER, Member, Membership, content_of
+from linnet.rooms.ticket import Ticket, check_unexpired
 
 
 class Caller(NamedTuple):
@@ -45,22 +46,13 @@ def why_not_member(view: View, caller: Caller) -> Reason | None:
 def why_not_visitor(
     room: TopicId, view: View, caller: Caller | None, ticket: Ticket | None, check: CardCheck, now: float
 ) -> Reason | None:
-    """Why the control DAG is not shown to somebody: those may see it who could join by it.
-
-    Whoever holds a ticket need not say who they are to read; to join they must.
-    """
-    standing = Membership.LEAVE if caller is None else view.membership(caller.person)
-    if standing is Membership.BAN:
-        return Reason.BANNED
-    if caller is not None and (view.is_relay(caller.peer) or why_not_member(view, caller) is None):
+    """Why the control DAG is not shown to somebody: those may see it who could join by it."""
+    if caller is None:
+        return Reason.UNKNOWN_DEVICE
+    if view.is_relay(caller.peer):
         return None
-    if standing is Membership.INVITE or view.join_rule() is not JoinRule.INVITE:
-        return None
-    if ticket is None or ticket.room != room:
-        return Reason.NOT_INVITED
-    if caller is not None and ticket.person not in (None, caller.person):
-        return Reason.NOT_INVITED
-    return _why_not_by(ticket, view, check, now)
+    refusal = visit_allowed(room, view, caller.person, caller.device, ticket, check, now)
+    return None if refusal is None else refusal.reason
 
 
 def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
@@ -89,12 +81,3 @@ def why_not_joiner(event: Event, caller: Caller, now: float) -> Reason | None:
     except RemoteError as error:
         return error.reason
     return None
-
-
-def _why_not_by(ticket: Ticket, view: View, check: CardCheck, now: float) -> Reason | None:
-    try:
-        check_ticket(ticket, check)
-        check_unexpired(ticket, now)
-    except RemoteError as error:
-        return error.reason
-    return None if view.membership(ticket.inviter) is Membership.JOIN else Reason.NOT_INVITED
