@@ -45,6 +45,7 @@ TESTED_ELSEWHERE = {
     "node/caller.py": "the way of every call: tests/node/test_client.py",
     "node/endpoints.py": "under every endpoint: tests/node/test_control.py",
     "node/operation.py": "values without behaviour",
+    "node/room_calls.py": "each by its command: tests/cli/room/test_send.py and its neighbours",
     "node/room_operations.py": "served and called: tests/node/test_operations.py",
     "streams/commands.py": "values without behaviour",
     "streams/effects.py": "names of unions; mypy closes them",

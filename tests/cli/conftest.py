@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.shell import Linnet
+from tests.cli.village import LINNET, Tea, up
 
-LINNET = (sys.executable, "-m", "linnet.cli")
+__all__ = ["LINNET"]
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,15 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linnet]:
         finally:
             process.terminate()
             assert process.wait(20) == 0
+
+
+@pytest.fixture(scope="session")
+def tea(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tea]:
+    """Two members of a room, and a relay, each in a process of its own."""
+    at = tmp_path_factory.mktemp("tea")
+    relay_role = ("--role", "relay", "--allow", "anyone")
+    with up(at / "ada") as ada, up(at / "bea") as bea, up(at / "r", *relay_role) as relay:
+        yield Tea(ada, bea, relay)
 
 
 @pytest.fixture

@@ -5,17 +5,20 @@ Reading blocks and looking at the ledger takes turns, so each has a thread and a
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.room import ticks
 from linnet.cli.room.names import Names
 from linnet.cli.room.wording import event_line
 from linnet.core.errors import LinnetError
-from linnet.node.control_types import CaughtUpView, EndedView, EventView, ItemView, OverdueView
+from linnet.core.reasons import Reason
+from linnet.node.control_types import EndedView, EventView, ItemView, OverdueView, SubscribedView
 
 if TYPE_CHECKING:
     from linnet.node.client import ControlClient
@@ -55,6 +58,8 @@ class Conversation:
         self._names = Names(self._talking.room_members(room).members, own)
         self._own = own
         self._is_over = threading.Event()
+        self._is_reading = threading.Event()
+        self._main = threading.get_ident()
         self._came = threading.Condition()
         self._sent: dict[str, str] = {}
         self._echoed: set[str] = set()
@@ -71,6 +76,8 @@ class Conversation:
         for thread in threads:
             thread.start()
         try:
+            # What is said before the room is read would not be seen to come back.
+            self._is_reading.wait(LAST_WORDS)
             for line in lines:
                 if self._is_over.is_set() or not self._typed(line):
                     break
@@ -155,11 +162,12 @@ class Conversation:
             case OverdueView(event, people):
                 names = ", ".join(map(self._names.of, people))
                 self._show(f"! {_short(self._sent.get(event, event[:14]))} has not arrived at {names}")
-            case CaughtUpView():
-                pass
+            case SubscribedView():
+                self._is_reading.set()
             case EndedView(reason):
                 if reason is not None:
-                    self._end(LinnetError(f"the conversation ended: {reason}"))
+                    code = ExitCode.NO_NODE if reason == Reason.SHUTDOWN else ExitCode.FAILED
+                    self._end(Failure(f"the conversation ended: {reason}; look at: linnet status", code))
             case _:
                 pass
 
@@ -170,11 +178,12 @@ class Conversation:
         return event_line(event, self._names, mark)
 
     def _end(self, error: LinnetError) -> None:
+        """Nothing more comes: whoever waits for a line to be typed waits no longer."""
         self.error = error
         self._is_over.set()
-        self._show(f"! {error}; press Enter to leave")
         with self._came:
             self._came.notify_all()
+        signal.pthread_kill(self._main, signal.SIGINT)
 
     def _look(self) -> None:
         """Tell when a message of ours has arrived at somebody more."""

@@ -1,0 +1,53 @@
+"""What a conversation does with single lines; whole ones are in test_command.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.cli.village import Tea
+
+from linnet.cli.chat.conversation import Conversation
+from linnet.node.client import ControlClient
+
+
+class Spoken:
+    """A conversation without a terminal."""
+
+    def __init__(self, tea: Tea, room: str) -> None:
+        self.shown: list[str] = []
+        self.open: Callable[[], ControlClient] = lambda: ControlClient(tea.ada.home)
+        self.conversation = Conversation(self.open, room, tea.people["ada"], self.shown.append)
+
+    def run(self, *lines: str) -> list[str]:
+        self.conversation.run(lines, None)
+        assert self.conversation.error is None
+        return self.shown
+
+
+def test_nothing_typed_says_nothing(tea: Tea) -> None:
+    assert Spoken(tea, tea.room).run("", "   ") == []
+
+
+def test_quitting_leaves_the_rest_unsaid(tea: Tea) -> None:
+    assert Spoken(tea, tea.room).run("/quit", "never said") == []
+
+
+def test_what_cannot_be_said_is_told(tea: Tea) -> None:
+    shown = Spoken(tea, tea.room).run("x" * 300_000, "/nope")
+    assert shown[0].startswith("! not sent: too_large")
+    assert shown[1] == "there is no /nope; /help tells what there is"
+
+
+def test_ctrl_c_ends_it_quietly(tea: Tea) -> None:
+    def typed() -> list[str]:
+        raise KeyboardInterrupt
+
+    spoken = Spoken(tea, tea.room)
+    spoken.conversation.run((line for _ in range(1) for line in typed()), None)
+    assert spoken.shown == []
+
+
+@pytest.mark.parametrize("line", ["/ledger", "/members"])
+def test_a_look_at_the_room(tea: Tea, line: str) -> None:
+    assert len(Spoken(tea, tea.room).run(line)) == 1

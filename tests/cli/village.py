@@ -1,0 +1,63 @@
+"""Two members and a relay, each a node in a process of its own, and a room called `tea`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.cli.shell import Linnet
+
+from linnet.net.clock import Clock
+
+LINNET = (sys.executable, "-m", "linnet.cli")
+LIMIT = 20.0
+RELAY = ("--role", "relay", "--allow", "anyone")
+QUICK = "\n[rooms]\nreceipt_delay = 0.05\nannounce_delay = 0.1\n"
+
+
+class Tea:
+    """The command line of each, and the room."""
+
+    def __init__(self, ada: Linnet, bea: Linnet, relay: Linnet) -> None:
+        self.ada, self.bea, self.relay = ada, bea, relay
+        self.people = {name: each.json("status")["person"] for name, each in (("ada", ada), ("bea", bea))}
+        self.room = ada.json("room", "create", "tea", "--topic", "cake")["room"]
+        bea.ok("room", "join", ada.ok("room", "invite", "tea").strip())
+        self.until(lambda: ada.json("room", "list")["rooms"][0]["online"])
+
+    def another(self, name: str) -> str:
+        """A room of both under another name."""
+        room = str(self.ada.json("room", "create", name)["room"])
+        self.bea.ok("room", "join", self.ada.ok("room", "invite", name).strip())
+        return room
+
+    def until(self, look: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever is looked at
+        """Look until something is seen."""
+        clock = Clock()
+        limit = clock.now() + LIMIT
+        while not (seen := look()):
+            assert clock.now() < limit
+        return seen
+
+
+@contextlib.contextmanager
+def up(home: Path, *options: str) -> Iterator[Linnet]:
+    """A node in a process."""
+    shell = Linnet(home)
+    shell.ok("init", "--label", home.name)
+    config = (home / "linnet.toml").read_text().replace("\n[rooms]\n", QUICK)
+    (home / "linnet.toml").write_text(config)
+    command = [*LINNET, "up", "--home", str(home), "--json", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        shell.address = json.loads(process.stdout.readline())["address"]
+        try:
+            yield shell
+        finally:
+            process.terminate()
+            assert process.wait(20) == 0
