@@ -20,8 +20,11 @@ MODERATOR = 50
 MUTED = -1
 """The level of somebody who was demoted: too low to say anything."""
 
-_SPOKEN_AT_ONCE = 0.2
+_SPOKEN_AT_ONCE = 0.4
 """Share of returns at which somebody speaks before they can know what has happened."""
+
+_LATER = 2.0
+"""Seconds until somebody is to be put out again, if no moderator was there to do it."""
 
 _NAMINGS = 20
 """Of so many things that are said, one is the room's name."""
@@ -127,17 +130,27 @@ class Course:
 
     def _ban(self) -> None:
         actor, target = self._pair()
-        if actor is not None and target is not None:
+        if actor is None:
+            self._later(self._ban)
+        elif target is not None:
             self.banned[target] = None
             person = self._world.identities[target].author
             self._ask(actor, SetMembership(self._world.room, person, Membership.BAN))
 
     def _demote(self) -> None:
         actor, target = self._pair()
-        if actor is not None and target is not None:
+        if actor is None:
+            self._later(self._demote)
+        elif target is not None:
             self.demoted[target] = None
             person = self._world.identities[target].author
             self._ask(actor, SetLevel(self._world.room, MUTED, person=person))
+
+    def _later(self, act: Callable[[], None]) -> None:
+        """No moderator is online: once more in a while, as long as people come and go."""
+        at = self._world.network.elapsed + _LATER
+        if at < self.ended:
+            self._world.at(at, act)
 
     def _pair(self) -> tuple[str | None, str | None]:
         """A moderator who is online, and somebody to be put out, online or not."""
