@@ -12,12 +12,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from linnet.core.errors import BadText, ConfigError, LinnetError, Refused, StoreError
     from linnet.core.reasons import Reason
-    from linnet.delivery.items import CaughtUp, Ended, Missed
+    from linnet.delivery.items import CaughtUp, Ended, Missed, Overdue
     from linnet.event.event import Event
-    from linnet.node.config import NodeConfig, NodeSection, StorageSection, StreamSection, TrackerSection
+    from linnet.node.config import (
+        NodeConfig,
+        NodeSection,
+        RelaySection,
+        StorageSection,
+        StreamSection,
+        TrackerSection,
+    )
     from linnet.node.library import Node
+    from linnet.node.room import Room
     from linnet.node.subscription import Subscription
     from linnet.peer.interface import NodeStatus
+    from linnet.rooms.config import RelayPolicy, RoomsConfig
+    from linnet.rooms.content import JoinRule, Membership
+    from linnet.rooms.invitation import Invitation
     from linnet.streams.commands import Fate, Policy, Published
 
 __all__ = [
@@ -27,16 +38,24 @@ __all__ = [
     "Ended",
     "Event",
     "Fate",
+    "Invitation",
+    "JoinRule",
     "LinnetError",
+    "Membership",
     "Missed",
     "Node",
     "NodeConfig",
     "NodeSection",
     "NodeStatus",
+    "Overdue",
     "Policy",
     "Published",
     "Reason",
     "Refused",
+    "RelayPolicy",
+    "RelaySection",
+    "Room",
+    "RoomsConfig",
     "StorageSection",
     "StoreError",
     "StreamSection",
@@ -47,12 +66,23 @@ __all__ = [
 _MODULES = {
     "linnet.core.errors": ("BadText", "ConfigError", "LinnetError", "Refused", "StoreError"),
     "linnet.core.reasons": ("Reason",),
-    "linnet.delivery.items": ("CaughtUp", "Ended", "Missed"),
+    "linnet.delivery.items": ("CaughtUp", "Ended", "Missed", "Overdue"),
     "linnet.event.event": ("Event",),
-    "linnet.node.config": ("NodeConfig", "NodeSection", "StorageSection", "StreamSection", "TrackerSection"),
+    "linnet.node.config": (
+        "NodeConfig",
+        "NodeSection",
+        "RelaySection",
+        "StorageSection",
+        "StreamSection",
+        "TrackerSection",
+    ),
     "linnet.node.library": ("Node",),
+    "linnet.node.room": ("Room",),
     "linnet.node.subscription": ("Subscription",),
     "linnet.peer.interface": ("NodeStatus",),
+    "linnet.rooms.config": ("RelayPolicy", "RoomsConfig"),
+    "linnet.rooms.content": ("JoinRule", "Membership"),
+    "linnet.rooms.invitation": ("Invitation",),
     "linnet.streams.commands": ("Fate", "Policy", "Published"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -14,6 +14,12 @@ SAID = {
     "durable_reader.py": ["new: one, two", "resumed: three, four, five", "nothing lost, nothing twice: True"],
     "owned_stream.py": ["kept by 1 storage node", "and published", "and was refused: not_a_publisher"],
     "publish_and_subscribe.py": ["bob heard 'rain'", "bob heard 'sun'", "bob heard 'rainbow'"],
+    "room.py": [
+        "members: 2",
+        "while bea is away: at_relay",
+        "bea reads: Did it",
+        "when bea is back: delivered",
+    ],
     "simulate.py": ["    8    100%", "   16    100%", "   32    100%"],
 }
 
