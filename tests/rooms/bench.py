@@ -24,6 +24,7 @@ from linnet.peer.peer import Peer
 from linnet.rooms.commands import CreateRoom, ReadRoom, RoomMade, Sent
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import MEMBER, JoinRule, Member, Membership, body_of, member_key
+from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Greet
 from linnet.rooms.room import Room
 from linnet.rooms.rooms import Rooms
@@ -100,6 +101,20 @@ class Bench:
             each.result for each in effects if isinstance(each, Reply) and each.request == self._requests
         ]
         return replies[0] if replies else None
+
+    def asked(self, command: Command) -> Effects:
+        """What a command brings about."""
+        before = len(self.effects)
+        self.ask(command)
+        return self.effects[before:]
+
+    def govern(self, kind: str, key: str | None, body: bytes) -> EventId:
+        """Ann says what no command says."""
+        made, declined, effects = self.room.passing.say([Draft(kind, key, body)], self.now)
+        assert declined is None, declined
+        self.room.settle(effects, self.now)
+        self.store.commit(lambda: None)
+        return made[0].head
 
     def hear(self, name: str, message: Message) -> Effects:
         return self.do(Received(self.link(name), message))

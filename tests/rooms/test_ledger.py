@@ -179,8 +179,8 @@ def test_a_refusing_member_shows_for_itself_alone() -> None:
     account.ledger.at_relay(ids(0), R1, 120.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.REFUSED, 110.0, (), Reason.SOFT_FAILED)
     assert account.fates(0) == [Fate.REFUSED, Fate.AT_RELAY]
-    account.ledger.acked(BEN, 0, 130.0)
-    assert account.fates(0) == [Fate.DELIVERED, Fate.AT_RELAY]
+    account.ledger.acked(BEN, 0, 130.0)  # It has what follows, and so this too; it does not show it.
+    assert account.fates(0) == [Fate.REFUSED, Fate.AT_RELAY]
 
 
 def test_a_refusing_relay_shows_for_all_while_no_relay_holds_it() -> None:

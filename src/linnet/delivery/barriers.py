@@ -86,6 +86,25 @@ class Barriers(Generic[T]):
         """Whether something here waits for this event."""
         return id in self._needed_by
 
+    def asks(self, peer: PeerId, id: EventId) -> bool:
+        """Whether this source was asked for a missing event and is to answer."""
+        return self._recovery.asks(peer, id)
+
+    def is_left(self, id: EventId) -> bool:
+        """Whether an event is missing and no source has it."""
+        return self._recovery.is_left(id)
+
+    def fits(self, refs: Iterable[EventId], size: int) -> bool:
+        """Whether an event with these references would be judged at once, or has room to wait."""
+        missing = [ref for ref in refs if not self._dag.satisfies(ref)]
+        unknown = sum(ref not in self._waiting and ref not in self._recovery for ref in missing)
+        config = self._config
+        return not missing or (
+            len(self._waiting) < config.events
+            and self.bytes + size <= config.bytes
+            and len(self._recovery) + unknown <= config.missing
+        )
+
     def needing(self, id: EventId) -> list[T]:
         """What waits for this event."""
         return [self._waiting[one].item for one in self._needed_by.get(id, ())]

@@ -76,6 +76,16 @@ class Recovery:
         """Events that no source had, left to synchronisation."""
         return sum(ask.due is None for ask in self._asks.values())
 
+    def asks(self, peer: PeerId, id: EventId) -> bool:
+        """Whether this source is to answer for an event that is missing."""
+        ask = self._asks.get(id)
+        return ask is not None and ask.peer == peer
+
+    def is_left(self, id: EventId) -> bool:
+        """Whether an event is missing and no source has it."""
+        ask = self._asks.get(id)
+        return ask is not None and ask.due is None
+
     def miss(self, id: EventId, sender: PeerId | None, at: float, wanted: bool = False) -> None:
         """An event is missing and is to be asked for from this time on."""
         ask = self._asks.get(id)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.identity.cards import CardCheck
 from linnet.identity.text import Sort, to_text
 from linnet.rooms.access.view import View
 from linnet.rooms.content import (
@@ -46,7 +49,7 @@ class AddingRelay:
     def begin(self, links: dict[PeerId, None], patience: float) -> list[AddingEffect]:
         """Turn to the relay."""
         held: list[AddingEffect] = [
-            Hold(self.contact.peer, self.contact.hints, OWNER),
+            Hold(self.contact.peer, self.contact.hints, self._purpose),
             SetTimer(patience, self._tick),
         ]
         return [*held, *self.up()] if self.contact.peer in links else held
@@ -66,7 +69,14 @@ class AddingRelay:
 
     def end(self) -> list[AddingEffect]:
         """It has answered, or has not."""
-        return [CancelTimer(self._tick), CancelTimer(self._again), Release(self.contact.peer, OWNER)]
+        return [CancelTimer(self._tick), CancelTimer(self._again), Release(self.contact.peer, self._purpose)]
+
+    def check(self, answer: RelayAnswer, card_check: CardCheck) -> None:
+        """Raise `RemoteError` unless the relay's card says whose it is: naming a person silences them."""
+        card = answer.card
+        if card is None or card.device_key != self.contact.peer or card.person != answer.person:
+            raise RemoteError(Reason.UNKNOWN_DEVICE, "the relay shows no card of the person it names")
+        card_check(card)
 
     def named(self, answer: RelayAnswer, view: View) -> list[Draft]:
         """The events that make it a relay: its person is invited, and it is named."""
@@ -76,6 +86,10 @@ class AddingRelay:
         if standing not in (Membership.JOIN, Membership.INVITE) and view.join_rule() is not JoinRule.PUBLIC:
             drafts.insert(0, Draft(MEMBER, member_key(answer.person), body_of(Member(Membership.INVITE))))
         return drafts
+
+    @property
+    def _purpose(self) -> str:
+        return f"{OWNER} {self.room.hex()[:16]}"
 
     @property
     def _tick(self) -> Tick:

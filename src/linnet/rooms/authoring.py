@@ -51,7 +51,7 @@ class Author:
 
         Nothing is remembered of it before `saw`: whoever made it may find that it is not allowed.
         """
-        self._check(kind, key, body)
+        check_limits(kind, key, body)
         heads = self._dag.heads
         control = self._control.heads[:DEPENDENCIES]
         prev = self.prev
@@ -65,14 +65,15 @@ class Author:
             context.key, self._control.room, context.author, context.device, self.seq + 1, prev, (tail,)
         )
 
-    @staticmethod
-    def _check(kind: str, key: str | None, body: bytes) -> None:
-        if not 1 <= len(kind) <= KIND_CHARS:
-            raise Refused(Reason.MALFORMED, f"a kind has 1 to {KIND_CHARS} characters")
-        if key is not None and len(key) > KEY_CHARS:
-            raise Refused(Reason.TOO_LARGE, f"a key has at most {KEY_CHARS} characters")
-        if len(body) > BODY_BYTES:
-            raise Refused(Reason.TOO_LARGE, f"a body of {len(body)} bytes, at most {BODY_BYTES} are allowed")
+
+def check_limits(kind: str, key: str | None, body: bytes) -> None:
+    """Raise `Refused` if nobody would take an event like this."""
+    if not 1 <= len(kind) <= KIND_CHARS:
+        raise Refused(Reason.MALFORMED, f"a kind has 1 to {KIND_CHARS} characters")
+    if key is not None and len(key) > KEY_CHARS:
+        raise Refused(Reason.TOO_LARGE, f"a key has at most {KEY_CHARS} characters")
+    if len(body) > BODY_BYTES:
+        raise Refused(Reason.TOO_LARGE, f"a body of {len(body)} bytes, at most {BODY_BYTES} are allowed")
 
 
 def refs_of(event: Event) -> tuple[EventId, ...]:

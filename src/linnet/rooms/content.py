@@ -39,6 +39,8 @@ ATTACHMENT = "attachment"
 ROOM_VERSION = 1
 """Matrix room version 12 in its meaning, over our events (docs/adr/0010)."""
 
+CREATORS = 16
+"""Creators that a room may have beside its author."""
 LEVEL_MOST = 2**53 - 1
 Level = Annotated[int, Meta(ge=-LEVEL_MOST, le=LEVEL_MOST)]
 Levels = Annotated[dict[str, Level], Meta(max_length=256)]
@@ -68,7 +70,7 @@ class Create(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     """The first event of a room. Its author and `creators` have infinite power, for ever."""
 
     version: Count
-    creators: Annotated[tuple[WireAuthorId, ...], Meta(max_length=16)]
+    creators: Annotated[tuple[WireAuthorId, ...], Meta(max_length=CREATORS)]
     """Creators beside the author."""
     entropy: Annotated[bytes, Meta(min_length=16, max_length=16)]
     """So that no two rooms are the same."""

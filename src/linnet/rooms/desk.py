@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from linnet.core.effects import AfterCommit, Reply
-from linnet.core.errors import Refused
+from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
 from linnet.rooms.adding_relay import AddingRelay
-from linnet.rooms.authoring import found
+from linnet.rooms.authoring import check_limits, found
 from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
@@ -27,7 +27,7 @@ from linnet.rooms.commands import (
     SendToRoom,
     SetMembership,
 )
-from linnet.rooms.content import ROOM_VERSION, Create, Membership
+from linnet.rooms.content import CREATORS, ROOM_VERSION, Create, Membership
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.governing import Governing, drafts_of, founding
 from linnet.rooms.inviting import ticket_of
@@ -114,9 +114,14 @@ class Desk:
 
     def _create(self, request: int, command: CreateRoom, now: float) -> list[RoomEffect]:
         context = self._context
+        if len(command.creators) > CREATORS:
+            raise Refused(Reason.TOO_MANY, f"{CREATORS} creators beside ourselves at most")
+        drafts = founding(command, context.author)
+        for draft in drafts:
+            check_limits(*draft)
         content = Create(ROOM_VERSION, command.creators, context.rng.randbytes(16))
-        room = self._registry.open(found(context, content, now), newcomer=False, now=now)
-        made, declined, effects = room.passing.say(founding(command, context.author), now)
+        room, _ = self._registry.open(found(context, content, now), newcomer=False, now=now)
+        made, declined, effects = room.passing.say(drafts, now)
         if declined is not None:
             raise Refused(declined.reason, declined.detail)
         begun = room.settle([*effects, *room.start(now)], now)
@@ -150,10 +155,11 @@ class Desk:
         self.joining.pop(joining.room, None)
         effects: list[RoomEffect] = [*joining.end()]
         room = self._registry.get(joining.room)
-        if joining.answering is not None and room is not None:
-            room.taking.asked.pop(joining.answering, None)
-        if result is not None and room is not None and not room.is_active:
-            effects += self._registry.forget(room, now)
+        if room is not None:
+            room.taking.asked.clear()
+        if result is not None and room is not None:
+            effects += self._leave(room, now)
+            effects += self._registry.forget(room, now) if joining.opened else []
         if result is None and room is not None:
             effects = [*self._met(joining, room, now), *effects]
         answer: RoomResult = result or RoomMade(joining.room, joining.joined or _NOTHING)
@@ -170,7 +176,8 @@ class Desk:
     def impatient(self, joining: Joining, now: float) -> list[RoomEffect]:
         """The time that a join was given is over."""
         if joining.joined is not None:
-            return self.ended(joining, None, now)
+            detail = "nobody has said that our join is in the room"
+            return self.ended(joining, Declined(Reason.TIMEOUT, detail), now)
         reason = joining.last_reason or Reason.TIMEOUT
         detail = "nobody who was asked has shown the room" if reason is Reason.TIMEOUT else "refused"
         return self.ended(joining, Declined(reason, detail), now)
@@ -197,6 +204,10 @@ class Desk:
         if room is None or answer.reason is not None:
             reason = answer.reason or Reason.UNKNOWN_ROOM
             return [*effects, *_declined(adding.request, reason, "the relay does not serve this room")]
+        try:
+            adding.check(answer, self._context.card_check)
+        except RemoteError as error:
+            return [*effects, *_declined(adding.request, error.reason, error.detail)]
         made, declined, said = room.passing.say(adding.named(answer, room.view), now)
         return [*effects, *room.settle(said, now), room.passing.answer(adding.request, made, declined)]
 
@@ -216,13 +227,16 @@ class Desk:
         return [AfterCommit((Reply(request, Reading(room.id, resumed)),)), *effects]
 
     def _forget(self, request: int, room: Room, now: float) -> list[RoomEffect]:
-        effects: list[RoomEffect] = []
-        if room.is_active:
-            leave = SetMembership(room.id, self._context.author, Membership.LEAVE)
-            _, _, said = room.passing.say(drafts_of(leave, room.view), now)
-            effects += room.settle(said, now)
-        effects += self._registry.forget(room, now)
+        effects = [*self._leave(room, now), *self._registry.forget(room, now)]
         return [*effects, AfterCommit((Reply(request, Done()),))]
+
+    def _leave(self, room: Room, now: float) -> list[RoomEffect]:
+        """Be in a room no longer, if we are."""
+        if not room.is_active:
+            return []
+        leave = SetMembership(room.id, self._context.author, Membership.LEAVE)
+        _, _, said = room.passing.say(drafts_of(leave, room.view), now)
+        return room.settle(said, now)
 
     def _room(self, room: TopicId) -> Room:
         known = self._registry.get(room)

@@ -295,8 +295,13 @@ class Intake:
             for head in event.tail.control or ():
                 self._heads.pop(head, None)
             self._heads[event.id] = None
+        late = self._dag.late
         self._dag.add(event.id, height, refs, shown, mine)
         self._ids.add(claimed, event.id)
+        if self._dag.late != late:
+            self._plain.rebuild()
+        elif event.kind in CONTROL_KINDS:
+            self._plain.reconsider()
         if event.tail.key is not None and event.kind not in CONTROL_KINDS:
             self._plain.add(event)
 

@@ -45,6 +45,8 @@ class Joining:
         """Whose pages are taken."""
         self.joined: EventId | None = None
         """Our join, once it is made; then somebody's word is waited for."""
+        self.opened = False
+        """Whether the room is here only because of this attempt."""
         self.last_reason: Reason | None = None
         """Why somebody would not show the room, to be told if nobody does."""
         self._asked = 0

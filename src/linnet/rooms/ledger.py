@@ -252,11 +252,12 @@ class Ledger:
         return EventFates(row.id, row.kind, row.time, tuple(members))
 
     def _fate(self, row: EventRow, person: AuthorId, member: PersonRow) -> MemberFate:
-        if member.acked >= row.seq:
-            return MemberFate(person, Fate.DELIVERED, member.when(row.seq), (), None)
         if person in row.refused:
+            # Whoever has what follows it has it too, and does not show it.
             at, reason = row.refused[person]
             return MemberFate(person, Fate.REFUSED, at, (), reason)
+        if member.acked >= row.seq:
+            return MemberFate(person, Fate.DELIVERED, member.when(row.seq), (), None)
         if member.off:
             return MemberFate(person, Fate.UNKNOWN, None, (), None)
         holding = {relay: word.at for relay, word in row.relays.items() if word.holds}

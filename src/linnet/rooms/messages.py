@@ -218,6 +218,8 @@ class RelayAnswer(Struct, frozen=True, array_like=True, tag=66, gc=False):
     """Why not: ``not_allowed`` (its policy), ``quota`` (it is full)."""
     person: WireAuthorId
     """Whose device the relay is: to be named in the room's state."""
+    card: Card | None = None
+    """The proof of it: who is named as a relay may say nothing else in the room."""
 
 
 class RelayInfo(Struct, frozen=True, array_like=True, tag=67, gc=False):

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send
 from linnet.core.errors import Refused as LocallyRefused
 from linnet.core.ids import AuthorId, EventId, PeerId
+from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.delivery.flood import FloodEffect
 from linnet.delivery.items import Item
 from linnet.event.event import Event, Verified
 from linnet.rooms.arrival import Arrival, Placed, Verdict
+from linnet.rooms.authoring import check_limits, refs_of
 from linnet.rooms.commands import RoomResult, Sent
 from linnet.rooms.content import CONTROL_KINDS, Membership
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
@@ -45,8 +47,9 @@ class Passing:
             grown = True
             event = each.arrival.event
             parts.saw(event)
+            effects += self._acknowledged(event, now)
             if each.verdict is Verdict.ACCEPTED:
-                effects += self._shown(each, now)
+                effects += self._shown(each)
             else:
                 effects += self._doubted(each)
             is_new = foreign and not each.was_early
@@ -73,6 +76,12 @@ class Passing:
         """Events of our own: made, judged as everyone will judge them, written, and sent to all."""
         made: list[Verified] = []
         effects: list[RoomStep] = []
+        drafts = tuple(drafts)
+        try:
+            for draft in drafts:
+                check_limits(*draft)  # All of them, before any is out.
+        except LocallyRefused as error:
+            return made, Declined(error.reason, error.detail), effects
         for draft in drafts:
             try:
                 verified = self._parts.author.make(draft.kind, draft.key, draft.body, now)
@@ -82,6 +91,9 @@ class Passing:
             refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)
             if refusal is not None:
                 return made, Declined(refusal.reason, refusal.rule), effects
+            if not self._parts.intake.order.fits(refs_of(event), sum(map(len, verified.unit.tails))):
+                detail = "too much waits for events that are missing here"
+                return made, Declined(Reason.QUEUE_FULL, detail), effects
             made.append(verified)
             effects += self._said(verified, now)
         return made, None, effects
@@ -100,10 +112,12 @@ class Passing:
         """Someone's word of how far it is: for our ledger, and for others."""
         parts = self._parts
         neighbors = (*parts.guests.members, *parts.relays.up)
-        member = parts.control.view().membership(receipt.card.person) is Membership.JOIN
+        view, card = parts.control.view(), receipt.card
+        joined = view.membership(card.person) is Membership.JOIN
+        member = joined and not view.is_revoked(card.person, card.device)
         news, passed = parts.receipts.heard(peer, receipt, neighbors, member)
         effects: list[RoomEffect] = [*passed]
-        if news:
+        if news and receipt.card.person != parts.context.author:
             parts.ledger.receipts_off(receipt.card.person, receipt.off)
             for head in receipt.heads:
                 if parts.dag.knows(head):
@@ -141,39 +155,36 @@ class Passing:
         ours = self._parts.context.author
         return tuple(one for one in view.joined() if one != ours and not view.is_relay_person(one))
 
-    def _shown(self, each: Placed, now: float) -> list[RoomEffect]:
-        """An event that is accepted: to the application, and to the ledger."""
-        event = each.arrival.event
+    def _acknowledged(self, event: Event, now: float) -> list[RoomEffect]:
+        """What an event says of ours by being there, shown or not, and receipts that came before it."""
         parts = self._parts
         effects: list[RoomEffect] = []
+        # Not what it names as control heads or as its predecessor: its author may know these before
+        # all that they follow.
+        for had in (*(event.tail.deps or ()), *(event.tail.concurrent or ())):
+            effects += self._acked(event.author, had, now)
+        for receipt in parts.receipts.naming(event.id):
+            effects += self._acked(receipt.card.person, event.id, now)
+        return effects
+
+    def _shown(self, each: Placed) -> list[RoomEffect]:
+        """An event that is accepted: to the application. What comes too late is only kept."""
+        event, arrival = each.arrival.event, each.arrival
+        parts = self._parts
         promises: list[Deliver[Item] | Record] = []
         if each.position is not None:
             promises += parts.readers.written(each.position, event)
-        if event.author != parts.context.author:
-            # Not what it names as control heads or as its predecessor: its author may know these before
-            # all that they follow.
-            for had in (*(event.tail.deps or ()), *(event.tail.concurrent or ())):
-                effects += self._acked(event.author, had, now)
-        if each.arrival.source is not None:
-            promises.append(
-                Record(
-                    Kind.DELIVERED,
-                    parts.id,
-                    event.id,
-                    event.device,
-                    event.seq,
-                    peer=each.arrival.source,
-                    hops=each.arrival.hops,
-                    note=event.kind,
-                )
-            )
-        for receipt in parts.receipts.naming(event.id):
-            effects += self._acked(receipt.card.person, event.id, now)
-        return [*effects, AfterCommit(tuple(promises))] if promises else effects
+        if arrival.source is not None:
+            kind = Kind.STORED if each.late else Kind.DELIVERED
+            whose = (parts.id, event.id, event.device, event.seq)
+            promises.append(Record(kind, *whose, peer=arrival.source, hops=arrival.hops, note=event.kind))
+        return [AfterCommit(tuple(promises))] if promises else []
 
     def _acked(self, person: AuthorId, event: EventId, now: float) -> list[Record]:
+        if person == self._parts.context.author or not self._parts.dag.satisfies(event):
+            return []
         reach = self._parts.dag.reach(event)
-        if reach < 0 or person == self._parts.context.author:
+        if reach < 0:
             return []
         return self._parts.ledger.acked(person, reach, now)
 

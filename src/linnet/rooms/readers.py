@@ -75,6 +75,8 @@ class Readers:
         """An event is in the log; to be performed after the commit."""
         effects: list[Deliver[Item] | Record] = []
         for reader in self._readers.values():
+            if reader.window.ended:
+                continue
             effects += reader.written(position, event)
             if reader.window.ended:
                 effects.append(Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW))

@@ -31,14 +31,17 @@ class Registry:
     def __contains__(self, room: object) -> bool:
         return room in self._rooms
 
-    def open(self, create: Verified, newcomer: bool, now: float) -> Room:
-        """A room that is new to this node."""
+    def open(self, create: Verified, newcomer: bool, now: float) -> tuple[Room, list[RoomEffect]]:
+        """A room that is new to this node, or was forgotten: then what its log holds is known still."""
         store = self.setting.context.store
+        was_here = store.log.get(create.head) is not None
         room = self._rooms[TopicId(create.head)] = Room(Parts(create, self.setting))
         store.cells.put(_ROOMS, room.id, b"")
+        if was_here:
+            return room, room.load(now)
         room.parts.memory.newcomer = newcomer
         room.begin(create, now)
-        return room
+        return room, []
 
     def reopen(self, now: float) -> list[RoomEffect]:
         """Every room of before, read back from the store."""
@@ -59,6 +62,8 @@ class Registry:
         """Have nothing to do with a room any more; its log stays."""
         del self._rooms[room.id]
         self.setting.context.store.cells.delete(_ROOMS, room.id)
+        effects = room.stop(now)
         for subscription in [number for number, of in self.by_subscription.items() if of is room]:
             del self.by_subscription[subscription]
-        return room.stop(now)
+            effects += room.parts.readers.remove(subscription)
+        return effects

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from linnet.core.effects import AfterCommit, CancelTimer, Send, SetTimer
 from linnet.core.errors import RemoteError
-from linnet.core.ids import Contact, EventId, PeerId
+from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery import recovery
@@ -72,6 +72,9 @@ class Room:
         self._seen_control: tuple[EventId, ...] = ()
         self._seen_events = 0
         self._seen_relays: tuple[PeerId, ...] = ()
+        self._seen_joined: dict[AuthorId, None] = {}
+        self._gone: dict[EventId, None] = {}
+        """Events that are missing, and that somebody had once and has no more."""
         self._was_active = False
         self._armed: float | None = None
 
@@ -99,6 +102,7 @@ class Room:
         """Read the room back from the store."""
         effects, placed = self.parts.load(now)
         self._seen_control = self.control.heads
+        self._seen_joined = dict.fromkeys(self.view.joined())
         self._seen_events = len(self.dag)
         self._was_active = self.is_active
         return self.settle([*effects, *self.passing.placed(placed, now)], now)
@@ -176,7 +180,7 @@ class Room:
             self.id,
             self.context.card,
             self.parts.listens,
-            self.dag.all_heads[:_HEADS],
+            self.sync.heads,
             self.control.heads[:_HEADS],
             len(self.dag),
             False,
@@ -189,11 +193,11 @@ class Room:
         """Someone says that it is of the room."""
         was_here = peer in self.guests.by_peer
         try:
+            if not self.is_active:
+                raise RemoteError(Reason.NOT_JOINED, "this node is not in the room")
             guest = self.guests.greeted(peer, greet, now)
         except RemoteError as error:
             return self.taking.refuse(peer, None, error.reason, error.detail)
-        if not self.is_active:
-            return self.taking.refuse(peer, None, Reason.NOT_JOINED, "this node has left the room")
         effects: list[RoomStep] = []
         if not guest.relay:
             self.flood.up(peer)
@@ -251,10 +255,10 @@ class Room:
 
     def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
         """A page of what lies beyond our heads."""
-        if peer not in self.guests.by_peer:
+        if peer not in self.guests.members:
             return self.taking.unasked(peer, "Further")
         effects = self.taking.take(page.units, page.cards, peer, now)
-        if not page.more:
+        if not page.more and self.sync.awaits(peer, page.request):
             self.parts.memory.newcomer = False
         return [*effects, *self.sync.on_further(peer, page, self.guests.by_peer.get(peer))]
 
@@ -263,13 +267,18 @@ class Room:
         if not self.taking.heeds(peer):
             return self.taking.unasked(peer, "Given")
         effects = self.taking.take(page.units, page.cards, peer, now)
+        order = self.intake.order
         gone = page.reason in (Reason.RETENTION, Reason.QUOTA)
         alone = self.parts.memory.newcomer and self.view.is_relay(peer) and not self.guests.members
+        if gone or alone:
+            self._gone |= {each: None for each in page.unknown if order.asks(peer, each)}
+        effects += order.answered(peer, page, now, self.sources)
         for each in page.unknown:
-            if gone or alone:
+            # One says that it is gone, and nobody else who is there has it.
+            if each in self._gone and order.is_left(each):
                 more, placed = self.intake.expired(each, now)
                 effects += [*more, *self.passing.placed(placed, now)]
-        effects += self.intake.order.answered(peer, page, now, self.sources)
+        self._gone = {each: None for each in self._gone if order.wants(each)}
         return effects
 
     def on_reconcile(self, peer: PeerId, message: Reconcile, now: float) -> list[RoomStep]:
@@ -290,6 +299,8 @@ class Room:
         ]
         if guest is not None and message.event is not None:
             effects += self.ledger.refused(message.event, guest.person, message.reason, now)
+        if message.event is None and self.view.is_relay(peer):
+            effects += self.relays.refused(peer, message.reason, now)
         if message.event is None and message.reason is Reason.NOT_A_MEMBER and self.is_active:
             effects += self._show_join(peer, now)
         return effects
@@ -360,7 +371,7 @@ class Room:
         """Tell our heads to those who may not know."""
         self._armed = None
         effects: list[RoomStep] = []
-        heads = self.dag.all_heads[:_HEADS]
+        heads = self.sync.heads
         for peer in self.guests.members:
             guest = self.guests.by_peer[peer]
             if guest.heads != heads or guest.control != self.control.heads[:_HEADS]:
@@ -392,10 +403,7 @@ class Room:
         if self.control.heads == self._seen_control:
             return effects
         self._seen_control = self.control.heads
-        for peer in self.guests.expel():
-            self.flood.down(peer)
-            effects += self.sync.down(peer)
-            effects += self.neighbors.expelled(peer, now)
+        effects += self._expel(now)
         if not self.is_active:
             return [*effects, *self.stop(now)] if self._was_active else effects
         self._was_active = True
@@ -403,6 +411,25 @@ class Room:
             effects += self.on_greet(peer, greet, now)
         named = self._named_relays()
         return [*effects, *self.neighbors.relays(named, now), *self.relays.relays(named, now)]
+
+    def _expel(self, now: float) -> list[RoomStep]:
+        """Have nothing more to do with whoever is no longer of the room, here or away."""
+        effects: list[RoomStep] = []
+        joined = dict.fromkeys(self.view.joined())
+        for person in self._seen_joined:
+            if person not in joined and person != self.context.author:
+                self.receipts.forget(person)
+                effects += self.neighbors.expelled(person, now)
+        for person in joined:
+            if person not in self._seen_joined:
+                self.neighbors.admitted(person)
+        self._seen_joined = joined
+        for peer in self.guests.expel():
+            self.flood.down(peer)
+            self.serving.down(peer)
+            effects += [*self.sync.down(peer), *self.intake.order.down(peer, now), *self.chunks.down(peer)]
+            effects += self.neighbors.expelled(peer, now)
+        return effects
 
     def _named_relays(self) -> tuple[Contact, ...]:
         """Relays that are named and have joined: before that they cannot serve yet."""

@@ -23,6 +23,7 @@ from linnet.rooms.commands import (
     AskRelay,
     ExamineRelay,
     ExamineRooms,
+    JoinRoom,
     RoomCommand,
     RoomsAre,
     RoomStatus,
@@ -149,6 +150,8 @@ class Rooms:
                     return [Reply(request, Declined(Reason.NOT_A_RELAY, "this node is no relay"))]
                 replies, effects = self._relay.ask(command, now)
                 return [*effects, AfterCommit((Reply(request, replies),))]
+            case JoinRoom(room) if self._relay is not None and self._relay.serves(room):
+                return [Reply(request, Declined(Reason.IN_USE, "this node is a relay of that room"))]
             case _:
                 return self._desk.ask(request, command, now)
 
@@ -295,10 +298,14 @@ class Rooms:
                 return [*greeted, *self._desk.ended(joining, None, now)]
             case RelayTaken(_, _, outcomes) if joining.joined is not None:
                 taken = [each for each in outcomes if each.event == joining.joined]
+                refused = [each.reason for each in taken if each.cursor is None and not each.missing]
                 room = self._registry.get(joining.room)
                 effects = [] if room is None else room.settle(room.relays.answered(peer, message, now), now)
                 if taken and taken[0].cursor is not None:
                     return [*effects, *self._desk.ended(joining, None, now)]
+                if refused and peer == joining.answering:
+                    declined = Declined(refused[0] or Reason.UNKNOWN, "the relay does not take our join")
+                    return [*effects, *self._desk.ended(joining, declined, now)]
                 return effects
             case _:
                 pass
@@ -315,7 +322,8 @@ class Rooms:
         units = page.units
         if room is None:
             try:
-                room = self._registry.open(self._first(joining, page), newcomer=True, now=now)
+                room, effects = self._registry.open(self._first(joining, page), newcomer=True, now=now)
+                joining.opened = True
             except RemoteError as error:
                 joining.answering = None
                 joining.last_reason = error.reason

@@ -47,6 +47,7 @@ class Serving:
         self._memory = memory
         self._cards = cards
         self._control = control
+        self._dag = dag
         self._walks = Walks(dag)
         self._config = config
 
@@ -55,7 +56,12 @@ class Serving:
         ids = [each for each in want.ids if not control_only or self._control.knows(each)]
         page = self._page(ids)
         unknown = (*page.unknown, *(each for each in want.ids if each not in ids))
+        held_by_others = tuple(each for each in unknown if control_only or not self._dag.is_settled(each))
         reason = Reason.TOO_LARGE if page.rest else (Reason.NOT_HELD if unknown else None)
+        if reason is Reason.NOT_HELD and not held_by_others:
+            reason = Reason.RETENTION  # Refused or expired: whoever waits for these waits in vain.
+        else:
+            unknown = held_by_others  # Of the others another question is answered.
         return Given(self._room, want.request, page.units, page.cards, unknown, reason)
 
     def down(self, peer: PeerId) -> None:

@@ -74,6 +74,16 @@ class Sync:
         """Whether something is being fetched."""
         return bool(self._sessions)
 
+    @property
+    def heads(self) -> tuple[EventId, ...]:
+        """What we tell of how far we are: shown heads first, or others could crowd them out."""
+        return tuple(dict.fromkeys((*self._dag.heads, *self._dag.all_heads)))[:_HEADS]
+
+    def awaits(self, peer: PeerId, request: int) -> bool:
+        """Whether a page of a walk answers the question that is open."""
+        session = self._sessions.get(peer)
+        return session is not None and session.request == request
+
     def compare(self, peer: PeerId, guest: Guest) -> list[SyncEffect]:
         """A member told its heads: fetch what it has beyond ours."""
         effects: list[SyncEffect] = []
@@ -111,6 +121,9 @@ class Sync:
         if session is not None and session.number == message.session:
             reconciler = session.reconciler
         ours = reconciler is not None
+        if reconciler is None and message.session % 2 == (self._ours > peer):
+            reason, note = Reason.STALE, "reconciliation"  # It was one of ours, and is over.
+            return [Record(Kind.REJECTED, self._room, peer=peer, reason=reason, note=note)], ()
         if reconciler is None:
             reconciler = self._answerer(peer, message.session)
         step = reconciler.answer(message)
@@ -159,8 +172,7 @@ class Sync:
     def _walk(self, peer: PeerId, session: Session) -> list[SyncEffect]:
         self._number += 1
         session.request, session.known = self._number, len(self._dag)
-        heads = self._dag.all_heads[:_HEADS]
-        return [Send(peer, Beyond(self._room, session.request, heads)), self._timer(peer)]
+        return [Send(peer, Beyond(self._room, session.request, self.heads)), self._timer(peer)]
 
     def _plan(self, page: Further, guest: Guest) -> Way:
         unknown = sum(not self._dag.satisfies(head) for head in guest.heads)

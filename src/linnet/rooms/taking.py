@@ -23,6 +23,10 @@ _STRANGERS = 64
 """Events of people who are none of the room, that may wait for control events that we lack."""
 
 
+class _NotGreeted(RemoteError):
+    """Somebody who is none of the room, as far as is known, brings what only members may."""
+
+
 class Taking:
     """The door of one room."""
 
@@ -76,6 +80,9 @@ class Taking:
             self._at_the_door(arrival, source, now)
         except InvalidEvent as error:
             return self._forged(source, unit, error)
+        except _NotGreeted as error:
+            # That is no word on the event, which may come another way.
+            return [*self.refuse(source, None, error.reason, error.detail), Blame(source, error.reason)]
         except RemoteError as error:
             return [*self.refuse(source, unit, error.reason, error.detail), Blame(source, error.reason)]
         event = arrival.event
@@ -105,7 +112,7 @@ class Taking:
         """Before any signature is checked: a stranger brings what its own device has signed."""
         card = self._parts.context.cards.find(unit.author, unit.device)
         if card is None or card.device_key != source:
-            raise RemoteError(Reason.NOT_A_MEMBER, "greet first")
+            raise _NotGreeted(Reason.NOT_A_MEMBER, "greet first")
 
     def _at_the_door(self, arrival: Arrival, source: PeerId, now: float) -> None:
         """Who is not of the room may bring one thing: its own membership, if it is allowed right now.
@@ -117,7 +124,7 @@ class Taking:
         event, control = arrival.event, self._parts.control
         if event.kind != MEMBER or event.tail.key != member_key(event.author):
             banned = control.view().membership(event.author) is Membership.BAN
-            raise RemoteError(Reason.BANNED if banned else Reason.NOT_A_MEMBER, "greet first")
+            raise _NotGreeted(Reason.BANNED if banned else Reason.NOT_A_MEMBER, "greet first")
         content = content_of(event.kind, event.body)
         if isinstance(content, Member) and content.ticket is not None:
             check_unexpired(content.ticket, now)

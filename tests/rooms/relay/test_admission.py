@@ -58,7 +58,7 @@ def test_it_says_yes_holds_links_and_asks_who_is_there() -> None:
     contacts = (Contact(peer_of("ben"), ("tls://ben:1",)),)
     effects = station.relay.on_message(peer_of("ann"), RelayAsk(world.room, 3, contacts), world.now)
     purpose = f"admission {world.room.hex()[:16]}"
-    answer = RelayAnswer(world.room, 3, None, person("r0").author)
+    answer = RelayAnswer(world.room, 3, None, person("r0").author, card_of("r0"))
     assert effects == [
         AfterCommit((Send(peer_of("ann"), answer),)),
         Hold(peer_of("ann"), (), purpose),

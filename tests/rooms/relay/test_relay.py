@@ -400,7 +400,7 @@ def test_a_relay_that_is_full_takes_no_room() -> None:
     (answer,) = world.tell("r0", "ben", RelayAsk(TopicId(b"o" * 32), 6, ()))
     assert answer == RelayAnswer(TopicId(b"o" * 32), 6, Reason.QUOTA, person("r0").author)
     (again,) = world.tell("r0", "ann", RelayAsk(world.room, 7, ()))
-    assert again == RelayAnswer(world.room, 7, None, person("r0").author)
+    assert again == RelayAnswer(world.room, 7, None, person("r0").author, card_of("r0"))
 
 
 def test_a_relay_that_is_dropped_stops_and_forgets_and_leaves() -> None:

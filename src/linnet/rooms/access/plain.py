@@ -30,6 +30,20 @@ class PlainState:
         self._dag = dag
         self._precedes = precedes
         self._places: dict[StateKey, _Place] = {}
+        self._turn = 0
+        """How often what follows what has become known anew: what was decided before is decided again."""
+
+    def reconsider(self) -> None:
+        """A control event that counted already has its place now: it is known what it follows."""
+        self._turn += 1
+
+    def rebuild(self) -> None:
+        """An event came into the middle: some follow each other that did not seem to."""
+        self._turn += 1
+        for where, place in list(self._places.items()):
+            anew = self._places[where] = _Place()
+            for event in place.events:
+                anew.add(event, self._precedes)
 
     def add(self, event: Event) -> None:
         """An event that sets plain state and was accepted, or failed only softly. Once is enough."""
@@ -44,9 +58,10 @@ class PlainState:
         if place is None:
             return None
         now = self._dag.view()
-        if place.decided is None or place.decided[0] is not now.state:
-            place.decided = (now.state, self._decide(place, now))
-        return place.decided[1]
+        decided = place.decided
+        if decided is None or decided[0] is not now.state or decided[1] != self._turn:
+            decided = place.decided = (now.state, self._turn, self._decide(place, now))
+        return decided[2]
 
     def entries(self) -> tuple[tuple[str, str, EventId], ...]:
         """All that holds, sorted by kind and key."""
@@ -71,9 +86,9 @@ class _Place:
     """The candidates of one place, and which of them build on which."""
 
     def __init__(self) -> None:
-        self.decided: tuple[State, EventId | None] | None = None
-        """The winner, and the control state that it won under."""
-        self._events: list[Event] = []
+        self.decided: tuple[State, int, EventId | None] | None = None
+        """The winner, and the control state and turn that it won under."""
+        self.events: list[Event] = []
         self._known: dict[EventId, None] = {}
         self._past: list[int] = []
         """For each candidate the mask of those that it supersedes."""
@@ -83,35 +98,35 @@ class _Place:
     def add(self, event: Event, precedes: Precedes) -> None:
         if event.id in self._known:
             return
-        position, height = len(self._events), event.tail.height or 0
+        position, height = len(self.events), event.tail.height or 0
         below = self._below(event, height, precedes)
         for other_height, other in reversed(self._order):
             if other_height <= height:
                 break
-            if precedes(event.id, self._events[other].id):
+            if precedes(event.id, self.events[other].id):
                 self._past[other] |= below | 1 << position
         self._known[event.id] = None
-        self._events.append(event)
+        self.events.append(event)
         self._past.append(below)
         insort(self._order, (height, position))
         self.decided = None
 
     def standing(self, counts: Callable[[Event], bool]) -> Iterator[Event]:
         """Candidates that count and that no other that counts supersedes."""
-        left = (1 << len(self._events)) - 1
+        left = (1 << len(self.events)) - 1
         for _, position in reversed(self._order):
             if not left:
                 return
             if left >> position & 1:
                 left ^= 1 << position
-                if counts(self._events[position]):
+                if counts(self.events[position]):
                     left &= ~self._past[position]
-                    yield self._events[position]
+                    yield self.events[position]
 
     def _below(self, event: Event, height: int, precedes: Precedes) -> int:
         """What an event supersedes. Mostly the latest candidate, and through it all others."""
         lower = self._order[: bisect_left(self._order, (height, -1))]
-        all_lower = len(lower) == len(self._events)
+        all_lower = len(lower) == len(self.events)
         left = (1 << len(lower)) - 1 if all_lower else sum(1 << position for _, position in lower)
         below = 0
         for _, position in reversed(lower):
@@ -119,7 +134,7 @@ class _Place:
                 break
             if left >> position & 1:
                 left ^= 1 << position
-                if precedes(self._events[position].id, event.id):
+                if precedes(self.events[position].id, event.id):
                     below |= self._past[position] | 1 << position
                     left &= ~below
         return below

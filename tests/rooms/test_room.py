@@ -1,0 +1,309 @@
+"""One room at a member: who is heard, what is believed of what is gone, who is put out."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from tests.rooms.bench import Bench
+
+from linnet.core.ids import EventId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
+from linnet.delivery.messages import Data
+from linnet.identity.text import Sort, to_text
+from linnet.peer.messages import Message
+from linnet.rooms.commands import ExamineRooms, RoomsAre, SendToRoom, SetMembership
+from linnet.rooms.content import (
+    MEMBER,
+    NAME,
+    POWER,
+    RELAY,
+    Member,
+    Membership,
+    Power,
+    Relay,
+    body_of,
+    member_key,
+)
+from linnet.rooms.governing import FIRST_POWER
+from linnet.rooms.messages import AskControl, ControlPage, Greet, Refused
+from linnet.rooms.receipt import sign_room_receipt
+from linnet.rooms.status import name_of
+from linnet.trace.records import Kind
+
+NOWHERE = EventId(b"\x07" * 32)
+
+
+def ask_for_missing(bench: Bench) -> list[Want]:
+    """The time that a missing event may come by itself is over."""
+    bench.now += 1.0
+    effects = bench.tick(Tick("barriers", "ask", bench.id))
+    return [each for name in ("bob", "cid") for each in bench.sent(name, Want, effects)]
+
+
+def given(bench: Bench, request: int, *unknown: EventId, reason: Reason = Reason.RETENTION) -> Given:
+    return Given(bench.id, request, (), (), unknown, reason)
+
+
+# What is gone.
+
+
+def test_nobody_says_unasked_that_an_event_is_gone() -> None:
+    """Else anyone could have what is yet to come count as history, that no application is shown."""
+    bench = Bench()
+    bench.join("bob", "cid")
+    coming = bench.forge("bob")
+    bench.hear("cid", given(bench, 1, coming.head))
+    assert not bench.room.dag.satisfies(coming.head)
+    assert bench.room.parts.memory.expired == {}
+    bench.bring("bob", coming)
+    assert bench.shown() == [coming.head]
+
+
+def test_what_is_gone_at_one_is_asked_of_the_others_before_it_counts_as_gone() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    gone = bench.forge("bob")
+    after = bench.forge("bob", deps=(gone.head,))
+    bench.bring("bob", after)
+    (want,) = ask_for_missing(bench)
+    effects = bench.hear("bob", given(bench, want.request, gone.head))
+    (again,) = bench.sent("cid", Want, effects)
+    assert bench.shown() == []
+    bench.hear("cid", given(bench, again.request, gone.head, reason=Reason.NOT_HELD))
+    assert bench.shown() == [after.head]
+    assert list(bench.room.parts.memory.expired) == [gone.head]
+
+
+def test_what_nobody_has_here_and_nobody_had_is_waited_for() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    bench.bring("bob", bench.forge("bob", deps=(NOWHERE,), height=9))
+    (want,) = ask_for_missing(bench)
+    effects = bench.hear("bob", given(bench, want.request, NOWHERE, reason=Reason.NOT_HELD))
+    (again,) = bench.sent("cid", Want, effects)
+    bench.hear("cid", given(bench, again.request, NOWHERE, reason=Reason.NOT_HELD))
+    assert bench.shown() == []
+    assert len(bench.room.intake.order) == 1
+
+
+def test_what_was_refused_here_is_told_to_be_gone() -> None:
+    """Nobody keeps it, so who waits for it, because something that counts depends on it, waits in vain."""
+    bench = Bench()
+    bench.join("bob", "cid")
+    refused = bench.forge("bob", POWER, "", body_of(Power()))
+    after = bench.forge("bob", deps=(refused.head,))
+    bench.bring("bob", refused, after)
+    assert bench.shown() == [after.head]
+    effects = bench.hear("cid", Want(bench.id, 5, (refused.head,)))
+    assert bench.sent("cid", Given, effects) == [
+        Given(bench.id, 5, (), (), (refused.head,), Reason.RETENTION)
+    ]
+    effects = bench.hear("cid", Want(bench.id, 6, (refused.head, NOWHERE)))
+    assert bench.sent("cid", Given, effects) == [Given(bench.id, 6, (), (), (NOWHERE,), Reason.NOT_HELD)]
+
+
+# Who is heard.
+
+
+def test_who_has_not_greeted_is_told_nothing() -> None:
+    bench = Bench()
+    bench.join("bob")
+    message = bench.forge("bob")
+    bench.bring("bob", message)
+    bench.up("eve")
+    heads = bench.room.dag.heads
+    asking: list[Message] = [
+        Want(bench.id, 1, heads),
+        Beyond(bench.id, 2, ()),
+        Reconcile(bench.id, 3, ()),
+        AskControl(bench.id, 4, (), None),
+        AskControl(bench.id, 4, (), None, bench.who("eve").card),
+        AskControl(bench.id, 4, (), bench.ticket(person="bob"), bench.who("eve").card),
+        AskControl(bench.id, 4, (), bench.ticket("eve"), bench.who("eve").card),
+    ]
+    for message_ in asking:
+        effects = bench.hear("eve", message_)
+        for kind in (Data, Given, Further, Greet):
+            assert not bench.sent("eve", kind, effects)
+        assert [each.units for each in bench.sent("eve", ControlPage, effects) if each.units] == []
+
+
+def test_who_comes_with_a_ticket_sees_control_events_and_nothing_else() -> None:
+    bench = Bench()
+    bench.say(SendToRoom(bench.id, (b"secret",)))
+    bench.up("eve")
+    ask = AskControl(bench.id, 4, (), bench.ticket(), bench.who("eve").card)
+    (page,) = bench.sent("eve", ControlPage, bench.hear("eve", ask))
+    assert len(page.units) == len(bench.room.control)
+    assert not any(b"secret" in tail for unit in page.units for tail in unit.tails)
+    assert bench.sent("eve", Given, bench.hear("eve", Want(bench.id, 1, bench.room.dag.heads))) == []
+
+
+def test_news_of_strangers_change_nothing() -> None:
+    bench = Bench()
+    bench.join("bob")
+    message = bench.forge("bob")
+    bench.up("eve")
+    card = bench.who("bob").card
+    before = (len(bench.room.dag), len(bench.room.control), len(bench.room.intake.order))
+    eve = bench.who("eve")
+    receipt = sign_room_receipt(eve.device, eve.card, bench.id, 1, bench.room.dag.heads, off=False)
+    for news in (
+        Given(bench.id, 1, (message.unit,), (card,), (NOWHERE,), Reason.RETENTION),
+        Further(bench.id, 1, (message.unit,), (card,), True, ()),
+        ControlPage(bench.id, 1, (message.unit,), (card,), True, (), (), None),
+        receipt,
+    ):
+        effects = bench.hear("eve", news)
+        assert [each for each in effects if not hasattr(each, "kind")] == []
+    assert before == (len(bench.room.dag), len(bench.room.control), len(bench.room.intake.order))
+    assert len(bench.room.receipts) == 0
+
+
+def test_a_receipt_of_somebody_else_is_heard_from_a_member_only_if_a_member_gave_it() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    for name, expected in (("eve", 0), ("cid", 1)):
+        who = bench.who(name)
+        heads = bench.room.dag.heads
+        bench.hear("bob", sign_room_receipt(who.device, who.card, bench.id, 1, heads, off=False))
+        assert len(bench.room.receipts) == expected
+
+
+# Who is put out.
+
+
+def test_who_is_banned_is_put_out_of_everything_at_once() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    bob = bench.who("bob")
+    bench.hear("bob", sign_room_receipt(bob.device, bob.card, bench.id, 1, bench.room.dag.heads, off=False))
+    bench.say(SetMembership(bench.id, bob.author, Membership.BAN))
+    assert list(bench.room.guests.by_peer) == [bench.link("cid")]
+    assert len(bench.room.receipts) == 0
+    effects = bench.asked(SendToRoom(bench.id, (b"without bob",)))
+    assert bench.sent("bob", Data, effects) == []
+    assert len(bench.sent("cid", Data, effects)) == 1
+    assert [each.reason for each in bench.sent("bob", Refused, bench.greet("bob"))] == [Reason.BANNED]
+
+
+def test_a_banned_person_who_is_away_is_not_greeted_when_it_comes() -> None:
+    """A greeting tells heads and where others may be dialled."""
+    bench = Bench()
+    bench.join("bob", "cid")
+    bench.down("bob")
+    assert bench.room.neighbors.knows(bench.link("bob"))
+    bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
+    assert bench.sent("bob", Greet, bench.up("bob")) == []
+    assert not bench.room.neighbors.knows(bench.link("bob"))
+
+
+def test_who_is_let_in_again_is_known_again() -> None:
+    bench = Bench()
+    bench.join("bob")
+    person = bench.who("bob").author
+    bench.say(SetMembership(bench.id, person, Membership.BAN))
+    bench.say(SetMembership(bench.id, person, Membership.LEAVE))
+    bench.bring("bob", bench.membership("bob", "bob", Membership.JOIN, bench.ticket()))
+    assert [each.answer for each in bench.sent("bob", Greet, bench.greet("bob"))] == [True]
+    message = bench.forge("bob")
+    bench.bring("bob", message)
+    assert bench.shown()[-1] == message.head
+
+
+def test_a_member_that_becomes_a_relay_is_served_as_a_relay() -> None:
+    """Relays are shown control events; what people say they are given by its authors alone."""
+    bench = Bench()
+    bench.join("bob", "rex")
+    rex = bench.who("rex")
+    assert rex.peer in bench.room.guests.members
+    named = body_of(Relay(True, rex.author, ()))
+    bench.bring("bob", bench.forge("bob", RELAY, to_text(Sort.DEVICE, rex.peer), named))
+    assert rex.peer in bench.room.guests.members  # bob has no level to name it
+    bench.govern(RELAY, to_text(Sort.DEVICE, rex.peer), named)
+    assert rex.peer not in bench.room.guests.members
+    (secret,) = bench.say(SendToRoom(bench.id, (b"secret",)))
+    bench.greet("rex")
+    effects = bench.hear("rex", Want(bench.id, 1, (secret, *bench.room.control.heads)))
+    (answer,) = bench.sent("rex", Given, effects)
+    assert [unit.tails for unit in answer.units if b"secret" in unit.tails[0]] == []
+    assert answer.unknown == (secret,)
+    effects = bench.hear("rex", Beyond(bench.id, 2, ()))
+    assert [each.reason for each in bench.sent("rex", Refused, effects)] == [Reason.NOT_A_MEMBER]
+
+
+def test_who_has_left_serves_nobody() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
+    assert [each.reason for each in bench.sent("bob", Refused, bench.greet("bob"))] == [Reason.NOT_JOINED]
+    effects = bench.hear("bob", Want(bench.id, 1, bench.room.dag.heads))
+    assert bench.sent("bob", Given, effects) == []
+
+
+# State.
+
+
+def test_a_name_counts_by_what_follows_it_once_that_is_known() -> None:
+    """A control event that counts early may follow the name that it seems to stand against."""
+    bench = Bench()
+    bench.join("bob", "cid")
+    bob = bench.who("bob").author
+    bench.govern(POWER, "", body_of(replace(FIRST_POWER, users={bob: 50})))
+    name = bench.forge("bob", NAME, "", b"coffee")
+    said = bench.forge("bob", deps=(name.head,))
+    bench.bring("bob", name)
+    assert name_of(bench.room) == "coffee"
+    # bob leaves after all that: the leave is judged at once, and has its place when the rest has come
+    leave = bench.forge("bob", MEMBER, member_key(bob), body_of(Member(Membership.LEAVE)), deps=(said.head,))
+    bench.bring("bob", leave)
+    assert bench.room.control.knows(leave.head)
+    assert not bench.room.dag.knows(leave.head)
+    assert name_of(bench.room) == "tea"  # nothing tells yet that the leave came later
+    bench.bring("cid", said)
+    assert bench.room.dag.knows(leave.head)
+    assert name_of(bench.room) == "coffee"
+    bench.restart()
+    assert name_of(bench.room) == "coffee"
+
+
+def test_heads_that_are_shown_are_told_before_others() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    deps, control = bench.room.dag.heads, bench.room.control.heads
+    bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
+    for _ in range(10):
+        bench.bring("cid", bench.forge("bob", deps=deps, control=control))
+    greeting = bench.room.greeting(None, answer=False)
+    assert greeting.heads[: len(bench.room.dag.heads)] == bench.room.dag.heads
+    assert len(greeting.heads) > len(bench.room.dag.heads)
+
+
+def test_a_late_answer_to_a_reconciliation_of_ours_begins_none_of_theirs() -> None:
+    bench = Bench()
+    bench.join("bob")
+    ours = int(bench.link("ann") > bench.link("bob"))
+    effects = bench.hear("bob", Reconcile(bench.id, 10 + ours, ()))
+    assert [record.reason for record in bench.records(Kind.REJECTED, effects)] == [Reason.STALE]
+    assert bench.sent("bob", Reconcile, effects) == []
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_control_pages_that_bring_nothing_new_are_not_asked_for_on(count: int) -> None:
+    bench = Bench()
+    bench.join("bob")
+    page = bench.room.serving.control(AskControl(bench.id, 1, (), None), ())
+    again = ControlPage(bench.id, 1, page.units[:count], page.cards, True, page.heads, (), None)
+    assert bench.sent("bob", AskControl, bench.hear("bob", again)) == []
+
+
+def test_rooms_are_told_of_with_what_waits() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.bring("bob", bench.forge("bob", deps=(NOWHERE,), height=9))
+    rooms = bench.ask(ExamineRooms())
+    assert isinstance(rooms, RoomsAre)
+    (status,) = rooms.rooms
+    assert (status.waiting, status.missing, status.members) == (1, 1, 2)
