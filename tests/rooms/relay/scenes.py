@@ -234,6 +234,11 @@ class World:
         units = self.control_units()
         return ControlPage(self.room, request, units, self.cards(units), False, self.control, (), None)
 
+    def given(self, request: int, *events: Event) -> Given:
+        """These events, as the answer to a question for them."""
+        units = tuple(map(self.unit, events))
+        return Given(self.room, request, units, self.cards(units), (), None)
+
     def _joins(self, station: Station) -> list[Verified]:
         found = (recall_unit(unit) for unit in _units_of(station) if unit.author == station.context.author)
         return list(found)

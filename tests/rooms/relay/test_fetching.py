@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.rooms.relay.scenes import OPEN, card_of
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
-from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Given, Want
+from linnet.event.event import Unverified
 from linnet.rooms.messages import AskControl, ControlPage
 from linnet.rooms.relay.fetching import OWNER, Fetching
 
@@ -58,8 +59,8 @@ def test_who_has_it_not_lets_the_next_have_its_turn_at_once() -> None:
     one = fetching()
     one.seek((LACK,), ANN, 0.0)
     one.page(ANN, page(1), False, 1.0)
-    given = Given(ROOM, 1, (), (), (LACK,), Reason.NOT_HELD)
-    assert one.given(ANN, given, 1.0) == [SetTimer(0.0, TICK)]
+    none = Given(ROOM, 1, (), (), (LACK,), Reason.NOT_HELD)
+    assert one.given(ANN, none, 1.0) == [SetTimer(0.0, TICK)]
     assert not one.is_asking(ANN)
     assert one.fired([ANN, BEN], 1.0) == ([ask(BEN, 2), SetTimer(WAIT, TICK)], [])
 
@@ -127,3 +128,43 @@ def test_a_link_that_ends_takes_its_answer_along() -> None:
     assert not one.expects(ANN, 1)
     assert one.stop() == [CancelTimer(TICK)]
     assert one.stop() == []
+
+
+def want(number: int, *ids: EventId) -> Send[Want]:
+    return Send(CYD, Want(ROOM, number, ids))
+
+
+def given(number: int, *units: Unverified) -> Given:
+    return Given(ROOM, number, units, (), (), None)
+
+
+UNIT = Unverified(ROOM, AuthorId(bytes(32)), DeviceId(bytes(8)), 0, None, (bytes(10),), bytes(64))
+
+
+def test_who_is_no_member_is_asked_for_what_it_named_and_not_told_our_heads() -> None:
+    one = fetching()
+    assert one.seek((LACK,), CYD, 0.0, member=False) == [want(1, LACK), SetTimer(WAIT, TICK)]
+    assert one.ask_stranger(CYD, (MORE,), 0.1) == []  # it is being asked
+    one.found(LACK)
+    one.seek((MORE,), CYD, 0.2, member=False)
+    assert one.given(CYD, given(1, UNIT), 0.3) == [want(1, MORE)]
+    one.found(MORE)
+    assert one.given(CYD, given(1, UNIT), 0.4) == []
+    assert not one.is_asking(CYD)
+
+
+def test_a_page_of_who_is_no_member_ends_the_questions() -> None:
+    one = fetching()
+    assert one.ask_stranger(CYD, (LACK,), 0.0) == [want(1, LACK), SetTimer(WAIT, TICK)]
+    assert one.page(CYD, page(1, more=True), True, 1.0) == ([], True)
+
+
+def test_who_is_no_member_and_names_more_and_more_is_let_go() -> None:
+    one = fetching()
+    one.seek((LACK,), CYD, 0.0, member=False)
+    answers = 0
+    while one.is_asking(CYD):
+        one.seek((EventId(answers.to_bytes(32, "big")),), CYD, 0.1, member=False)
+        one.given(CYD, given(1, UNIT), 0.1)
+        answers += 1
+    assert answers == 64

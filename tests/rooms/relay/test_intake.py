@@ -115,10 +115,11 @@ def test_what_is_missing_is_fetched_and_the_event_taken(world: World) -> None:
     hello = world.say("cyd")
     world.tell("r0", "cyd", world.greet("cyd", control=()))
     assert world.send("r0", "cyd", hello) == ()  # the answer waits
-    asked = [each for each in world.inbox[peer_of("cyd")] if isinstance(each, AskControl)][-1]
-    units = (world.unit(invite), world.unit(join))
-    page = ControlPage(world.room, asked.request, units, world.cards(units), False, world.control, (), None)
-    answers = world.tell("r0", "cyd", page)
+    asked = [each for each in world.inbox[peer_of("cyd")] if isinstance(each, Want)][-1]
+    assert asked.ids == (join.id,)  # by id: who is no member as far as we know is not told our heads
+    (again,) = world.tell("r0", "cyd", world.given(asked.request, join))
+    assert again == Want(world.room, asked.request, (invite.id,))
+    answers = world.tell("r0", "cyd", world.given(asked.request, invite))
     taken = [each for each in answers if isinstance(each, RelayTaken)]
     assert [(each.event, each.reason) for each in taken[0].outcomes] == [(hello.id, None)]
     assert world.said(world.resync("r0", "cyd")) == [b"hello"]
@@ -203,7 +204,7 @@ def test_strangers_are_not_worth_much_work() -> None:
     before = len(world.inbox[peer_of("cyd")])
     world.send("r0", "cyd", *hellos)
     assert world.station("r0").relay.status()[0].waiting == 8
-    asked = [each for each in world.inbox[peer_of("cyd")][before:] if isinstance(each, AskControl)][-1]
+    asked = [each for each in world.inbox[peer_of("cyd")][before:] if isinstance(each, Want)][-1]
     world.tell("r0", "cyd", world.control_page(asked.request))
     taken = [each for each in world.inbox[peer_of("cyd")][before:] if isinstance(each, RelayTaken)][-1]
     reasons = {each.event: (each.reason, len(each.missing)) for each in taken.outcomes}
@@ -317,7 +318,7 @@ def test_a_ticket_that_ran_out_is_no_better_in_an_answer_to_our_question() -> No
     join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control, ticket=ticket, time=soon)
     world.now += 3600
     (asked,) = world.tell("r0", "cyd", world.greet("cyd", control=(join.id,)))
-    assert isinstance(asked, AskControl)
+    assert isinstance(asked, Want)
     world.tell("r0", "cyd", world.control_page(asked.request))
     assert world.resync("r0", "cyd").reason is Reason.NOT_A_MEMBER
     refused = [each.reason for each in world.station("r0").noted(Kind.REJECTED) if each.event == join.id]

@@ -6,8 +6,9 @@ from msgspec.structs import replace
 from tests.rooms.relay.scenes import OPEN, World, card_of, peer_of
 
 from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Want
 from linnet.rooms.content import Membership
-from linnet.rooms.messages import AskControl, Greet, Refused, Resync, ResyncPage
+from linnet.rooms.messages import Greet, Refused, Resync, ResyncPage
 from linnet.rooms.relay import fetching
 from linnet.testing.rooms import ticket_of
 
@@ -26,7 +27,7 @@ def test_who_knows_more_is_asked_before_it_is_judged() -> None:
     world = World("r0")
     world.join("cyd")
     (asked,) = world.tell("r0", "cyd", world.greet("cyd"))
-    assert isinstance(asked, AskControl)
+    assert isinstance(asked, Want)
     before = len(world.inbox[peer_of("cyd")])
     assert world.tell("r0", "cyd", Resync(world.room, 77, None, 100, False)) == []
     world.tell("r0", "cyd", world.control_page(asked.request))
@@ -41,7 +42,7 @@ def test_who_only_says_so_is_refused_after_a_while() -> None:
     world = World("r0")
     lie = world.greet("eve", control=(world.say("eve").id,))
     (asked,) = world.tell("r0", "eve", lie)
-    assert isinstance(asked, AskControl)
+    assert asked == Want(world.room, 1, lie.control)  # and not a word of our own heads
     world.fire("r0", fetching.OWNER)
     assert world.inbox[peer_of("eve")][-1] == Refused(
         world.room, None, Reason.NOT_INVITED, "not of this room"

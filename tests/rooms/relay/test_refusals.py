@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rooms.relay.scenes import peer_of
 
-from linnet.core.ids import EventId, TopicId
+from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given, Want
 from linnet.rooms.messages import (
@@ -22,7 +22,7 @@ from linnet.rooms.messages import (
     ResyncPage,
 )
 from linnet.rooms.relay.door import Caller
-from linnet.rooms.relay.refusals import Answer, Request, refused
+from linnet.rooms.relay.refusals import Answer, Request, refused, stale
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
 
@@ -54,3 +54,10 @@ def test_no(message: Request, answers: list[Answer]) -> None:
     record = Record(kind, ROOM, peer=caller.peer, reason=WHY, note=note)
     assert refused(message, WHY, caller) == (answers, [record])
     assert refused(message, WHY, None)[0] == answers
+
+
+def test_an_answer_that_nobody_waits_for_is_recorded() -> None:
+    peer = PeerId(b"p" * 32)
+    late = RelayTaken(ROOM, 5, (), None)
+    expected = Record(Kind.REJECTED, ROOM, peer=peer, reason=Reason.STALE, note="RelayTaken")
+    assert stale(ROOM, peer, late) == expected

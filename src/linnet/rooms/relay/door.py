@@ -10,12 +10,14 @@ from typing import NamedTuple
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Want
 from linnet.event.event import Event
 from linnet.identity.cards import CardCheck
 from linnet.identity.keys import device_id
 from linnet.rooms.access.view import View
 from linnet.rooms.access.visiting import visit_allowed
 from linnet.rooms.content import MEMBER, Member, Membership, content_of
+from linnet.rooms.messages import ChunkWant
 from linnet.rooms.ticket import Ticket, check_unexpired
 
 
@@ -41,6 +43,21 @@ def why_not_member(view: View, caller: Caller) -> Reason | None:
     if standing is not Membership.JOIN:
         return Reason.NOT_A_MEMBER
     return Reason.CARD_REVOKED if view.is_revoked(caller.person, caller.device) else None
+
+
+def why_not_reader(view: View, caller: Caller | None, asked: Want | ChunkWant | None = None) -> Reason | None:
+    """Why somebody is not given what is kept: events are for members and relays, pieces for members."""
+    if caller is None:
+        return Reason.UNKNOWN_DEVICE
+    if view.is_relay(caller.peer) and not isinstance(asked, ChunkWant):
+        return None
+    return why_not_member(view, caller)
+
+
+def relay_at(view: View, peer: PeerId) -> Caller | None:
+    """The relay at the other end of a link: the room's state says whose it is."""
+    named = dict(view.relays()).get(peer)
+    return None if named is None else Caller(peer, named.person)
 
 
 def why_not_visitor(

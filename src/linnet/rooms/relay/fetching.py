@@ -1,7 +1,8 @@
 """Getting control events that a relay lacks: from who named them, from other relays, from members.
 
 The first question is always "what lies beyond my heads", since what is missing seldom comes alone; if
-that did not bring it, it is asked for by its id. Who does not answer in time lets the next have its turn.
+that did not bring it, it is asked for by its id. Who is no member as far as we know is not told our heads:
+it is asked by id, for what it has named itself. Who does not answer in time lets the next have its turn.
 After a bounded number of turns an event is given up, so that nobody waits long for an answer.
 """
 
@@ -23,6 +24,9 @@ _PAGES = 1000
 _PATIENCE = 5
 """While pages of an answer come, an event is waited for so many times longer than if none did."""
 
+_STRANGER_PAGES = 64
+"""Answers that are taken in a row of who is no member as far as we know: its join builds on a few events."""
+
 FetchEffect = Send[AskControl | Want] | SetTimer[Tick] | CancelTimer[Tick]
 
 
@@ -43,13 +47,15 @@ class _Sought:
 class _Question:
     """What one peer was asked and has not wholly answered."""
 
-    __slots__ = ("by_id", "due", "number", "pages")
+    __slots__ = ("by_id", "due", "named", "number", "pages")
 
     def __init__(self, number: int, due: float) -> None:
         self.number = number
         self.due = due
         self.pages = 0
         self.by_id = False
+        self.named: dict[EventId, None] | None = None
+        """Of who is no member: what it was asked for, of all that it has named."""
 
 
 class Fetching:
@@ -73,8 +79,10 @@ class Fetching:
         """What is missing."""
         return tuple(self._sought)
 
-    def seek(self, ids: Iterable[EventId], source: PeerId | None, now: float) -> list[FetchEffect]:
-        """Something waits for these; ask first who named them, if it can be asked."""
+    def seek(
+        self, ids: Iterable[EventId], source: PeerId | None, now: float, member: bool = True
+    ) -> list[FetchEffect]:
+        """Something waits for these; ask first who named them, a member or not, if it can be asked."""
         new = [each for each in ids if each not in self._sought]
         if not new:
             return []
@@ -84,7 +92,10 @@ class Fetching:
             sought = self._sought[each] = _Sought(now + config.fetch_timeout, last)
             if source is not None:
                 sought.asked[source] = None
-        return [*(self.compare(source, now) if source is not None else []), *self._arm(now)]
+        asked: list[FetchEffect] = []
+        if source is not None:
+            asked = self.compare(source, now) if member else self.ask_stranger(source, new, now)
+        return [*asked, *self._arm(now)]
 
     def compare(self, peer: PeerId, now: float) -> list[FetchEffect]:
         """Ask a peer for all that it knows beyond our heads, unless it is being asked."""
@@ -93,6 +104,16 @@ class Fetching:
         self._number += 1
         self._questions[peer] = _Question(self._number, now + self._config.fetch_timeout)
         return [self._ask(peer, self._number), *self._arm(now)]
+
+    def ask_stranger(self, peer: PeerId, named: Iterable[EventId], now: float) -> list[FetchEffect]:
+        """Ask a peer that may be a member for what it has named, unless it is being asked."""
+        if peer in self._questions:
+            return []
+        self._number += 1
+        question = self._questions[peer] = _Question(self._number, now + self._config.fetch_timeout)
+        question.by_id = True
+        question.named = dict.fromkeys(tuple(named)[:IDS_PER_MESSAGE])
+        return [Send(peer, Want(self._room, self._number, tuple(question.named))), *self._arm(now)]
 
     def found(self, event: EventId) -> None:
         """A control event is known now."""
@@ -111,6 +132,8 @@ class Fetching:
         """A page was taken in; what to ask next, and whether this peer has told all that it has."""
         question = self._questions[peer]
         question.pages += 1
+        if question.named is not None:
+            return self._answered(peer, now), True
         if page.more and news and question.pages < _PAGES:
             self._again(question, now)
             return [self._ask(peer, question.number)], False
@@ -123,7 +146,18 @@ class Fetching:
 
     def given(self, peer: PeerId, given: Given, now: float) -> list[FetchEffect]:
         """What was asked for by id was taken in."""
-        return self._answered(peer, now) if self._questions[peer].by_id else []
+        question = self._questions[peer]
+        if not question.by_id:
+            return []
+        question.pages += 1
+        if question.named is not None and question.pages < _STRANGER_PAGES:
+            named = question.named
+            fresh = [id for id, sought in self._sought.items() if peer in sought.asked and id not in named]
+            if fresh:
+                named.update(dict.fromkeys(fresh[:IDS_PER_MESSAGE]))
+                self._again(question, now)
+                return [Send(peer, Want(self._room, question.number, tuple(fresh[:IDS_PER_MESSAGE])))]
+        return self._answered(peer, now)
 
     def down(self, peer: PeerId) -> None:
         """The link to a peer is gone, and its answer with it."""

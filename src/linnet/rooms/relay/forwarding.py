@@ -139,6 +139,11 @@ class Forwarding:
         lane.lacking = {}
         return [CancelTimer(self._tick(peer))]
 
+    def expects(self, peer: PeerId, request: int) -> bool:
+        """Whether an answer is one to what we sent."""
+        lane = self._lanes.get(peer)
+        return lane is not None and request == lane.number and bool(lane.out)
+
     def taken(self, peer: PeerId, taken: RelayTaken) -> list[ForwardEffect]:
         """An answer."""
         lane = self._lanes.get(peer)

@@ -23,7 +23,7 @@ from linnet.rooms.content import CONTROL_KINDS, CREATE, Membership
 from linnet.rooms.messages import RelayCursor
 from linnet.rooms.relay.allowance import Allowance
 from linnet.rooms.relay.cache import Cache
-from linnet.rooms.relay.door import why_not_joiner, why_not_sender
+from linnet.rooms.relay.door import why_not_joiner, why_not_member, why_not_sender
 from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.parking import Origin, Parked, Parking
 from linnet.rooms.relay.turn import Fresh, Turn
@@ -199,7 +199,8 @@ class Intake:
         if not caller.linked:
             turn.refuse(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
         elif self._parking.park(parked):
-            turn.effects += self._fetching.seek(missing, caller.peer, now)
+            member = parked.origins[0].relay or why_not_member(self._dag.view(), caller) is None
+            turn.effects += self._fetching.seek(missing, caller.peer, now, member)
         else:
             turn.refuse(parked.origins, parked.event, Reason.QUEUE_FULL, missing)
 

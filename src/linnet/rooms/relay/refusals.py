@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given, Want
 from linnet.rooms.effects import RoomEffect
@@ -48,3 +49,8 @@ def refused(message: Request, reason: Reason, caller: Caller | None) -> tuple[li
             return [ChunkIs(room, digest, None, reason) for digest in message.digests], [record]
         case _:
             assert_never(message)
+
+
+def stale(room: TopicId, peer: PeerId, answer: ControlPage | Given | RelayTaken) -> Record:
+    """An answer to nothing that was asked, or to what is not waited for any more."""
+    return Record(Kind.REJECTED, room, peer=peer, reason=Reason.STALE, note=type(answer).__name__)

@@ -43,7 +43,7 @@ from linnet.rooms.relay import admission, fetching, forwarding, retention
 from linnet.rooms.relay.admission import AT_ONCE, Admission, why_not_taken
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
-from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.door import Caller, relay_at
 from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.refusals import Answer, Request, refused
 from linnet.rooms.relay.relay_room import RelayRoom
@@ -203,8 +203,9 @@ class Relay:
             cards = message.cards
         elif isinstance(message, AskControl) and message.card is not None:
             cards = (message.card,)
-        caller = self._visitors.caller(peer, cards, now)
         room = self._rooms.get(message.topic if isinstance(message, Want) else message.room)
+        caller = self._visitors.caller(peer, cards, now)
+        caller = relay_at(room.view, peer) if room is not None and caller is None else caller
         if isinstance(message, Resync) and room and caller and room.resyncs.defers(caller, message):
             return []
         answers, effects = self._reply(caller, message, now)
@@ -219,6 +220,10 @@ class Relay:
         room = self._rooms.get(room_id)
         if room is None:
             return refused(message, Reason.UNKNOWN_ROOM, caller)
+        if isinstance(message, AskControl | Want | ChunkWant):
+            reason = room.why_not(caller, message, now)
+            if reason is not None:
+                return refused(message, reason, caller)
         if isinstance(message, AskControl):
             return [room.control(caller, message, now)], []
         if caller is None:
@@ -235,7 +240,7 @@ class Relay:
                 taken, effects = room.put_chunk(caller, message, now)
                 return [taken], effects
             case ChunkWant():
-                return [*room.get_chunks(caller, message, now)], []
+                return [*room.get_chunks(message, now)], []
             case _:
                 assert_never(message)
 
@@ -290,9 +295,7 @@ class Relay:
         if reason is None and self._context.store.log.kept(ask.room).units:
             reason = Reason.IN_USE  # we are a member of it, or were its relay and have not let go of all
         served = self.serves(ask.room)
-        reason = None if served else reason
-        card = self._context.card if reason is None else None
-        answer = RelayAnswer(ask.room, ask.request, reason, self._context.author, card)
+        answer = RelayAnswer(ask.room, ask.request, None if served else reason, self._context.author)
         told: RoomEffect = AfterCommit((Send(peer, answer),))
         if served:
             return [told]

@@ -34,8 +34,8 @@ from linnet.rooms.messages import (
 from linnet.rooms.relay.answers import Answers
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
-from linnet.rooms.relay.door import Caller, why_not_member
-from linnet.rooms.relay.fetching import Fetching
+from linnet.rooms.relay.door import Caller, why_not_member, why_not_reader
+from linnet.rooms.relay.fetching import FetchEffect, Fetching
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding
 from linnet.rooms.relay.intake import Intake
@@ -45,6 +45,7 @@ from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.parking import Origin
 from linnet.rooms.relay.presence import Presence
 from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.refusals import stale
 from linnet.rooms.relay.resyncs import Resyncs
 from linnet.rooms.relay.retention import Keeping
 from linnet.rooms.relay.serving import HEADS, Serving
@@ -136,19 +137,21 @@ class RelayRoom:
         """Why somebody is not a relay of this room."""
         return None if self.view.is_relay(caller.peer) else Reason.NOT_A_RELAY
 
+    def why_not(
+        self, caller: Caller | None, asked: AskControl | Want | ChunkWant, now: float
+    ) -> Reason | None:
+        """Why somebody gets no answer."""
+        if isinstance(asked, AskControl):
+            return self._presence.why_not_visitor(caller, asked.ticket, now)
+        return why_not_reader(self.view, caller, asked)
+
     def want(self, caller: Caller, want: Want, now: float) -> Given:
-        """Single events, for members and relays; for others there are none."""
-        reason = None if self.view.is_relay(caller.peer) else why_not_member(self.view, caller)
-        if reason is not None:
-            return Given(self.room, want.request, (), (), want.ids, reason)
+        """Single events."""
         self._presence.saw(caller, now)
         return self._serving.want(want, self._keeping.since(now))
 
     def control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
-        """The control DAG, for whoever could join by it."""
-        reason = self._presence.why_not_visitor(caller, asked.ticket, now)
-        if reason is not None:
-            return ControlPage(self.room, asked.request, (), (), False, (), (), reason)
+        """The control DAG."""
         if caller is not None:
             self._presence.saw(caller, now)
         return self._serving.control(asked, self._presence.contacts())
@@ -156,8 +159,7 @@ class RelayRoom:
     def receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> list[RoomEffect]:
         """A receipt, from its device or passed on by another member or relay."""
         giver = Caller(receipt.card.device_key, receipt.card.person)
-        bringer = None if self.view.is_relay(caller.peer) else why_not_member(self.view, caller)
-        reason = bringer or why_not_member(self.view, giver)
+        reason = why_not_reader(self.view, caller) or why_not_member(self.view, giver)
         if reason is None:
             try:
                 news = self._receipts.learn(receipt)
@@ -177,20 +179,21 @@ class RelayRoom:
             return taken, [*self._keeping.arm(now)]
         return taken, [Record(Kind.REJECTED, self.room, peer=caller.peer, reason=taken.reason, note="chunk")]
 
-    def get_chunks(self, caller: Caller, want: ChunkWant, now: float) -> list[ChunkIs]:
+    def get_chunks(self, want: ChunkWant, now: float) -> list[ChunkIs]:
         """Pieces of attachments."""
-        reason = why_not_member(self.view, caller)
-        if reason is not None:
-            return [ChunkIs(self.room, digest, None, reason) for digest in want.digests]
         return self._chunks.get(want, self._keeping.since(now))
 
     # Who is there.
 
     def greet(self, caller: Caller, greet: Greet, now: float) -> list[RoomEffect]:
         """Somebody says who it is and how far it is."""
-        behind = bool(self.dag.missing(greet.control))
-        asked = self._fetching.compare(caller.peer, now) if behind else []
-        answer = self._presence.greeted(caller, greet, behind, now)
+        missing = self.dag.missing(greet.control)
+        asked: list[FetchEffect] = []
+        if missing:
+            peer, fetching = caller.peer, self._fetching
+            member = why_not_reader(self.view, caller) is None
+            asked = fetching.compare(peer, now) if member else fetching.ask_stranger(peer, missing, now)
+        answer = self._presence.greeted(caller, greet, bool(missing), now)
         return [*asked, *answer, *self._forwarding.up(caller.peer)]
 
     def up(self, peer: PeerId) -> list[RoomEffect]:
@@ -214,7 +217,7 @@ class RelayRoom:
     def page(self, caller: Caller, page: ControlPage, now: float) -> list[RoomEffect]:
         """Control events that we asked for."""
         if not self._fetching.expects(caller.peer, page.request):
-            return []
+            return [stale(self.room, caller.peer, page)]
         turn = self._turn()
         before = len(self.dag)
         self._learn(caller, page.units, page.cards, turn, now)
@@ -226,14 +229,17 @@ class RelayRoom:
     def given(self, caller: Caller, given: Given, now: float) -> list[RoomEffect]:
         """Single events that we asked for."""
         if not self._fetching.expects(caller.peer, given.request):
-            return []
+            return [stale(self.room, caller.peer, given)]
         turn = self._turn()
         self._learn(caller, given.units, given.cards, turn, now)
         turn.effects += self._fetching.given(caller.peer, given, now)
-        return [*self._finish(turn, now), *self._settled(caller.peer, now)]
+        ended = self._finish(turn, now)
+        return ended if self._fetching.is_asking(caller.peer) else [*ended, *self._settled(caller.peer, now)]
 
     def taken(self, peer: PeerId, taken: RelayTaken) -> list[RoomEffect]:
         """Another relay answers what we forwarded."""
+        if not self._forwarding.expects(peer, taken.request):
+            return [stale(self.room, peer, taken)]
         return [*self._forwarding.taken(peer, taken)]
 
     # Time.
