@@ -295,7 +295,9 @@ class Relay:
         if reason is None and self._context.store.log.kept(ask.room).units:
             reason = Reason.IN_USE  # we are a member of it, or were its relay and have not let go of all
         served = self.serves(ask.room)
-        answer = RelayAnswer(ask.room, ask.request, None if served else reason, self._context.author)
+        reason = None if served else reason
+        card = self._context.card if reason is None else None
+        answer = RelayAnswer(ask.room, ask.request, reason, self._context.author, card)
         told: RoomEffect = AfterCommit((Send(peer, answer),))
         if served:
             return [told]
