@@ -105,3 +105,31 @@ def test_without_a_control_api_signals_still_work(tmp_path: Path) -> None:
             await run_node(home.path, ready=stop)
 
     run(main())
+
+
+class Transport:
+    def __init__(self, closing: bool) -> None:
+        self._closing = closing
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+
+def test_the_loop_does_not_call_it_an_error_that_a_peer_was_killed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    closed = RuntimeError("unable to perform operation on a transport; the handler is closed")
+
+    async def fail() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_exception_handler(
+            {"message": "peer killed", "exception": closed, "transport": Transport(True)}
+        )
+        loop.call_exception_handler({"message": "alive", "exception": closed, "transport": Transport(False)})
+        loop.call_exception_handler(
+            {"message": "a bug", "exception": ValueError(), "transport": Transport(True)}
+        )
+        loop.call_exception_handler({"message": "no link", "exception": closed})
+
+    run(fail())
+    assert [record.message.splitlines()[0] for record in caplog.records] == ["alive", "a bug", "no link"]

@@ -31,6 +31,7 @@ T = TypeVar("T")
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the fastest event loop that is installed."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.get_loop().set_exception_handler(_told)
         return runner.run(main)
 
 
@@ -94,6 +95,18 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(each)
         for timer in limit:
             timer.cancel()
+
+
+def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What the event loop has to tell goes to standard error, with one exception.
+
+    A TLS link whose other end is killed just as it is written to: uvloop finds its own transport closed
+    and calls that a fatal error. The link's end is in the trace, as of any other.
+    """
+    transport = context.get("transport")
+    is_gone = transport is not None and transport.is_closing()
+    if not (is_gone and isinstance(context.get("exception"), RuntimeError)):
+        loop.default_exception_handler(context)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

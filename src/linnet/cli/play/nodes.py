@@ -23,7 +23,6 @@ from linnet.node import home as homes
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig, NodeSection, RelaySection, TraceSection
 from linnet.node.config_reference import commented_file
-from linnet.node.keyfiles import write_private
 from linnet.node.room_types import CreateRoomRequest, JoinRoomRequest
 from linnet.rooms.config import RelayChoice, RelayPolicy
 from linnet.rooms.content import Membership
@@ -123,7 +122,7 @@ class LiveNode:
         """Choose among relays by this seed, from its next start on."""
         rooms = replace(self._config.rooms, relay_choice=RelayChoice.RANDOM, relay_seed=seed)
         self._config = replace(self._config, rooms=rooms)
-        write_private(self.home.config, commented_file(self._config).encode())
+        self.home.config.write_text(commented_file(self._config))
 
     def rows(self) -> Iterator[Row]:
         """What it has recorded."""
