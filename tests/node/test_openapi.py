@@ -31,7 +31,8 @@ from linnet.node.operations import OPERATIONS
 
 LIMIT = 30.0
 SOAK = os.environ.get("LINNET_SOAK") == "1"
-SCHEMA = schemathesis.openapi.from_dict(document())
+DOCUMENT = document()
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 FUZZ = settings(
     max_examples=100 if SOAK else 10,
     suppress_health_check=[
@@ -75,7 +76,7 @@ async def answer(http: httpx.AsyncClient, request: httpx.Request) -> tuple[int, 
 
 
 def check(operation: Operation, status: int, body: bytes) -> None:
-    described = document()["paths"][operation.path][operation.method.lower()]["responses"]
+    described = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
     assert str(status) in described, f"{operation.name} answered {status}, which is not described"
     msgspec.json.decode(body, type=operation.reply if status == operation.status else ErrorReply)
 
