@@ -25,6 +25,7 @@ STOP_LIMIT = 15.0
 """Seconds from the wish to stop until the node is cut off in whatever it still does."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_UVLOOP_CLOSED = "the handler is closed"
 T = TypeVar("T")
 
 
@@ -103,9 +104,8 @@ def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     A TLS link whose other end is killed just as it is written to: uvloop finds its own transport closed
     and calls that a fatal error. The link's end is in the trace, as of any other.
     """
-    transport = context.get("transport")
-    is_gone = transport is not None and transport.is_closing()
-    if not (is_gone and isinstance(context.get("exception"), RuntimeError)):
+    error = context.get("exception")
+    if not (isinstance(error, RuntimeError) and str(error).endswith(_UVLOOP_CLOSED)):
         loop.default_exception_handler(context)
 
 
