@@ -156,12 +156,13 @@ def _check_minimal(runs: Sequence[Played]) -> list[Expectation]:
         Expectation(
             "Bob gets it though they were never online together", async_delivered(log, event, ALICE, BOB)
         ),
+        # A relay passes an event on while it is still being written, so both kinds of lines may interleave.
+        _shape(played, [("relay0", RECEIVE, event), ("relay0", CACHE, event), (ALICE, OFFLINE, None)]),
         _shape(
             played,
             [
                 (ALICE, SEND, event),
                 ("relay0", RECEIVE, event),
-                ("relay0", CACHE, event),
                 ("relay1", RECEIVE, event),
                 ("relay1", CACHE, event),
                 (ALICE, OFFLINE, None),
@@ -274,8 +275,10 @@ def _check_not_kept(changes: int) -> Callable[[Sequence[Played]], list[Expectati
         steps: list[Step] = []
         for event in (_said(played, number) for number in range(changes)):
             steps += [(ALICE, SEND, event), ("relay0", RECEIVE, event), ("relay0", CACHE, event)]
+        reached = played.log.find(RECEIVE, "relay0", last) or played.log.find(REJECT_RESYNC, "relay0")
         return [
-            _shape(played, [*steps, (BOB, SEND, last), ("relay0", RECEIVE, last)]),
+            _shape(played, [*steps, (BOB, SEND, last)]),
+            Expectation("it reaches the relay, or that has turned its author away before", bool(reached)),
             Expectation("the relay does not keep it", last > 0 and not played.log.find(CACHE, event=last)),
         ]
 

@@ -33,7 +33,7 @@ def test_an_experiment_prints_its_log_and_its_verdict(shell: Linnet) -> None:
     said = shell.ok("play", "fe1")
     assert "Time [s]" in said
     assert "resync-response" in said
-    assert said.count("holds") == 2
+    assert said.count("holds") == 3
     assert "FAILS" not in said
 
 
