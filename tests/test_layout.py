@@ -36,7 +36,7 @@ TESTED_ELSEWHERE = {
     "trace/sink.py": "a protocol, and a sink that does nothing",
     "delivery/commands.py": "values without behaviour",
     "rooms/access/verdict.py": "values without behaviour",
-    "rooms/arrival.py": "values without behaviour",
+    "rooms/arrival.py": "values, and the first check of each unit: tests/rooms/test_intake.py",
     "rooms/commands.py": "values without behaviour",
     "rooms/config.py": "values without behaviour",
     "rooms/effects.py": "names of unions; mypy closes them",

@@ -307,3 +307,19 @@ def test_who_waits_for_an_event_is_known() -> None:
     assert scene.barriers.needing(B) == [third]
     scene.offer(first)
     assert scene.barriers.needing(A) == scene.barriers.needing(B) == []
+
+
+def test_one_need_not_wait_for_a_reference_after_all() -> None:
+    scene = Scene()
+    barriers = scene.barriers
+    lacks = Node(B, 1, (A,), True, None)
+    names = Node(D, 2, (B, C), True, None)
+    for node in (lacks, names):
+        assert scene.offer(node) is Offered.WAITING
+    assert barriers.spare(D, A) == []  # it does not wait for that
+    assert barriers.spare(D, B) == []  # it waits for another still
+    assert barriers.spare(D, C) == [names]
+    assert (len(barriers), barriers.bytes, barriers.missing) == (1, SIZE, 1)
+    assert (barriers.wants(C), barriers.waits(D), barriers.spare(D, C)) == (False, False, [])
+    scene.judge([Node(A, 0, (), True, None)])
+    assert scene.shown == [A, B]

@@ -157,6 +157,18 @@ class Barriers(Generic[T]):
             self._leaves[id] = None
         return ready
 
+    def spare(self, id: EventId, ref: EventId) -> list[T]:
+        """An event need not wait for this reference after all; its item, if it waits for no other."""
+        waiting = self._waiting.get(id)
+        if waiting is None or ref not in waiting.missing:
+            return []
+        del waiting.missing[ref]
+        self._needs_no_more(id, ref)
+        if waiting.missing:
+            return []
+        self._forget(id)
+        return [waiting.item]
+
     def fetch(self, ids: Iterable[EventId], source: PeerId | None, now: float) -> list[RecoveryEffect]:
         """Ask for events that another has and we lack, at once and of this source first."""
         wanted = [id for id in ids if not self._dag.satisfies(id) and id not in self._waiting]
@@ -238,14 +250,17 @@ class Barriers(Generic[T]):
     def _let_go(self, id: EventId) -> None:
         """A waiting event is dropped, and what only it was waiting for is not asked for any more."""
         for ref in self._waiting[id].missing:
-            others = self._needed_by[ref]
-            del others[id]
-            if not others:
-                del self._needed_by[ref]
-                self._recovery.unneeded(ref)
-                if ref in self._waiting:
-                    self._leaves[ref] = None
+            self._needs_no_more(id, ref)
         self._forget(id)
+
+    def _needs_no_more(self, id: EventId, ref: EventId) -> None:
+        others = self._needed_by[ref]
+        del others[id]
+        if not others:
+            del self._needed_by[ref]
+            self._recovery.unneeded(ref)
+            if ref in self._waiting:
+                self._leaves[ref] = None
 
     def _forget(self, id: EventId) -> None:
         self.bytes -= self._waiting.pop(id).size

@@ -76,6 +76,13 @@ def check_limits(kind: str, key: str | None, body: bytes) -> None:
         raise Refused(Reason.TOO_LARGE, f"a body of {len(body)} bytes, at most {BODY_BYTES} are allowed")
 
 
+def causes_of(event: Event) -> tuple[EventId, ...]:
+    """What an event comes after, each once: all that it refers to, but for control heads as such."""
+    tail = event.tail
+    prev = () if event.prev is None else (event.prev,)
+    return tuple(dict.fromkeys((*(tail.deps or ()), *(tail.concurrent or ()), *prev)))
+
+
 def refs_of(event: Event) -> tuple[EventId, ...]:
     """All that an event refers to, each once."""
     tail = event.tail

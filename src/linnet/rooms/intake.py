@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from linnet.core.effects import Blame
-from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
@@ -23,14 +22,13 @@ from linnet.delivery.recovery import RecoveryEffect
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import unit_head
-from linnet.identity.cards import check_dates
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.access.verdict import Refusal
-from linnet.rooms.arrival import Arrival, Placed, Verdict
-from linnet.rooms.authoring import refs_of
+from linnet.rooms.arrival import Arrival, Placed, Verdict, checked
+from linnet.rooms.authoring import causes_of, refs_of
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import CONTROL_KINDS, CREATE
+from linnet.rooms.content import CONTROL_KINDS
 from linnet.rooms.lane import Lane
 from linnet.rooms.memory import LATE, SOFT, RoomMemory
 from linnet.trace.records import Kind, Record
@@ -86,26 +84,7 @@ class Intake:
 
     def check(self, unit: Unverified, source: PeerId, hops: int, age_us: int) -> Arrival:
         """A unit as an event whose signature holds; `InvalidEvent` says what is wrong."""
-        if len(unit.tails) != 1 or unit.seq is None:
-            raise InvalidEvent(Reason.MALFORMED, "a room's events come one by one, in chains")
-        card = self._context.cards.find(unit.author, unit.device)
-        if card is None:
-            raise InvalidEvent(Reason.UNKNOWN_DEVICE, "no card came with the device's first event")
-        verified = self._context.verify(unit, card)
-        event = verified.events[0]
-        try:
-            # A renewed card begins later than the device's history.
-            check_dates(card, max(event.time / 1000, card.not_before))
-        except RemoteError as error:
-            raise InvalidEvent(error.reason, error.detail) from error
-        if event.kind == CREATE:
-            if bytes(event.id) != self._room:
-                raise InvalidEvent(Reason.NOT_ALLOWED, "a second create event")
-        elif event.topic != self._room:
-            raise InvalidEvent(Reason.UNKNOWN_ROOM, "an event of another room")
-        elif event.tail.deps is None or event.tail.control is None or event.tail.height is None:
-            raise InvalidEvent(Reason.MALFORMED, "an event without dependencies, control heads or height")
-        return Arrival(verified, source, hops, age_us)
+        return Arrival(checked(unit, self._room, self._context), source, hops, age_us)
 
     def head(self, unit: Unverified) -> EventId:
         """The id of a unit; `InvalidEvent` if it has none."""
@@ -114,8 +93,9 @@ class Intake:
     def take(self, arrival: Arrival, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
         """Give an event its place, now or when what it refers to has come."""
         event = arrival.event
-        refs = refs_of(event)
-        offered, more = self.order.offer(event.id, refs, self._size(arrival), arrival, arrival.source, now)
+        unknown = (head for head in event.tail.control or () if not self._control.knows(head))
+        needs = dict.fromkeys((*causes_of(event), *unknown))
+        offered, more = self.order.offer(event.id, needs, self._size(arrival), arrival, arrival.source, now)
         effects: list[IntakeEffect] = [*more]
         placed: list[Placed] = []
         if offered in (Offered.FULL, Offered.REPEATED):
@@ -149,17 +129,38 @@ class Intake:
         event = verified.events[0]
         flag = self._memory.hidden.get(event.id)
         if event.kind in CONTROL_KINDS:
-            self._control.add(event)
+            self._recall_control(event)
         for each in refs_of(event):
             # It stood before this once: refused and forgotten since, or gone and come back later.
-            self._dag.settle(each, 0)
+            if not self._memory.is_early(each):
+                self._dag.settle(each, 0)
         self._enter(event, shown=flag != SOFT)
         if flag == SOFT:
             self._soft[event.author] = self._soft.get(event.author, 0) + 1
 
     def recall_early(self, verified: Verified, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
         """An event that was kept early, at the start: it waits again."""
-        return self.take(Arrival(verified, None, 0, 0), now)
+        effects, placed = self.take(Arrival(verified, None, 0, 0), now)
+        event = verified.events[0]
+        if self._control.knows(event.id) and not self._dag.knows(event.id):
+            self.early[event.id] = event.tail.height or 0
+        return effects, placed
+
+    def _recall_control(self, event: Event) -> None:
+        """Into the control DAG, after those of its control heads that have no place yet."""
+        stack = [event]
+        while stack:
+            lacking = self._control.missing(stack[-1].tail.control or ())
+            early = [known for head in lacking if (known := self._memory.event(head)) is not None]
+            if early:
+                stack += early
+                continue
+            one = stack.pop()
+            doubt = None if one is event or lacking else self._control.doubt(one)
+            if doubt is not None:
+                self._doubted[one.id] = doubt
+            if not lacking:
+                self._control.add(one)
 
     def claimed(self, event: EventId) -> int:
         """The height that a known event claims: what is reckoned with by those that refer to it."""
@@ -193,10 +194,25 @@ class Intake:
                 lane += self._lane.free(done)
             if self._dag.satisfies(done):
                 line += self.order.settled(done)
-        for arrival in judged:
-            if not self._dag.knows(arrival.event.id):
-                self._keep_early(arrival)
-                placed.append(Placed(arrival, Verdict.EARLY, None, False, None))
+            if not lane and not line:
+                line += self._early(judged, placed)
+
+    def _early(self, judged: list[Arrival], placed: list[Placed]) -> list[Arrival]:
+        """Control events that count and have no place; those that only name them wait for them no more.
+
+        Else whoever gives a control event a dependency that nobody has would stop the whole room.
+        """
+        early = [arrival for arrival in judged if not self._dag.knows(arrival.event.id)]
+        judged.clear()
+        for arrival in early:
+            self._keep_early(arrival)
+            placed.append(Placed(arrival, Verdict.EARLY, None, False, None))
+        return [each for arrival in early for each in self._spared(arrival.event.id)]
+
+    def _spared(self, head: EventId) -> list[Arrival]:
+        naming = (each.event for each in self.order.needing(head))
+        ready = (self.order.spare(one.id, head) for one in naming if head not in causes_of(one))
+        return [arrival for each in ready for arrival in each]
 
     def _judge_control(self, arrival: Arrival, effects: list[IntakeEffect], placed: list[Placed]) -> bool:
         """Judge a control event, if its control heads are known; whether it is new to the control DAG."""
@@ -253,7 +269,9 @@ class Intake:
             if refusal is not None:
                 self._reject(arrival, refusal, effects, placed)
                 return
-            doubt = self._control.doubt(event, tuple(self._heads)) or self._from_future(event, now)
+            doubt = self._control.doubt(
+                event, (*self._heads, *(event.tail.control or ()))
+            ) or self._from_future(event, now)
             if doubt is not None and self._is_too_soft(event):
                 self._shed(arrival, Reason.FLOODING, effects)
                 return
@@ -286,7 +304,7 @@ class Intake:
     def _enter(self, event: Event, shown: bool) -> None:
         """Into the graph, the order of reconciliation, and the state."""
         mine = event.seq if self._is_ours(event) else None
-        refs = refs_of(event)
+        refs = tuple(filter(self._dag.satisfies, refs_of(event)))  # A control head may have no place yet.
         claimed = event.tail.height or 0
         height = max(claimed, 1 + max(map(self._dag.height, refs), default=-1))
         if height != claimed:

@@ -72,6 +72,10 @@ class RoomMemory:
         units = [recall_unit(decode_unit(raw)) for _, raw in self._cells.scan(self._early)]
         return sorted(units, key=lambda unit: (unit.events[0].tail.height or 0, unit.head))
 
+    def is_early(self, event: EventId) -> bool:
+        """Whether an event is kept early."""
+        return self._cells.get(self._early, event) is not None
+
     def keep_early(self, verified: Verified) -> None:
         """Keep what cannot be in the log yet."""
         self._cells.put(self._early, verified.head, encode_unit(verified.unit))

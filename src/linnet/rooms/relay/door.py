@@ -16,7 +16,7 @@ from linnet.identity.cards import CardCheck
 from linnet.identity.keys import device_id
 from linnet.rooms.access.view import View
 from linnet.rooms.access.visiting import visit_allowed
-from linnet.rooms.content import MEMBER, Member, Membership, content_of
+from linnet.rooms.content import MEMBER, Member, Membership, content_of, member_key
 from linnet.rooms.messages import ChunkWant
 from linnet.rooms.ticket import Ticket, check_unexpired
 
@@ -75,11 +75,10 @@ def why_not_visitor(
 def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
     """Why somebody may not bring an event: members may bring any, others only their own membership."""
     reason = why_not_member(view, caller)
-    if reason is None or (
-        reason is Reason.NOT_A_MEMBER and event.kind == MEMBER and event.author == caller.person
-    ):
-        return None
-    return reason
+    own = (
+        event.kind == MEMBER and event.author == caller.person and event.tail.key == member_key(caller.person)
+    )
+    return None if reason is Reason.NOT_A_MEMBER and own else reason
 
 
 def why_not_joiner(event: Event, caller: Caller, now: float) -> Reason | None:
