@@ -104,7 +104,7 @@ class Verdict:
         self.pairs = 0
         """Events at members who must have them."""
         self.pending = 0
-        """Lines of ledgers at the end that do not know yet that a member has an event."""
+        """Lines of members' ledgers at the end that do not know yet that another member has an event."""
         self.endangered = 0
 
     def problems(self) -> list[str]:
@@ -220,10 +220,12 @@ class Verdict:
             lie = self._lie(claim)
             if lie is not None:
                 yield f"the ledger of {claim.sender}: {claim.event.hex()[:8]} {lie}"
+        joined = {self._names.get(person) for person in self.oracle.joined()}
         for claim in self._course.finals:
             member = self._names.get(AuthorId(from_text(Sort.PERSON, claim.person)), "")
             has = member in self.readings and claim.event in self.readings[member].order
-            self.pending += has and claim.fate is not Fate.DELIVERED
+            both = {member, claim.sender} <= joined
+            self.pending += has and both and claim.fate is not Fate.DELIVERED
             if has and claim.fate is Fate.REFUSED:
                 event = claim.event.hex()[:8]
                 why = f"refused by {member} ({claim.reason}), which has it"
