@@ -13,7 +13,7 @@ SOAK = bool(os.environ.get("LINNET_SOAK"))
 PLAYED = [name for name in names() if not name.startswith("fe2") or name in ("fe2-5-0", "fe2-5-1")]
 
 
-@pytest.mark.skipif(not SOAK, reason="it takes as long as its pauses say, five minutes in all")
+@pytest.mark.skipif(not SOAK, reason="it takes as long as its pauses say, minutes in all")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", PLAYED)
 def test_the_experiment_comes_out_as_published_on_real_nodes(shell: Linnet, name: str) -> None:

@@ -460,3 +460,18 @@ def test_the_cost_of_an_event_does_not_grow_with_the_room() -> None:
         number += 1
     late = calls(lambda: turn(number - number % 12))
     assert late < 1.2 * early
+
+
+def test_what_was_soft_failed_is_in_the_state_once_what_stood_against_it_falls() -> None:
+    """An invitation by who is banned is kept; the ban turns out to be of somebody who had no power for it."""
+    room = Room()
+    ban = room.put(room.member("mod", "alice", BAN, [room.start]))
+    invited = room.member("alice", "carol", Membership.INVITE, [room.start])
+    assert reason(room.dag.doubt(invited)) is Reason.BANNED
+    room.put(invited)
+    assert room.stands(place_of("alice")) == ban.id
+    assert room.stands(place_of("carol")) is None
+    room.put(room.power("founder", [room.start], mate=50))
+    assert room.stands(place_of("alice")) != ban.id
+    assert room.stands(place_of("carol")) == invited.id
+    assert room.dag.doubt(invited) is None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rooms.relay.scenes import World
@@ -199,3 +202,27 @@ def test_nothing_past_the_floor_is_ever_missing(steps: list[tuple[str, int]]) ->
 def _many(count: int) -> list[Verified]:
     world = World()
     return [world.chronicle.units[world.say("ann", b"%d" % number).id] for number in range(count)]
+
+
+def test_a_page_costs_the_same_in_a_long_cache_as_in_a_short_one() -> None:
+    """By the calls that it takes: a measure that no other load on the machine disturbs."""
+    units = _many(3000)
+
+    def calls(count: int) -> int:
+        cache = cache_on()
+        positions = [cache.keep(unit, True, 1.0) for unit in units[:count]]
+        seen = 0
+
+        def counted(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal seen
+            seen += event in ("call", "c_call")
+
+        sys.setprofile(counted)
+        try:
+            page = cache.read(positions[-11], 0.0, 5)
+        finally:
+            sys.setprofile(None)
+        assert [entry.head for _, entry in page] == [unit.head for unit in units[count - 10 : count - 5]]
+        return seen
+
+    assert calls(3000) <= calls(100) + 50

@@ -1,0 +1,318 @@
+"""What holds of whole rooms of real node machines, over and above what each part promises by itself."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from tests.rooms.circle import Circle
+
+from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import MESSAGE, Event
+from linnet.event.signing import decode_unit, recall_unit
+from linnet.identity.cards import CARD_DAYS, issue_card, revoke
+from linnet.identity.keys import SigningKey
+from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.interface import Start
+from linnet.peer.peer import Peer
+from linnet.rooms.commands import (
+    AddRelay,
+    ReadRoom,
+    RevokeInRoom,
+    SendToRoom,
+    Sent,
+    SetMembership,
+    SetRetention,
+)
+from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
+from linnet.rooms.content import Membership
+from linnet.sim.luck import SeededEntropy
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Kind
+
+
+def event_of(circle: Circle, name: str, event: EventId) -> Event:
+    """An event as a member keeps it."""
+    entry = circle.stores[name].log.get(event)
+    assert entry is not None
+    return recall_unit(decode_unit(entry.raw)).events[0]
+
+
+def messages_since(circle: Circle, name: str, kind: Kind, since: int) -> int:
+    """Records of messages at a node, from so many lines of the trace on."""
+    rows = circle.notes.rows[since:]
+    return sum(
+        node == circle.peer(name) and record.kind is kind and record.note == MESSAGE
+        for _, node, record in rows
+    )
+
+
+# The event DAG.
+
+
+def test_the_next_event_joins_the_branches_that_it_has_seen() -> None:
+    circle = Circle("ann", "bob")
+    circle.found("ann", "bob")
+    circle.network.partition([[circle.peer("ann")], [circle.peer("bob")]])
+    (left,), (right,) = circle.say("ann", "left"), circle.say("bob", "right")
+    circle.run(2.0)
+    circle.network.heal()
+    circle.run(40.0)
+    assert set(circle.state("ann").heads) == {left, right}
+    (joined,) = circle.say("bob", "both")
+    circle.run(2.0)
+    assert set(event_of(circle, "ann", joined).tail.deps or ()) == {left, right}
+    for name in ("ann", "bob"):
+        assert circle.state(name).heads == (joined,)
+
+
+def test_who_went_on_apart_after_a_long_history_exchange_what_differs() -> None:
+    """They compare, and do not send each other again the six hundred events that both have."""
+    circle = Circle("ann", "bob")
+    circle.found("ann", "bob")
+    for start in range(0, 600, 100):
+        circle.say("ann", *(f"line {number}" for number in range(start, start + 100)))
+    circle.run(5.0)
+    assert len(circle.heard("bob")) == 600
+    circle.network.partition([[circle.peer("ann")], [circle.peer("bob")]])
+    circle.say("ann", "left 0", "left 1", "left 2")
+    circle.say("bob", "right 0", "right 1", "right 2")
+    circle.run(2.0)
+    since = len(circle.notes.rows)
+    circle.network.heal()
+    circle.run(40.0)
+    assert sorted(circle.heard("ann")) == sorted(circle.heard("bob"))
+    assert len(circle.heard("ann")) == 606
+    for name in ("ann", "bob"):
+        assert 3 <= messages_since(circle, name, Kind.RECEIVED, since) < 50
+
+
+# Who is there.
+
+
+class Tracked(Circle):
+    """The first name is a tracker, which all others know."""
+
+    def _machine(self, name: str) -> Peer:
+        life = self._lives[name] = self._lives.get(name, -1) + 1
+        tracker = next(iter(self.identity))
+        config = PeerConfig(
+            listens=(f"tls://{name}:1",),
+            trackers=(self.contact(tracker),),
+            is_tracker=name == tracker,
+            rooms=self.config,
+        )
+        luck = Random(f"{self.seed}/{name}/{life}")
+        return Peer(config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check)
+
+
+def test_a_room_larger_than_its_mesh_goes_on_in_the_graph_of_a_tracker() -> None:
+    names = [f"p{number}" for number in range(9)]
+    circle = Tracked("tracker", *names, config=RoomsConfig(mesh=4))
+    circle.found(*names)
+    circle.run(30.0)
+    rooms = [circle.rooms(name)._registry.get(circle.room) for name in names]
+    assert all(room is not None and room.parts.neighbors.in_graph for room in rooms)
+    for name in names:
+        circle.say(name, f"{name} is here")
+    circle.run(10.0)
+    for name in names:
+        assert sorted(circle.heard(name)) == [f"{each} is here" for each in names]
+    assert len({circle.state(name).digest for name in names}) == 1
+
+
+def second_device(circle: Circle, name: str, of: str) -> SigningKey:
+    """Another device of somebody who is there already; the key of the person."""
+    person = SigningKey.generate(SeededEntropy(circle.seed, f"identity/{of}"))
+    device = SigningKey.generate(SeededEntropy(circle.seed, f"device/{name}"))
+    now = int(circle.network.now)
+    card = issue_card(person, device.public, now, now + CARD_DAYS * 86_400, name)
+    assert card.person == circle.person(of)
+    circle.identity[name] = Identity(device, card)
+    circle.stores[name] = MemoryStore()
+    circle.items[name] = []
+    circle._name_of[circle.peer(name)] = name
+    circle.network.add(
+        circle.peer(name), circle._machine(name), deliver=circle._deliver, store=circle.stores[name]
+    )
+    circle.network.ask(circle.peer(name), Start())
+    return person
+
+
+def test_a_person_with_two_devices_is_one_member() -> None:
+    circle = Circle("ann", "bob")
+    circle.found("ann", "bob")
+    key = second_device(circle, "phone", of="bob")
+    circle.join("phone", by="ann")
+    circle.read("phone")
+    circle.run(3.0)
+    (member,) = [each for each in circle.state("ann").members if each.person == circle.person("bob")]
+    assert member.membership is Membership.JOIN
+    assert sorted(member.devices) == sorted(circle.identity[name].card.device for name in ("bob", "phone"))
+    circle.say("bob", "by laptop")
+    circle.run(1.0)
+    circle.say("phone", "by phone")
+    circle.run(1.0)
+    for name in ("ann", "bob", "phone"):
+        assert circle.heard(name) == ["by laptop", "by phone"]
+    circle.offline("phone")
+    (event,) = circle.say("ann", "to bob")
+    circle.run(3.0)
+    assert circle.fates("ann", event) == {"phone": "delivered"}  # bob, by whichever device has it
+    circle.online("phone")
+    circle.run(5.0)
+    assert circle.heard("phone")[-1] == "to bob"
+    # The phone is lost: its person takes it out of the room, and stays in it.
+    word = revoke(key, circle.identity["phone"].card.device, int(circle.network.now))
+    circle.get("bob", RevokeInRoom(circle.room, word), Sent)
+    circle.run(2.0)
+    circle.say("bob", "without my phone")
+    circle.run(2.0)
+    assert circle.heard("ann")[-1] == "without my phone"
+    assert "without my phone" not in circle.heard("phone")
+    assert circle.declined("phone", SendToRoom(circle.room, (b"x",))).reason is Reason.CARD_REVOKED
+
+
+def test_rooms_of_one_node_have_nothing_to_do_with_each_other() -> None:
+    circle = Circle("ann", "bob", "cid", "r0")
+    circle.found("ann", "bob", "r0", read=False)
+    first = circle.room
+    circle.found("ann", "bob", "cid", "r0", read=False)
+    second = circle.room
+    for number, room in enumerate((first, second)):
+        circle.ask("bob", ReadRoom(10 + number, room, 0.0, f"app {number}", state=False))
+    circle.offline("bob")
+    since = len(circle.notes.rows)
+    said = {room: circle.get("ann", SendToRoom(room, (b"here",)), Sent).ids for room in (first, second)}
+    circle.run(3.0)
+    circle.room = TopicId(b"")  # so that bob's return reads nothing by itself
+    circle.online("bob")
+    circle.run(3.0)
+    asked = [
+        record.topic
+        for _, node, record in circle.notes.rows[since:]
+        if node == circle.peer("bob") and record.kind is Kind.RESYNC and record.note == "resync"
+    ]
+    assert sorted(room for room in asked if room is not None) == sorted((first, second))
+    for room, other in ((first, second), (second, first)):
+        assert event_of(circle, "bob", said[room][0]).topic == room != other
+    circle.get("ann", SetMembership(first, circle.person("bob"), Membership.BAN), Sent)
+    circle.run(2.0)
+    assert circle.declined("bob", SendToRoom(first, (b"x",))).reason is Reason.BANNED
+    circle.get("bob", SendToRoom(second, (b"still here",)), Sent)
+    assert circle.declined("cid", SendToRoom(first, (b"x",))).reason is Reason.UNKNOWN_ROOM
+
+
+# Relays.
+
+
+def test_what_is_said_goes_to_one_relay_which_passes_it_on() -> None:
+    circle = Circle("ann", "bob", "r0", "r1", "r2")
+    circle.found("ann", "bob", "r0", "r1", "r2")
+    sent = circle.get("ann", SendToRoom(circle.room, (b"hello",)), Sent)
+    circle.run(3.0)
+    relays = [circle.peer(name) for name in ("r0", "r1", "r2")]
+    told = [
+        record.peer
+        for record in circle.records("ann", Kind.SENT)
+        if record.event == sent.ids[0] and record.peer in relays
+    ]
+    assert told == list(sent.relays)
+    assert len(told) == 1
+    for name in ("r0", "r1", "r2"):
+        assert [record.note for record in circle.records(name, Kind.STORED)].count(MESSAGE) == 1
+
+
+class Mixed(Circle):
+    """Who is called `loner` uses no relay."""
+
+    def _machine(self, name: str) -> Peer:
+        usual = self.config
+        self.config = RoomsConfig(relays_at_once=0) if name == "loner" else usual
+        try:
+            return super()._machine(name)
+        finally:
+            self.config = usual
+
+
+def test_what_somebody_says_who_uses_no_relay_is_at_no_relay() -> None:
+    """Schichtholz 2024, figure 17: a third one, who comes later, finds there what the others said."""
+    circle = Mixed("ann", "loner", "cid", "r0")
+    circle.found("ann", "loner", "cid", "r0")
+    circle.offline("cid")
+    circle.run(1.0)
+    (alpha,) = circle.say("ann", "alpha")
+    circle.run(1.0)
+    (beta,) = circle.say("loner", "beta")
+    circle.run(3.0)
+    assert circle.heard("loner") == circle.heard("ann") == ["alpha", "beta"]
+    stored = [record.event for record in circle.records("r0", Kind.STORED)]
+    assert alpha in stored
+    assert beta not in stored
+    circle.offline("ann", "loner")
+    circle.online("cid")
+    circle.run(5.0)
+    assert circle.heard("cid") == ["alpha"]
+    circle.online("loner")
+    circle.run(5.0)
+    assert circle.heard("cid") == ["alpha", "beta"]
+
+
+@pytest.mark.parametrize("why", ["retention", "capacity"])
+def test_what_a_relay_let_go_is_told_to_its_author(why: str) -> None:
+    small = RelayConfig(policy=RelayPolicy.OPEN, room_bytes=2000)
+    circle = Circle("ann", "bob", "r0", relay=small if why == "capacity" else None)
+    circle.found("ann", "bob", "r0")
+    if why == "retention":
+        circle.get("ann", SetRetention(circle.room, 20_000), Sent)
+    circle.offline("bob")
+    (event,) = circle.say("ann", "x" * 400)
+    circle.run(2.0)
+    assert circle.fates("ann", event) == {"bob": "at_relay"}
+    if why == "retention":
+        circle.run(120.0)
+    else:
+        circle.say("ann", *("y" * 400 for _ in range(6)))
+        circle.run(120.0)
+    gone = Kind.EXPIRED if why == "retention" else Kind.EVICTED
+    assert event in [record.event for record in circle.records("r0", gone)]
+    assert circle.fates("ann", event) == {"bob": "expired"}
+    # It is not lost: its author has it, and whoever comes while the author is there gets it.
+    circle.online("bob")
+    circle.run(10.0)
+    assert "x" * 400 in circle.heard("bob")
+    assert circle.fates("ann", event) == {"bob": "delivered"}
+
+
+def test_when_all_relays_are_gone_members_go_on_and_come_back_to_one_that_returns() -> None:
+    circle = Circle("ann", "bob", "r0", "r1")
+    circle.found("ann", "bob", "r0", "r1")
+    circle.offline("r0", "r1")
+    circle.run(1.0)
+    circle.say("ann", "no relay")
+    circle.run(1.0)
+    assert circle.heard("bob") == ["no relay"]
+    circle.run(30.0)
+    assert not any(relay.up for relay in circle.status("ann").relays)
+    circle.online("r1")
+    circle.run(60.0)
+    (up,) = [relay.relay for relay in circle.status("ann").relays if relay.up]
+    assert up == circle.peer("r1")
+    circle.offline("bob")
+    (event,) = circle.say("ann", "for later")
+    circle.run(2.0)
+    assert circle.fates("ann", event) == {"bob": "at_relay"}
+
+
+def test_a_relay_that_cannot_be_reached_or_does_not_want_to_is_not_named() -> None:
+    circle = Circle("ann", "bob", "r0", relay=RelayConfig(policy=RelayPolicy.ALLOW))
+    circle.found("ann", "bob")
+    before = circle.state("ann").digest
+    refused = circle.declined("ann", AddRelay(circle.room, circle.contact("r0"), 5.0))
+    assert refused.reason is Reason.NOT_ALLOWED
+    circle.offline("r0")
+    silent = circle.declined("ann", AddRelay(circle.room, circle.contact("r0"), 5.0))
+    assert silent.reason in (Reason.TIMEOUT, Reason.UNREACHABLE, Reason.CONNECTION_REFUSED)
+    circle.run(30.0)
+    assert circle.state("ann").digest == before
