@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -9,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from linnet.core.reasons import Reason
 from linnet.net.failure import LinkFailure
-from linnet.net.tls import NoDeviceKey, client_context, server_context, server_key
+from linnet.net.tls import NoDeviceKey, client_context, cut_short, server_context, server_key
 from linnet.testing.live import named_key
 from linnet.testing.strangers import foreign_context
 
@@ -71,3 +74,53 @@ def test_a_damaged_certificate_never_raises_anything_else() -> None:
         damaged = shown[:position] + bytes([shown[position] ^ 0x5A]) + shown[position + 1 :]
         with suppress(LinkFailure):  # Damage to a name or a date is none of our business.
             server_key(damaged)
+
+
+class Cancelling(asyncio.Protocol):
+    """Cancels whoever waits for the handshake, in the moment in which it is over."""
+
+    def __init__(self, cancel: Callable[[], object]) -> None:
+        self._cancel = cancel
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._cancel()
+
+
+async def test_a_handshake_that_is_cancelled_leaves_its_descriptor_to_others() -> None:
+    ours, theirs = socket.socketpair()
+    number = ours.fileno()
+    loop = asyncio.get_running_loop()
+    context = server_context(named_key("cut short"))
+
+    async def handshake() -> None:
+        try:
+            await loop.connect_accepted_socket(lambda: Cancelling(task.cancel), ours, ssl=context)
+        except BaseException as error:
+            cut_short(ours, error)
+            raise
+
+    for each in (ours, theirs):
+        each.setblocking(False)
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(handshake())
+        reader, writer = await asyncio.open_connection(sock=theirs, ssl=client_context(), server_hostname="")
+        assert await reader.read() == b""
+        writer.close()
+        with suppress(ssl.SSLError, ConnectionError):
+            await writer.wait_closed()
+    assert task.cancelled()
+    one, other = socket.socketpair()
+    with one, other:
+        assert number in (one.fileno(), other.fileno())
+        for each in (one, other):
+            each.setblocking(False)
+        await loop.sock_sendall(one, b"x")
+        await loop.sock_sendall(other, b"y")
+        assert (await loop.sock_recv(one, 1), await loop.sock_recv(other, 1)) == (b"y", b"x")
+
+
+def test_a_connection_whose_handshake_failed_is_closed() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        cut_short(ours, OSError())
+        assert ours.fileno() == -1

@@ -19,6 +19,7 @@ from linnet.net.channel import Channel
 from linnet.net.config import NetConfig
 from linnet.net.failure import LinkFailure
 from linnet.net.greeting import check_server
+from linnet.net.tls import cut_short
 from linnet.net.websocket import WebSocket
 
 _TELLING = (
@@ -69,7 +70,7 @@ async def encrypt(
             ssl_handshake_timeout=config.dial_timeout,
         )
     except BaseException as error:
-        opened.close()
+        cut_short(opened, error)
         if isinstance(error, OSError):
             raise LinkFailure(Reason.TLS_FAILED, f"{address} did not finish TLS: {error!r}") from error
         raise

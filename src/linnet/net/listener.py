@@ -14,7 +14,7 @@ from linnet.net.address import Address, Scheme, parse_address
 from linnet.net.channel import Channel
 from linnet.net.config import NetConfig
 from linnet.net.failure import LinkFailure
-from linnet.net.tls import server_context
+from linnet.net.tls import cut_short, server_context
 from linnet.net.websocket import WebSocket
 
 LOOPBACK = ("tls://127.0.0.1:0",)
@@ -95,7 +95,7 @@ class Listener:
                 ssl_handshake_timeout=config.handshake_timeout,
             )
         except BaseException as error:
-            accepted.close()
+            cut_short(accepted, error)
             if isinstance(error, OSError):
                 raise LinkFailure(Reason.TLS_FAILED, f"no TLS 1.3: {error!r}") from error
             raise

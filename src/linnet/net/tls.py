@@ -7,8 +7,11 @@ docs/adr/0004-link-authentication.md.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import datetime
 import os
+import socket
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -31,6 +34,20 @@ _END = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
 
 class NoDeviceKey(LinkFailure):
     """A certificate of another kind: whoever shows it is no node of ours."""
+
+
+def cut_short(opened: socket.socket, error: BaseException) -> None:
+    """Let go of a connection on which TLS has failed, or was cancelled.
+
+    A handshake may be cancelled when it is just over. Its transport then takes leave of the other end
+    first, and goes on watching a descriptor that would be closed, or somebody else's by then. So the
+    connection is only shut down: the transport sees its end, and closes it.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        with contextlib.suppress(OSError):
+            opened.shutdown(socket.SHUT_RDWR)
+    else:
+        opened.close()
 
 
 def server_context(key: SigningKey) -> ssl.SSLContext:
