@@ -11,9 +11,9 @@ from random import Random
 from bench.rooms_stage import Stage
 from linnet.core.ids import AuthorId
 from linnet.event.event import Verified
+from linnet.rooms.arrival import Arrival
 from linnet.rooms.content import MEMBER, POWER, Member, Membership, Power, body_of, member_key
 from linnet.rooms.governing import FIRST_POWER, Draft
-from linnet.rooms.intake import Arrival
 from linnet.rooms.room import Room
 
 _WINDOW = 1000

@@ -12,6 +12,7 @@ from linnet.event.signing import Verifier, verify_unit
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Command, Start
 from linnet.peer.peer import Peer
+from linnet.rooms.arrival import Arrival
 from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket, RoomMade, Sent, TicketMade
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.room import Room
@@ -112,7 +113,7 @@ def written(room: Room, count: int, body: bytes, now: float) -> list[Verified]:
     made: list[Verified] = []
     for number in range(count):
         verified = author.make("message", None, body, now + number / 1000)
-        author.saw(verified.events[0])
-        author.early(verified.events[0])
+        room.intake.take(Arrival(verified, None, 1, 0), now)
+        room.parts.saw(verified.events[0])
         made.append(verified)
     return made
