@@ -202,10 +202,17 @@ class Bench:
         self.effects.clear()
 
     def greet(self, name: str, answer: bool = False, heads: tuple[EventId, ...] = ()) -> Effects:
-        card = self.who(name).card
-        return self.hear(
-            name, Greet(self.id, card, (f"tls://{name}:1",), heads, (), 0, False, (), None, answer)
-        )
+        return self.hear(name, self.greeting(name, heads, (), answer))
+
+    def greeting(
+        self,
+        name: str,
+        heads: tuple[EventId, ...] = (),
+        control: tuple[EventId, ...] = (),
+        answer: bool = False,
+    ) -> Greet:
+        card, hints = self.who(name).card, (f"tls://{name}:1",)
+        return Greet(self.id, card, hints, heads, control, 0, False, (), None, answer)
 
     def say(self, command: Command) -> tuple[EventId, ...]:
         sent = self.ask(command)

@@ -140,8 +140,8 @@ def test_who_is_expelled_is_let_go_and_not_held_again_whatever_others_tell() -> 
     assert not scene.room.knows(peer_id(2))
     assert scene.room.expelled(peer_id(1), NOW) == [overlay(), release(1)]
     assert scene.room.expelled(peer_id(99), NOW) == []
-    scene.room.admitted(BEN)
-    assert scene.room.know([contact(1), contact(2)], NOW) == [hold(2)]
+    assert scene.room.admitted(BEN, NOW) == [hold(2), hold(3)]
+    assert scene.room.know([contact(1), contact(2)], NOW) == []
     assert scene.greet(1, ANN) == [overlay(1), hold(1)]
 
 

@@ -10,6 +10,7 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
+from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.identity.text import Sort, to_text
 from linnet.peer.messages import Message
@@ -234,13 +235,65 @@ def test_a_member_that_becomes_a_relay_is_served_as_a_relay() -> None:
     assert [each.reason for each in bench.sent("rex", Refused, effects)] == [Reason.NOT_A_MEMBER]
 
 
-def test_who_has_left_serves_nobody() -> None:
+def test_who_has_left_is_there_until_somebody_knows_it_and_then_serves_nobody() -> None:
     bench = Bench()
     bench.join("bob")
+    bench.down("bob")
     bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
+    bench.restart()
+    assert bench.room.is_present
+    assert isinstance(bench.ask(SendToRoom(bench.id, (b"x",))), Declined)
+    assert len(bench.sent("bob", Greet, bench.up("bob"))) == 1
+    bench.greet("bob")
+    (page,) = bench.sent("bob", ControlPage, bench.hear("bob", AskControl(bench.id, 1, (), None)))
+    assert len(page.units) == len(bench.room.control)
+    bench.hear("bob", Refused(bench.id, None, Reason.NOT_A_MEMBER, "you have left"))
+    assert not bench.room.is_present
     assert [each.reason for each in bench.sent("bob", Refused, bench.greet("bob"))] == [Reason.NOT_JOINED]
     effects = bench.hear("bob", Want(bench.id, 1, bench.room.dag.heads))
-    assert bench.sent("bob", Given, effects) == []
+    assert not bench.sent("bob", Given, effects)
+    bench.restart()
+    assert not bench.room.is_present
+
+
+def test_who_was_put_out_asks_for_the_word_that_did_it() -> None:
+    """It may have been away; as a member it would have been shown it, and all that it builds on."""
+    bench = Bench()
+    bench.join("bob", "cid")
+    bench.down("bob")
+    (removal,) = bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.LEAVE))
+    bench.govern(POWER, "", body_of(FIRST_POWER))
+    bench.up("bob")
+    ask = AskControl(bench.id, 1, (), None, bench.who("bob").card)
+    (page,) = bench.sent("bob", ControlPage, bench.hear("bob", ask))
+    assert page.heads == (removal,)
+    assert page.relays == ()
+    assert len(page.units) == len(bench.room.control) - 1  # not what came after it
+    left = bench.membership("cid", "cid", Membership.LEAVE)
+    bench.bring("cid", left)
+    ask = AskControl(bench.id, 1, (), None, bench.who("cid").card)
+    (page,) = bench.sent("cid", ControlPage, bench.hear("cid", ask))
+    assert page.reason is Reason.NOT_INVITED  # it knows
+
+
+def test_who_is_taken_for_a_stranger_asks_and_who_was_a_member_is_heard_out() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    effects = bench.hear("bob", Refused(bench.id, None, Reason.BANNED, "banned"))
+    (ask,) = bench.sent("bob", AskControl, effects)
+    assert ask.card == bench.who("ann").card
+    bench.say(SetMembership(bench.id, bench.who("cid").author, Membership.LEAVE))
+    greet = bench.greeting("cid", control=(NOWHERE,))
+    effects = bench.hear("cid", greet)
+    assert [each.reason for each in bench.sent("cid", Refused, effects)] == [Reason.NOT_A_MEMBER]
+    assert len(bench.sent("cid", AskControl, effects)) == 1
+    message = bench.forge("cid")
+    before = len(bench.room.dag)
+    bench.bring("cid", message)
+    assert len(bench.room.dag) == before  # control events are heard, and nothing else
+    bench.up("eve")
+    effects = bench.hear("eve", bench.greeting("eve", control=(NOWHERE,)))
+    assert not bench.sent("eve", AskControl, effects)
 
 
 # State.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import RemoteError
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Want
+from linnet.rooms.content import MEMBER, Member, Membership, member_key
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import AskControl
 from linnet.rooms.parts import Parts
@@ -43,7 +44,36 @@ class Answering:
             if peer not in self._parts.guests.by_peer:
                 self._parts.guests.check_visitor(peer, asked.card, asked.ticket, now)
         except RemoteError as error:
+            removal = self._removal(peer, asked)
+            if removal is not None:
+                page = self._parts.serving.control(asked, (), removal)
+                return [AfterCommit((Send(peer, page),))]
             refused = self._parts.serving.refuse(asked, error.reason)
             record = Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note="control DAG")
             return [record, Send(peer, refused)]
         return [AfterCommit((Send(peer, self._parts.serving.control(asked, contacts)),))]
+
+    def _removal(self, peer: PeerId, asked: AskControl) -> EventId | None:
+        """The event by which somebody is no longer in the room, who may not have heard of it.
+
+        As a member it would have been shown it, and all that it builds on.
+        """
+        card, view = asked.card, self._parts.control.view()
+        if card is None or card.device_key != peer:
+            return None
+        fact = view.get((MEMBER, member_key(card.person)))
+        is_removed = view.membership(card.person) in (Membership.LEAVE, Membership.BAN)
+        if fact is None or not is_removed or fact.sender == card.person:
+            return None
+        return fact.id if self._was_joined(fact.id) else None
+
+    def _was_joined(self, event: EventId) -> bool:
+        """Whether a membership came after one by which its person was in the room."""
+        control = self._parts.control
+        before = control.replaced_by(event)
+        while before is not None:
+            content = control.fact(before).content
+            if isinstance(content, Member) and content.membership is Membership.JOIN:
+                return True
+            before = control.replaced_by(before)
+        return False

@@ -99,7 +99,7 @@ class Desk:
                 return [*self._room(room).chunks.keep(request, command, now)]
             case FetchChunk(room):
                 known_room = self._room(room)
-                return [*known_room.chunks.fetch(request, command, known_room.sources)]
+                return [*known_room.chunks.fetch(request, command, known_room.parts.sources)]
             case _:
                 return self._govern(request, command, now)
 
@@ -148,7 +148,16 @@ class Desk:
         if declined is not None:
             return [*self.ended(joining, declined, now), *room.settle(effects, now)]
         joining.joined = made[0].head
-        return room.settle([*effects, *room.introduce(made[0], joining.answering, now)], now)
+        introduced = room.settle([*effects, *room.introduce(made[0], joining.answering, now)], now)
+        return [*introduced, *joining.again(self._context.links)]
+
+    def ask_again(self, joining: Joining, now: float) -> list[RoomEffect]:
+        """No answer for a while: to who shows us the room, or to our join."""
+        effects: list[RoomEffect] = [*joining.again(self._context.links)]
+        room, peer = self._registry.get(joining.room), joining.answering
+        if joining.joined is not None and room is not None and peer in self._context.links:
+            effects += room.settle(room.introduce_again(peer, now), now)
+        return effects
 
     def ended(self, joining: Joining, result: Declined | None, now: float) -> list[RoomEffect]:
         """Somebody has taken our join, or nobody will."""

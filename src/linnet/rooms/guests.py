@@ -63,10 +63,8 @@ class Guests:
 
     def greeted(self, peer: PeerId, greet: Greet, now: float) -> Guest:
         """Take a greeting; `RemoteError` says why this peer is none of the room."""
-        if greet.card.device_key != peer:
-            raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
+        self.check_card(peer, greet.card)
         check_dates(greet.card, now)
-        self._cards.learn(greet.card)
         if not self.view.is_relay(peer):
             self._wait(peer, greet)
         is_relay = self.check(peer, greet.card)
@@ -94,6 +92,12 @@ class Guests:
         for peer, _ in joined:
             del self._early[peer]
         return joined
+
+    def check_card(self, peer: PeerId, card: Card) -> None:
+        """Raise `RemoteError` unless a card is of the device at the other end, and its person's."""
+        if card.device_key != peer:
+            raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
+        self._cards.learn(card)
 
     def check(self, peer: PeerId, card: Card) -> bool:
         """Whether a device is a relay, or else a member's; `RemoteError` if it is neither."""

@@ -51,6 +51,8 @@ class Heeding:
                 beyond = self._parts.control.between(heads)[: self._parts.config.page_events]
                 return [*relays.send_to(relay, self._parcels(beyond), now)]
             case Kept(relay, event):
+                if event == self._parts.author.prev:
+                    self._parts.memory.leaving = False  # If we have left, this is what we said last.
                 return [*self._parts.ledger.at_relay((event,), relay, now)]
             case NotKept(relay, event, reason):
                 return [*self._parts.ledger.relay_refused(event, relay, reason, now)]

@@ -128,12 +128,13 @@ class Intake:
         """An event of the log, at the start."""
         event = verified.events[0]
         flag = self._memory.hidden.get(event.id)
+        self._doubted.pop(event.id, None)
+        self._recall_heads(event)
         if event.kind in CONTROL_KINDS:
-            self._recall_control(event)
-        for each in refs_of(event):
+            self._control.add(event)
+        for each in causes_of(event):
             # It stood before this once: refused and forgotten since, or gone and come back later.
-            if not self._memory.is_early(each):
-                self._dag.settle(each, 0)
+            self._dag.settle(each, 0)
         self._enter(event, shown=flag != SOFT)
         if flag == SOFT:
             self._soft[event.author] = self._soft.get(event.author, 0) + 1
@@ -146,21 +147,23 @@ class Intake:
             self.early[event.id] = event.tail.height or 0
         return effects, placed
 
-    def _recall_control(self, event: Event) -> None:
-        """Into the control DAG, after those of its control heads that have no place yet."""
-        stack = [event]
+    def _recall_heads(self, event: Event) -> None:
+        """Control heads of an event of the log, if these got their places later or have none yet."""
+        stack = self._lacking(event)
         while stack:
-            lacking = self._control.missing(stack[-1].tail.control or ())
-            early = [known for head in lacking if (known := self._memory.event(head)) is not None]
-            if early:
-                stack += early
+            lacking = self._lacking(stack[-1])
+            if lacking:
+                stack += lacking
                 continue
             one = stack.pop()
-            doubt = None if one is event or lacking else self._control.doubt(one)
+            doubt = self._control.doubt(one)
             if doubt is not None:
                 self._doubted[one.id] = doubt
-            if not lacking:
-                self._control.add(one)
+            self._control.add(one)
+
+    def _lacking(self, event: Event) -> list[Event]:
+        heads = map(self._memory.event, self._control.missing(event.tail.control or ()))
+        return [head for head in heads if head is not None]
 
     def claimed(self, event: EventId) -> int:
         """The height that a known event claims: what is reckoned with by those that refer to it."""
@@ -304,7 +307,7 @@ class Intake:
     def _enter(self, event: Event, shown: bool) -> None:
         """Into the graph, the order of reconciliation, and the state."""
         mine = event.seq if self._is_ours(event) else None
-        refs = tuple(filter(self._dag.satisfies, refs_of(event)))  # A control head may have no place yet.
+        refs = causes_of(event)  # A control head may have no place yet, and then never adds to the past.
         claimed = event.tail.height or 0
         height = max(claimed, 1 + max(map(self._dag.height, refs), default=-1))
         if height != claimed:

@@ -70,7 +70,7 @@ class Joining:
     def again(self, links: dict[PeerId, None]) -> list[JoiningEffect]:
         """Nobody has shown the room for a while: a question or an answer may be lost."""
         if self.joined is not None:
-            return []
+            return [SetTimer(_AGAIN, self._again)]
         self.answering = None
         return [effect for peer in self.contacts if peer in links for effect in self.up(peer)]
 

@@ -16,6 +16,7 @@ from linnet.event.signing import decode_unit, encode_unit, recall_unit
 
 _PAGE = 512
 _NEWCOMER = "room.newcomer"
+_LEAVING = "room.leaving"
 
 SOFT = b"s"
 """Kept, but not shown: it failed only against the state that was current here."""
@@ -51,10 +52,23 @@ class RoomMemory:
 
     @newcomer.setter
     def newcomer(self, is_new: bool) -> None:
-        if is_new:
-            self._cells.put(_NEWCOMER, self._room, b"")
-        elif self.newcomer:
-            self._cells.delete(_NEWCOMER, self._room)
+        self._mark(_NEWCOMER, is_new)
+
+    @property
+    def leaving(self) -> bool:
+        """Whether we have left and nobody is known to know it."""
+        return self._cells.get(_LEAVING, self._room) is not None
+
+    @leaving.setter
+    def leaving(self, is_leaving: bool) -> None:
+        self._mark(_LEAVING, is_leaving)
+
+    def _mark(self, space: str, is_so: bool) -> None:
+        known = self._cells.get(space, self._room) is not None
+        if is_so and not known:
+            self._cells.put(space, self._room, b"")
+        elif known and not is_so:
+            self._cells.delete(space, self._room)
 
     def events(self) -> Iterator[Verified]:
         """The log, from its beginning."""
@@ -71,10 +85,6 @@ class RoomMemory:
         """What was kept early, lowest first."""
         units = [recall_unit(decode_unit(raw)) for _, raw in self._cells.scan(self._early)]
         return sorted(units, key=lambda unit: (unit.events[0].tail.height or 0, unit.head))
-
-    def is_early(self, event: EventId) -> bool:
-        """Whether an event is kept early."""
-        return self._cells.get(self._early, event) is not None
 
     def keep_early(self, verified: Verified) -> None:
         """Keep what cannot be in the log yet."""

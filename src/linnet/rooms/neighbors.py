@@ -71,7 +71,7 @@ class Neighbors:
         self._stay = _STAY_FIRST
         self._stay_until = self._left_at = float("-inf")
         self._relays: dict[PeerId, Contact] = {}
-        self._expelled: dict[PeerId, AuthorId | None] = {}
+        self._expelled: dict[PeerId, tuple[AuthorId | None, Contact | None]] = {}
         """Devices that are held no more, whatever others tell of them; the latest are last."""
         self._silent: dict[PeerId, float] = {}
         """Since when a peer's link is open without a greeting."""
@@ -171,16 +171,20 @@ class Neighbors:
             if known is None and peer not in self._online and peer not in self._mesh.held:
                 continue
             self._expelled.pop(peer, None)
-            self._expelled[peer] = None if known is None else known.person
+            contact = None if known is None else self._book.contact(peer)
+            self._expelled[peer] = (None if known is None else known.person, contact)
             if len(self._expelled) > BOOK:
                 del self._expelled[next(iter(self._expelled))]
             self._book.forget(peer)
             effects += [*self._offline(peer), *self._mesh.forget(peer)]
         return effects + self._settle(now)
 
-    def admitted(self, person: AuthorId) -> None:
-        """A person who was expelled is a member again: their devices may be told of again."""
-        self._expelled = {peer: whose for peer, whose in self._expelled.items() if whose != person}
+    def admitted(self, person: AuthorId, now: float) -> list[NeighborsEffect]:
+        """A person who was expelled is a member again, and may not know it: their devices are sought."""
+        back = {peer: contact for peer, (whose, contact) in self._expelled.items() if whose == person}
+        for peer in back:
+            del self._expelled[peer]
+        return self.know([contact for contact in back.values() if contact is not None], now)
 
     def noticed(self, notice: OverlayNotice, now: float) -> list[NeighborsEffect]:
         """The tracker overlay says who is a neighbour in its graph."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from linnet.core.errors import InvalidEvent
-from linnet.core.ids import Contact, EventId, TopicId
+from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.delivery.barriers import Barriers
 from linnet.delivery.config import BarrierConfig
 from linnet.delivery.context import Context
@@ -145,6 +145,11 @@ class Parts:
         view = self.control.view(self.control.state_at(event.tail.control or ()))
         if known.author == event.author or view.level_of(event.author) >= view.levels.redact:
             self.readers.redacted[known.id] = event.id
+
+    @property
+    def sources(self) -> tuple[PeerId, ...]:
+        """Who can be asked for what is missing."""
+        return (*self.guests.members, *self.relays.up)
 
     def _precedes(self, event: EventId, other: EventId) -> bool:
         """Causal order; nothing is known to precede a control event that has no place yet."""

@@ -13,7 +13,7 @@ from linnet.delivery.flood import FloodEffect
 from linnet.delivery.items import Item
 from linnet.event.event import Event, Verified
 from linnet.rooms.arrival import Arrival, Placed, Verdict
-from linnet.rooms.authoring import check_limits, refs_of
+from linnet.rooms.authoring import causes_of, check_limits
 from linnet.rooms.commands import RoomResult, Sent
 from linnet.rooms.content import CONTROL_KINDS, Membership
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
@@ -91,7 +91,7 @@ class Passing:
             refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)
             if refusal is not None:
                 return made, Declined(refusal.reason, refusal.rule), effects
-            if not self._parts.intake.order.fits(refs_of(event), sum(map(len, verified.unit.tails))):
+            if not self._parts.intake.order.fits(causes_of(event), sum(map(len, verified.unit.tails))):
                 detail = "too much waits for events that are missing here"
                 return made, Declined(Reason.QUEUE_FULL, detail), effects
             made.append(verified)

@@ -12,7 +12,7 @@ from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
 from linnet.trace.records import Kind, Record
 
-_ROOMS = "rooms"
+_ROOMS = "room.open"
 
 
 class Registry:

@@ -11,7 +11,6 @@ from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery import recovery
-from linnet.delivery.causal_messages import Further, Given, Reconcile
 from linnet.delivery.messages import Data
 from linnet.event.event import Verified
 from linnet.overlay.notices import NeighborUp, OverlayNotice
@@ -19,6 +18,7 @@ from linnet.rooms import chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms.access.view import View
 from linnet.rooms.answering import Answering
 from linnet.rooms.arrival import Arrival
+from linnet.rooms.catching_up import CatchingUp
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
@@ -43,6 +43,8 @@ from linnet.trace.records import Kind, Record
 OWNER = "room"
 _HEADS = 256
 _CONTACTS = 64
+_OUTSIDE = (Reason.NOT_A_MEMBER, Reason.BANNED)
+"""Refusals of those who take us for a stranger: they may know more of it than we."""
 
 
 class Room:
@@ -68,14 +70,13 @@ class Room:
         self.passing = Passing(parts)
         self.taking = Taking(parts, self.passing)
         self.answering = Answering(parts, self.taking)
+        self.catching_up = CatchingUp(parts, self.passing, self.taking)
         self._heeding = Heeding(parts, self.passing, self.taking)
         self._seen_control: tuple[EventId, ...] = ()
         self._seen_events = 0
         self._seen_relays: tuple[PeerId, ...] = ()
         self._seen_joined: dict[AuthorId, None] = {}
-        self._gone: dict[EventId, None] = {}
-        """Events that are missing, and that somebody had once and has no more."""
-        self._was_active = False
+        self._was_present = self._was_active = False
         self._armed: float | None = None
 
     @property
@@ -93,6 +94,11 @@ class Room:
         """Whether we are in it."""
         return self.membership is Membership.JOIN
 
+    @property
+    def is_present(self) -> bool:
+        """Whether others are to find us: we are in it, or have left and nobody knows it yet."""
+        return self.is_active or self.parts.memory.leaving
+
     def begin(self, create: Verified, now: float) -> None:
         """The first event of a room that is new here."""
         self.intake.take(Arrival(create, None, 0, 0), now)
@@ -104,7 +110,7 @@ class Room:
         self._seen_control = self.control.heads
         self._seen_joined = dict.fromkeys(self.view.joined())
         self._seen_events = len(self.dag)
-        self._was_active = self.is_active
+        self._was_present, self._was_active = self.is_present, self.is_active
         return self.settle([*effects, *self.passing.placed(placed, now)], now)
 
     def settle(self, effects: Iterable[RoomStep], now: float) -> list[RoomEffect]:
@@ -126,7 +132,7 @@ class Room:
 
     def start(self, now: float) -> list[RoomStep]:
         """Turn to everyone who is known: members and relays at once; the first that answers helps."""
-        if not self.is_active:
+        if not self.is_present:
             return []
         named = self._named_relays()
         effects: list[RoomStep] = [*self.neighbors.relays(named, now), *self.neighbors.start(now)]
@@ -138,7 +144,7 @@ class Room:
     def stop(self, now: float) -> list[RoomEffect]:
         """Let go of everyone."""
         self._armed = None
-        self._was_active = False
+        self._was_present = False
         self.guests.by_peer.clear()
         self.flood.neighbors.clear()
         effects: list[RoomStep] = [
@@ -153,7 +159,7 @@ class Room:
 
     def link_up(self, peer: PeerId, now: float) -> list[RoomStep]:
         """A link is open: greet whoever is known to be of the room."""
-        if not self.is_active or peer == self.context.peer:
+        if not self.is_present or peer == self.context.peer:
             return []
         effects: list[RoomStep] = []
         if self.neighbors.knows(peer) or self.view.is_relay(peer):
@@ -166,6 +172,7 @@ class Room:
         self.guests.down(peer)
         self.flood.unlinked(peer)
         self.serving.down(peer)
+        self.taking.down(peer)
         return [
             *self.intake.order.down(peer, now),
             *self.sync.down(peer),
@@ -192,12 +199,13 @@ class Room:
     def on_greet(self, peer: PeerId, greet: Greet, now: float) -> list[RoomStep]:
         """Someone says that it is of the room."""
         was_here = peer in self.guests.by_peer
+        if not self.is_present:
+            return self._greeted_outside(peer, greet)
         try:
-            if not self.is_active:
-                raise RemoteError(Reason.NOT_JOINED, "this node is not in the room")
             guest = self.guests.greeted(peer, greet, now)
         except RemoteError as error:
-            return self.taking.refuse(peer, None, error.reason, error.detail)
+            refused = self.taking.refuse(peer, None, error.reason, error.detail)
+            return [*refused, *self._hear_out(peer, greet, error.reason)]
         effects: list[RoomStep] = []
         if not guest.relay:
             self.flood.up(peer)
@@ -218,6 +226,28 @@ class Room:
         effects += self.sync.compare(peer, guest)
         self.chunks.up(peer)
         return effects
+
+    def _hear_out(self, peer: PeerId, greet: Greet, reason: Reason) -> list[RoomStep]:
+        """Who was of the room once may know control events by which it still is."""
+        was_here = any(person == greet.card.person for person, _ in self.view.members())
+        differs = was_here and reason in _OUTSIDE
+        if not differs or all(map(self.control.knows, greet.control)):
+            return []
+        self.taking.heard_out[peer] = None
+        return [*self.sync.more_control(peer, self.context.card)]
+
+    def _greeted_outside(self, peer: PeerId, greet: Greet) -> list[RoomStep]:
+        """A member takes us for one: it may know that whoever put us out had no right to."""
+        refused = self.taking.refuse(peer, None, Reason.NOT_JOINED, "this node is not in the room")
+        try:
+            self.guests.check_card(peer, greet.card)
+            self.guests.check_member(greet.card)
+        except RemoteError:
+            return refused
+        if all(map(self.control.knows, greet.control)):
+            return refused
+        self.taking.asked[peer] = None
+        return [*refused, *self.sync.more_control(peer, self.context.card)]
 
     # Events of others.
 
@@ -243,53 +273,6 @@ class Room:
 
     # Questions and answers.
 
-    def on_control_page(self, peer: PeerId, page: ControlPage, now: float) -> list[RoomStep]:
-        """Control events that we asked for; more is asked for only as long as something new comes."""
-        if not self.taking.heeds(peer):
-            return self.taking.unasked(peer, "ControlPage")
-        before = len(self.control)
-        effects = self.taking.take(page.units, page.cards, peer, now)
-        if page.more and len(self.control) > before:
-            effects += self.sync.more_control(peer)
-        return effects
-
-    def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
-        """A page of what lies beyond our heads."""
-        if peer not in self.guests.members:
-            return self.taking.unasked(peer, "Further")
-        effects = self.taking.take(page.units, page.cards, peer, now)
-        if not page.more and self.sync.awaits(peer, page.request):
-            self.parts.memory.newcomer = False
-        return [*effects, *self.sync.on_further(peer, page, self.guests.by_peer.get(peer))]
-
-    def on_given(self, peer: PeerId, page: Given, now: float) -> list[RoomStep]:
-        """Events that we asked for, and ids of those that this peer has not."""
-        if not self.taking.heeds(peer):
-            return self.taking.unasked(peer, "Given")
-        effects = self.taking.take(page.units, page.cards, peer, now)
-        order = self.intake.order
-        gone = page.reason in (Reason.RETENTION, Reason.QUOTA)
-        alone = self.parts.memory.newcomer and self.view.is_relay(peer) and not self.guests.members
-        if gone or alone:
-            self._gone |= {each: None for each in page.unknown if order.asks(peer, each)}
-        effects += order.answered(peer, page, now, self.sources)
-        for each in page.unknown:
-            # One says that it is gone, and nobody else who is there has it.
-            if each in self._gone and order.is_left(each):
-                more, placed = self.intake.expired(each, now)
-                effects += [*more, *self.passing.placed(placed, now)]
-        self._gone = {each: None for each in self._gone if order.wants(each)}
-        return effects
-
-    def on_reconcile(self, peer: PeerId, message: Reconcile, now: float) -> list[RoomStep]:
-        """A step of reconciliation."""
-        guest = self.guests.by_peer.get(peer)
-        if guest is None or guest.relay:
-            return self.taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
-        effects, lacking = self.sync.on_reconcile(peer, message, guest)
-        wanted = [each for each in lacking if each not in self.intake.shed]
-        return [*effects, *self.intake.order.fetch(wanted, peer, now)]
-
     def on_refused(self, peer: PeerId, message: Refused, now: float) -> list[RoomStep]:
         """A peer does not take an event of ours, or has nothing to say to us."""
         guest = self.guests.by_peer.get(peer)
@@ -301,8 +284,11 @@ class Room:
             effects += self.ledger.refused(message.event, guest.person, message.reason, now)
         if message.event is None and self.view.is_relay(peer):
             effects += self.relays.refused(peer, message.reason, now)
-        if message.event is None and message.reason is Reason.NOT_A_MEMBER and self.is_active:
-            effects += self._show_join(peer, now)
+        if message.event is None and guest is not None and message.reason is Reason.NOT_A_MEMBER:
+            self.parts.memory.leaving = False  # It knows.
+        if message.event is None and self.is_active and message.reason in _OUTSIDE:
+            self.taking.heard_out[peer] = None
+            effects += [*self._show_join(peer, now), *self.sync.more_control(peer, self.context.card)]
         return effects
 
     def _show_join(self, peer: PeerId, now: float) -> list[RoomStep]:
@@ -335,6 +321,12 @@ class Room:
         shown: list[RoomPromise] = [Send(to, data), Send(to, self.greeting(None, False))]
         return [*effects, AfterCommit(tuple(shown))]
 
+    def introduce_again(self, to: PeerId, now: float) -> list[RoomStep]:
+        """Nobody has answered our join: it, or the answer, may be lost."""
+        if self.view.is_relay(to):
+            return []
+        return [*self._show_join(to, now), Send(to, self.greeting(None, answer=False))]
+
     # Timers.
 
     def fired(self, tick: Tick, now: float) -> list[RoomStep]:
@@ -343,12 +335,12 @@ class Room:
             case sync.OWNER:
                 return [*self.sync.fired(tick)]
             case recovery.OWNER:
-                return [*self.intake.order.fired(now, self.sources)]
+                return [*self.intake.order.fired(now, self.parts.sources)]
             case ledger.OWNER:
                 late = self.ledger.fired(tick)
                 return [] if late is None else [late[1], *self.parts.readers.overdue(late[0])]
             case receipts.OWNER:
-                return [*self.receipts.fired((*self.guests.members, *self.relays.up), now)]
+                return [*self.receipts.fired(self.parts.sources, now)]
             case relay_notices.OWNER:
                 return [*self.relays.fired(tick, now)]
             case owner if owner in chunks.OWNERS:
@@ -398,19 +390,34 @@ class Room:
             effects += self.chunks.relays(self._seen_relays, now)
         grown = len(self.dag) > self._seen_events
         self._seen_events = len(self.dag)
-        if grown and self.is_active:
+        if grown and self.is_present:
             effects += self._arm(self.config.announce_delay)
-        if self.control.heads == self._seen_control:
-            return effects
+        changed = self.control.heads != self._seen_control
         self._seen_control = self.control.heads
-        effects += self._expel(now)
-        if not self.is_active:
-            return [*effects, *self.stop(now)] if self._was_active else effects
-        self._was_active = True
+        if changed:
+            effects += self._expel(now)
+            self._look_at_ourselves()
+        if not self.is_present:
+            return [*effects, *self.stop(now)] if self._was_present else effects
+        if not self._was_present:
+            self._was_present = True
+            effects += self.start(now)
+        if not changed:
+            return effects
         for peer, greet in self.guests.admitted():
             effects += self.on_greet(peer, greet, now)
         named = self._named_relays()
         return [*effects, *self.neighbors.relays(named, now), *self.relays.relays(named, now)]
+
+    def _look_at_ourselves(self) -> None:
+        """If we have left, by a word of this device, others have to learn it before we are gone."""
+        own = self.view.get((MEMBER, member_key(self.context.author)))
+        memory = self.parts.memory
+        if self.is_active:
+            memory.leaving = False
+        elif self._was_active and own is not None and own.device == self.context.device:
+            memory.leaving = self.membership is Membership.LEAVE and own.sender == self.context.author
+        self._was_active = self.is_active
 
     def _expel(self, now: float) -> list[RoomStep]:
         """Have nothing more to do with whoever is no longer of the room, here or away."""
@@ -422,7 +429,7 @@ class Room:
                 effects += self.neighbors.expelled(person, now)
         for person in joined:
             if person not in self._seen_joined:
-                self.neighbors.admitted(person)
+                effects += self.neighbors.admitted(person, now)
         self._seen_joined = joined
         for peer in self.guests.expel():
             self.flood.down(peer)
@@ -439,8 +446,3 @@ class Room:
             for peer, relay in view.relays()
             if view.membership(relay.person) is Membership.JOIN
         )
-
-    @property
-    def sources(self) -> tuple[PeerId, ...]:
-        """Who can be asked for what is missing."""
-        return (*self.guests.members, *self.relays.up)

@@ -213,17 +213,17 @@ class Rooms:
             case Want():
                 return [*room.answering.on_want(peer, message)]
             case Given():
-                return [*room.on_given(peer, message, now)]
+                return [*room.catching_up.on_given(peer, message, now)]
             case Beyond():
                 return [*room.answering.on_beyond(peer, message)]
             case Further():
-                return [*room.on_further(peer, message, now)]
+                return [*room.catching_up.on_further(peer, message, now)]
             case Reconcile():
-                return [*room.on_reconcile(peer, message, now)]
+                return [*room.catching_up.on_reconcile(peer, message, now)]
             case AskControl():
                 return [*room.answering.on_ask_control(peer, message, now)]
             case ControlPage():
-                return [*room.on_control_page(peer, message, now)]
+                return [*room.catching_up.on_control_page(peer, message, now)]
             case RoomReceipt():
                 return [*room.on_receipt(peer, message, now)]
             case _:
@@ -399,7 +399,7 @@ class Rooms:
         if tick.owner == joins.OWNER:
             attempt = self._desk.joining.get(topic)
             if attempt is not None and tick.what == "again":
-                return [*attempt.again(self._context.links)]
+                return self._desk.ask_again(attempt, now)
             return [] if attempt is None else self._desk.impatient(attempt, now)
         if tick.owner == adding_relay.OWNER:
             adding = self._desk.adding.get(tick.key)

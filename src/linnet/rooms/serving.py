@@ -76,11 +76,16 @@ class Serving:
             self._room, asked.request, page.units, page.cards, more or page.rest > 0, unknown[:HEADS]
         )
 
-    def control(self, asked: AskControl, relays: tuple[Contact, ...]) -> ControlPage:
-        """Control events beyond these heads."""
-        ids = self._control.between(tuple(each for each in asked.heads if self._control.knows(each)))
+    def control(
+        self, asked: AskControl, relays: tuple[Contact, ...], upto: EventId | None = None
+    ) -> ControlPage:
+        """Control events beyond these heads; with `upto`, only this one and what it builds on."""
+        control = self._control
+        ids = control.between(tuple(each for each in asked.heads if control.knows(each)))
+        if upto is not None:
+            ids = [each for each in ids if each == upto or control.is_before(each, upto)]
         page = self._page(ids)
-        heads = self._control.heads[:HEADS]
+        heads = control.heads[:HEADS] if upto is None else (upto,)
         return ControlPage(
             self._room, asked.request, page.units, page.cards, page.rest > 0, heads, relays[:64], None
         )

@@ -19,6 +19,7 @@ from linnet.delivery.dag import Dag
 from linnet.delivery.plan import Standing, Way, plan
 from linnet.delivery.reconcile import Reconciler
 from linnet.delivery.sorted_ids import SortedIds
+from linnet.identity.cards import Card
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.guests import Guest
@@ -145,11 +146,11 @@ class Sync:
             known = self._answering[peer] = number, Reconciler(self._room, number, self._ids)
         return known[1]
 
-    def more_control(self, peer: PeerId) -> list[SyncEffect]:
-        """The next page of control events, from where we are now."""
+    def more_control(self, peer: PeerId, card: Card | None = None) -> list[SyncEffect]:
+        """The next page of control events, from where we are now; with our card, if we are not a member."""
         self._number += 1
         heads = self._control.heads[:_HEADS]
-        return [Send(peer, AskControl(self._room, self._number, heads, None))]
+        return [Send(peer, AskControl(self._room, self._number, heads, None, card))]
 
     def down(self, peer: PeerId) -> list[SyncEffect]:
         """A link is gone; what was fetched stays."""

@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.arrival import Arrival
-from linnet.rooms.content import MEMBER, Member, Membership, content_of, member_key
+from linnet.rooms.content import CONTROL_KINDS, MEMBER, Member, Membership, content_of, member_key
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import Refused
 from linnet.rooms.parts import Parts
@@ -36,6 +36,8 @@ class Taking:
         self._room = parts.id
         self.asked: dict[PeerId, None] = {}
         """Peers that show us the room while we join it."""
+        self.heard_out: dict[PeerId, None] = {}
+        """Peers with whom we differ about who is in the room: they were asked for their control events."""
         self._strangers: dict[PeerId, EventId] = {}
         """Memberships of people who are none of the room, that wait for what they build on."""
 
@@ -50,7 +52,7 @@ class Taking:
     ) -> list[RoomStep]:
         """Units from a peer, whatever brought them."""
         effects: list[RoomStep] = []
-        known = self.heeds(source)
+        known = self.heeds(source) or source in self.heard_out
         for card in cards:
             if not known and card.device_key != source:
                 continue  # Strangers speak for themselves alone, and fill nobody's book.
@@ -74,7 +76,7 @@ class Taking:
                 return [
                     Record(Kind.DUPLICATE, self._room, head, unit.device, unit.seq, peer=source, hops=hops)
                 ]
-            if not self.heeds(source):
+            if not self.heeds(source) and source not in self.heard_out:
                 self._is_own(unit, source)
             arrival = self._parts.intake.check(unit, source, hops, age_us)
             self._at_the_door(arrival, source, now)
@@ -103,6 +105,11 @@ class Taking:
         """Whether a peer is of the room, or was turned to by ourselves."""
         return source in self._parts.guests.by_peer or self._is_asked(source)
 
+    def down(self, peer: PeerId) -> None:
+        """A link is gone."""
+        self.asked.pop(peer, None)
+        self.heard_out.pop(peer, None)
+
     def unasked(self, peer: PeerId, what: str) -> list[RoomStep]:
         """News or an answer of somebody who is none of the room: not looked at, and not answered."""
         record = Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.NOT_A_MEMBER, note=what)
@@ -122,6 +129,8 @@ class Taking:
         if self.heeds(source):
             return
         event, control = arrival.event, self._parts.control
+        if source in self.heard_out and event.kind in CONTROL_KINDS:
+            return
         if event.kind != MEMBER or event.tail.key != member_key(event.author):
             banned = control.view().membership(event.author) is Membership.BAN
             raise _NotGreeted(Reason.BANNED if banned else Reason.NOT_A_MEMBER, "greet first")

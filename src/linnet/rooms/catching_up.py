@@ -1,0 +1,72 @@
+"""What a room asked others for: pages of events, and their word on what they have not."""
+
+from __future__ import annotations
+
+from linnet.core.ids import EventId, PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.causal_messages import Further, Given, Reconcile
+from linnet.rooms.effects import RoomStep
+from linnet.rooms.messages import ControlPage
+from linnet.rooms.parts import Parts
+from linnet.rooms.passing import Passing
+from linnet.rooms.taking import Taking
+
+
+class CatchingUp:
+    """Takes the answers to questions of one room. Who is none of it is not listened to."""
+
+    def __init__(self, parts: Parts, passing: Passing, taking: Taking) -> None:
+        self._parts = parts
+        self._passing = passing
+        self._taking = taking
+        self._gone: dict[EventId, None] = {}
+        """Events that are missing, and that somebody had once and has no more."""
+
+    def on_control_page(self, peer: PeerId, page: ControlPage, now: float) -> list[RoomStep]:
+        """Control events that we asked for; more is asked for only as long as something new comes."""
+        outside = peer in self._taking.heard_out
+        if not outside and not self._taking.heeds(peer):
+            return self._taking.unasked(peer, "ControlPage")
+        before = len(self._parts.control)
+        effects = self._taking.take(page.units, page.cards, peer, now)
+        if page.more and len(self._parts.control) > before:
+            effects += self._parts.sync.more_control(peer, self._parts.context.card if outside else None)
+        return effects
+
+    def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
+        """A page of what lies beyond our heads."""
+        if peer not in self._parts.guests.members:
+            return self._taking.unasked(peer, "Further")
+        effects = self._taking.take(page.units, page.cards, peer, now)
+        if not page.more and self._parts.sync.awaits(peer, page.request):
+            self._parts.memory.newcomer = False
+        return [*effects, *self._parts.sync.on_further(peer, page, self._parts.guests.by_peer.get(peer))]
+
+    def on_given(self, peer: PeerId, page: Given, now: float) -> list[RoomStep]:
+        """Events that we asked for, and ids of those that this peer has not."""
+        if not self._taking.heeds(peer):
+            return self._taking.unasked(peer, "Given")
+        effects = self._taking.take(page.units, page.cards, peer, now)
+        order = self._parts.intake.order
+        gone = page.reason in (Reason.RETENTION, Reason.QUOTA)
+        is_relay = self._parts.control.view().is_relay(peer)
+        alone = self._parts.memory.newcomer and is_relay and not self._parts.guests.members
+        if gone or alone:
+            self._gone |= {each: None for each in page.unknown if order.asks(peer, each)}
+        effects += order.answered(peer, page, now, self._parts.sources)
+        for each in page.unknown:
+            # One says that it is gone, and nobody else who is there has it.
+            if each in self._gone and order.is_left(each):
+                more, placed = self._parts.intake.expired(each, now)
+                effects += [*more, *self._passing.placed(placed, now)]
+        self._gone = {each: None for each in self._gone if order.wants(each)}
+        return effects
+
+    def on_reconcile(self, peer: PeerId, message: Reconcile, now: float) -> list[RoomStep]:
+        """A step of reconciliation."""
+        guest = self._parts.guests.by_peer.get(peer)
+        if guest is None or guest.relay:
+            return self._taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
+        effects, lacking = self._parts.sync.on_reconcile(peer, message, guest)
+        wanted = [each for each in lacking if each not in self._parts.intake.shed]
+        return [*effects, *self._parts.intake.order.fetch(wanted, peer, now)]
