@@ -70,12 +70,12 @@ class Conversation:
     def run(self, lines: Iterable[str], since: float | None) -> None:
         """Talk until the lines end; Ctrl-C ends it too."""
         threads = [
-            threading.Thread(target=self._read, args=(since,), name="read a room", daemon=True),
             threading.Thread(target=self._look, name="look at the ledger", daemon=True),
+            threading.Thread(target=self._read, args=(since,), name="read a room", daemon=True),
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             # What is said before the room is read would not be seen to come back.
             self._is_reading.wait(LAST_WORDS)
             for line in lines:
@@ -88,7 +88,8 @@ class Conversation:
             self._is_over.set()
             self._reading.cut()
             for thread in threads:
-                thread.join(LAST_WORDS)
+                if thread.ident is not None:
+                    thread.join(LAST_WORDS)
             for client in (self._talking, self._reading, self._looking):
                 client.close()
 
