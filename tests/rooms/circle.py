@@ -83,7 +83,7 @@ class Circle:
         self._name_of: dict[PeerId, str] = {}
         for name in names:
             self.identity[name] = seeded_identity(seed, name, self.network.now)
-            self.stores[name] = MemoryStore()
+            self.stores[name] = self._store()
             self._name_of[self.peer(name)] = name
             self.network.add(
                 self.peer(name), self._machine(name), deliver=self._deliver, store=self.stores[name]
@@ -91,14 +91,15 @@ class Circle:
             self.network.ask(self.peer(name), Start())
         self.run(0.1)
 
+    def _store(self) -> MemoryStore:
+        return MemoryStore()
+
     def _machine(self, name: str) -> Peer:
         life = self._lives[name] = self._lives.get(name, -1) + 1
         relay = self.relay_config if name.startswith("r") else None
         config = PeerConfig(listens=(f"tls://{name}:1",), rooms=self.config, relay=relay)
         luck = Random(f"{self.seed}/{name}/{life}")
-        return Peer(
-            config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check
-        )
+        return Peer(config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check)
 
     def _deliver(self, peer: PeerId, effect: Deliver[Item], now: float) -> None:
         self.items[self._name_of[peer]].extend(effect.items)
@@ -205,7 +206,9 @@ class Circle:
         return {names[each.person]: each.fate.value for each in ledger.events[0].members}
 
     def records(self, name: str, kind: Kind) -> list[Record]:
-        return [record for _, node, record in self.notes.rows if node == self.peer(name) and record.kind is kind]
+        return [
+            record for _, node, record in self.notes.rows if node == self.peer(name) and record.kind is kind
+        ]
 
     def reasons(self, name: str, kind: Kind) -> list[str]:
         return [str(record.reason) for record in self.records(name, kind)]
