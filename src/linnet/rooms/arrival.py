@@ -40,6 +40,11 @@ class Arrival(Struct, frozen=True, gc=False):
         """The event."""
         return self.verified.events[0]
 
+    @property
+    def size(self) -> int:
+        """About the bytes that it takes."""
+        return sum(map(len, self.verified.unit.tails))
+
 
 class Placed(Struct, frozen=True, gc=False):
     """An event that has its place, or was refused one."""

@@ -95,7 +95,7 @@ class Intake:
         event = arrival.event
         unknown = (head for head in event.tail.control or () if not self._control.knows(head))
         needs = dict.fromkeys((*causes_of(event), *unknown))
-        offered, more = self.order.offer(event.id, needs, self._size(arrival), arrival, arrival.source, now)
+        offered, more = self.order.offer(event.id, needs, arrival.size, arrival, arrival.source, now)
         effects: list[IntakeEffect] = [*more]
         placed: list[Placed] = []
         if offered in (Offered.FULL, Offered.REPEATED):
@@ -236,8 +236,9 @@ class Intake:
         if doubt is not None and self._is_too_soft(event):
             self._shed(arrival, Reason.FLOODING, effects)
             return False
-        if refusal is None and len(self._control) >= self._config.max_control:
-            self._shed(arrival, Reason.QUOTA, effects)
+        excess = None if refusal is not None else self._control.excess(event, self._config.max_control)
+        if excess is Reason.QUOTA or (excess is not None and not self._is_needed(event)):
+            self._shed(arrival, excess, effects)
             return False
         refusal = refusal or self._control.add(event)
         if refusal is not None:
@@ -369,9 +370,11 @@ class Intake:
 
     def _is_too_soft(self, event: Event) -> bool:
         """Whether an author has had its share of events that fail, and nobody builds on this one."""
-        if self._soft.get(event.author, 0) < self._config.flood_soft:
-            return False
-        return event.id not in self._lane and not self.order.wants(event.id)
+        return self._soft.get(event.author, 0) >= self._config.flood_soft and not self._is_needed(event)
+
+    def _is_needed(self, event: Event) -> bool:
+        """Whether something waits for an event, and so somebody builds on it."""
+        return event.id in self._lane or self.order.wants(event.id)
 
     def _shed(self, arrival: Arrival, reason: Reason, effects: list[IntakeEffect]) -> None:
         self.shed[arrival.event.id] = None
@@ -395,7 +398,3 @@ class Intake:
 
     def _is_ours(self, event: Event) -> bool:
         return event.device == self._context.device and event.author == self._context.author
-
-    @staticmethod
-    def _size(arrival: Arrival) -> int:
-        return sum(map(len, arrival.verified.unit.tails))

@@ -14,7 +14,7 @@ from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import MESSAGE, Event
 from linnet.identity.cards import Card, check_card, revoke
-from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.control_dag import HEADS_OF_ONE, ControlDag
 from linnet.rooms.access.facts import JOIN_RULES_KEY, POWER_KEY, StateKey
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.content import (
@@ -475,3 +475,39 @@ def test_what_was_soft_failed_is_in_the_state_once_what_stood_against_it_falls()
     assert room.stands(place_of("alice")) != ban.id
     assert room.stands(place_of("carol")) == invited.id
     assert room.dag.doubt(invited) is None
+
+
+def test_one_person_has_few_heads_however_much_it_says_beside_itself() -> None:
+    room = Chronicle("ann")
+    dag = ControlDag(room.create)
+    first = room.member("ann", "ann", Membership.JOIN, [room.create])
+    assert dag.add(first) is None
+    for number in range(HEADS_OF_ONE):
+        lifetime = room.sign("ann", RETENTION, "", Retention(number), [first], fork=True)
+        assert dag.excess(lifetime, 100) is None
+        assert dag.add(lifetime) is None
+    beside = room.sign("ann", RETENTION, "", Retention(99), [first], fork=True)
+    assert dag.excess(beside, 100) is Reason.FLOODING
+    after = room.sign("ann", RETENTION, "", Retention(99), dag.heads[:2], fork=True)
+    assert dag.excess(after, 100) is None
+    joined = room.member("bob", "bob", Membership.JOIN, [first], ticket=ticket_of("ann", room.room))
+    assert dag.excess(joined, 100) is None
+
+
+def test_a_full_room_takes_what_those_say_who_may_put_people_out() -> None:
+    room = Chronicle("ann")
+    dag = ControlDag(room.create)
+    first = room.member("ann", "ann", Membership.JOIN, [room.create])
+    joined = room.member("bob", "bob", Membership.JOIN, [first], ticket=ticket_of("ann", room.room))
+    for event in (first, joined):
+        assert dag.add(event) is None
+    leave = room.member("bob", "bob", Membership.LEAVE, [joined])
+    kick = room.member("ann", "bob", Membership.LEAVE, [joined])
+    assert (dag.excess(leave, 4), dag.excess(kick, 4)) == (None, None)
+    assert (dag.excess(leave, 3), dag.excess(kick, 3)) == (Reason.QUOTA, Reason.QUOTA)
+    for number in range(5):
+        assert dag.add(room.sign("ann", RETENTION, "", Retention(number), dag.heads)) is None
+    assert (dag.excess(leave, 8), dag.excess(kick, 8)) == (Reason.QUOTA, None)
+    for number in range(2):
+        assert dag.add(room.sign("ann", RETENTION, "", Retention(number), dag.heads)) is None
+    assert dag.excess(kick, 8) is Reason.QUOTA

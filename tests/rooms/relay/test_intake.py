@@ -270,9 +270,19 @@ def test_a_flood_of_control_events_ends_at_the_limit() -> None:
     for number, rule in enumerate([JoinRule.PUBLIC, JoinRule.INVITE] * 8):
         event = world.chronicle.sign("ann", JOIN_RULES, "", JoinRules(rule), stem, time=number)
         reasons += [each.reason for each in world.send("r0", "ann", event)]
-    room = 16 - len(world.control_units()) + 16
+    room = 20 - len(world.control_units()) + 16  # a quarter more for who may put people out
     assert reasons == [None] * room + [Reason.QUOTA] * (16 - room)
-    assert world.station("r0").relay.examine().rooms[0].control_events == 16
+    assert world.station("r0").relay.examine().rooms[0].control_events == 20
+
+
+def test_a_full_room_takes_no_more_of_who_may_not_put_people_out() -> None:
+    world = World("r0", rooms=RoomsConfig(max_control=8))
+    world.link("r0", "ann")
+    assert world.station("r0").relay.examine().rooms[0].control_events == 8
+    leave = world.chronicle.member("ben", "ben", Membership.LEAVE, world.control)
+    assert world.send("r0", "ann", leave)[0].reason is Reason.QUOTA
+    kick = world.chronicle.member("ann", "ben", Membership.LEAVE, world.control)
+    assert world.send("r0", "ann", kick)[0].reason is None
 
 
 def test_what_others_build_on_is_taken_past_the_allowance() -> None:
@@ -403,3 +413,13 @@ def test_in_whatever_order_it_comes_the_same_is_kept(seed: int, lost: int) -> No
     kept = {recall_unit(unit).head for unit in world.resync("r0", "ann").units}
     assert {event.id for event in events if outcomes[event.id].cursor is not None} <= kept
     assert expected <= kept
+
+
+def test_what_comes_is_recorded_before_it_is_judged(world: World) -> None:
+    stale = world.control
+    world.send("r0", "ann", world.membership("ann", "ben", Membership.BAN))
+    refused, taken = world.say("ben", b"still here", stale), world.say("ann")
+    world.send("r0", "ann", refused, taken)
+    for event, kinds in ((refused, [Kind.RECEIVED, Kind.REJECTED]), (taken, [Kind.RECEIVED, Kind.STORED])):
+        records = [each for each in world.station("r0").records if each.event == event.id]
+        assert [(each.kind, each.note) for each in records] == [(kind, MESSAGE) for kind in kinds]

@@ -35,6 +35,9 @@ _VIEWS = 64
 _FACTS = 1024
 _REJECTED = 10_000
 
+HEADS_OF_ONE = 16
+"""Heads that are one person's: a device says one thing after the other, and few people have more devices."""
+
 
 class ControlDag:
     """The control events of a room, and the states that follow from them."""
@@ -56,6 +59,7 @@ class ControlDag:
         """Keys of all relays that were ever named."""
         self._heads: dict[EventId, None] = {create.id: None}
         self._sorted_heads: tuple[EventId, ...] | None = None
+        self._current: State | None = None
         self._past = Chains(self._control.__getitem__)
         self._past.mask(create.id)
         self._resolver = Resolver(
@@ -79,7 +83,9 @@ class ControlDag:
     @property
     def current(self) -> State:
         """The state after all heads: a function of the events, not of the order in which they came."""
-        return self.state_at(self.heads)
+        if self._current is None:
+            self._current = self.state_at(self.heads)
+        return self._current
 
     def knows(self, event: EventId) -> bool:
         """Whether it is in the DAG."""
@@ -192,6 +198,23 @@ class ControlDag:
         self._take(fact_of(event))
         return None
 
+    def excess(self, event: Event, most: int) -> Reason | None:
+        """Why an event is one too many, although it is allowed; `most` are the control events of a room.
+
+        Where many events stand beside each other, what holds is costly to find out. A full room still
+        takes what those say who may put people out, or else nobody could help it.
+        """
+        own = sum(self._facts[head].sender == event.author for head in self._heads)
+        named = (self._facts.get(head) for head in event.tail.control or ())
+        followed = sum(
+            fact is not None and fact.sender == event.author and fact.id in self._heads for fact in named
+        )
+        if own - followed >= HEADS_OF_ONE:
+            return Reason.FLOODING
+        levels = self.view().levels
+        room = most + most // 4 if levels.of(event.author) >= levels.ban else most
+        return Reason.QUOTA if len(self) >= room else None
+
     def reject(self, event: EventId, refusal: Refusal | None = None) -> None:
         """Remember that nothing may build on this event: it was rejected, or is no control event at all."""
         if event in self._facts:
@@ -220,11 +243,15 @@ class ControlDag:
             self._heads.pop(head, None)
         self._heads[fact.id] = None
         self._sorted_heads = None
+        self._current = None
 
     def _tops(self, heads: Sequence[EventId]) -> tuple[EventId, ...]:
         """The heads without those that others follow: what came later is never resolved against its past."""
         tops = sorted(dict.fromkeys(heads))
-        return tuple(head for head in tops if not any(self.is_before(head, other) for other in tops))
+        past, below = self._past, 0
+        for head in tops:
+            below |= past.mask(head) & ~past.bit(head)
+        return tuple(head for head in tops if not past.bit(head) & below)
 
     def _examine(self, event: Event) -> Fact | Refusal:
         """What can be told of an event without a state, remembered."""

@@ -222,8 +222,9 @@ class Intake:
         self, verified: Verified, card: Card, origins: list[Origin], turn: Turn, now: float
     ) -> None:
         event = verified.events[0]
-        if len(self._dag) >= self._max_control:
-            turn.refuse(origins, event, Reason.QUOTA, note="control")
+        excess = self._dag.excess(event, self._max_control)
+        if excess is Reason.QUOTA or (excess is not None and not self._is_needed(event)):
+            turn.refuse(origins, event, excess, note="control")
             return
         doubt = self._dag.doubt(event)
         if doubt is not None:
