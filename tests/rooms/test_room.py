@@ -360,3 +360,21 @@ def test_rooms_are_told_of_with_what_waits() -> None:
     assert isinstance(rooms, RoomsAre)
     (status,) = rooms.rooms
     assert (status.waiting, status.missing, status.members) == (1, 1, 2)
+
+
+def test_every_greeting_that_asks_for_one_is_answered() -> None:
+    """The first answer may be lost; who has none does not listen to us."""
+    bench = Bench()
+    bench.join("bob")
+    for _ in range(2):
+        assert [each.answer for each in bench.sent("bob", Greet, bench.greet("bob"))] == [True]
+    assert not bench.sent("bob", Greet, bench.greet("bob", answer=True))
+
+
+def test_who_is_linked_and_has_not_greeted_is_greeted_again() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.down("bob")
+    bench.up("bob")
+    effects = bench.tick(Tick("room", "announce", bench.id))
+    assert [each.answer for each in bench.sent("bob", Greet, effects)] == [False]

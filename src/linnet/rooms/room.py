@@ -212,10 +212,10 @@ class Room:
             contact = Contact(peer, greet.hints)
             effects += self.neighbors.greeted(peer, contact, guest.person, now)
         effects += self.neighbors.know(greet.contacts, now)
+        if not greet.answer:
+            effects.append(Send(peer, self.greeting(None, answer=True)))
         if not guest.greeted:
             guest.greeted = True
-            if not greet.answer:
-                effects.append(Send(peer, self.greeting(None, answer=True)))
             told = tuple(Send(peer, receipt) for receipt in self.receipts.all())
             if told:
                 effects.append(AfterCommit(told))
@@ -368,7 +368,10 @@ class Room:
             guest = self.guests.by_peer[peer]
             if guest.heads != heads or guest.control != self.control.heads[:_HEADS]:
                 effects.append(Send(peer, self.greeting(None, answer=True)))
-        return [*effects, *self._arm(self.config.announce_period)]
+        linked = (peer for peer in self.context.links if self.neighbors.knows(peer))
+        silent = (peer for peer in linked if peer not in self.guests.by_peer)
+        again = [Send(peer, self.greeting(None, answer=False)) for peer in silent]  # The first may be lost.
+        return [*effects, *again, *self._arm(self.config.announce_period)]
 
     def _arm(self, delay: float) -> list[RoomStep]:
         """Tell our heads after a while; sooner, if something happened."""
