@@ -108,6 +108,7 @@ class Tracked(Circle):
 
 
 def test_a_room_larger_than_its_mesh_goes_on_in_the_graph_of_a_tracker() -> None:
+    assert RoomsConfig().mesh == 32
     names = [f"p{number}" for number in range(9)]
     circle = Tracked("tracker", *names, config=RoomsConfig(mesh=4))
     circle.found(*names)
