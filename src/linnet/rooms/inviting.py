@@ -12,7 +12,7 @@ from linnet.rooms.status import name_of
 from linnet.rooms.ticket import issue_ticket
 
 _CONTACTS = 4
-"""Members that an invitation names beside ourselves: more would only make it longer."""
+"""Relays, and members beside ourselves, that an invitation names: more would only make it longer."""
 
 
 def ticket_of(room: Room, command: MakeTicket) -> TicketMade:
@@ -29,5 +29,6 @@ def ticket_of(room: Room, command: MakeTicket) -> TicketMade:
     ticket = issue_ticket(context.key, context.card, room.id, command.person, command.expires_ms, nonce)
     relays = tuple(Contact(peer, relay.hints) for peer, relay in view.relays())
     ours = Contact(context.peer, room.parts.listens)
-    others = tuple(each for each in room.neighbors.contacts(_CONTACTS) if each.hints)
-    return TicketMade(ticket, (ours, *relays[:_CONTACTS], *others), name_of(room))
+    met = room.neighbors.contacts(len(relays) + _CONTACTS)
+    members = tuple(each for each in met if each.hints and not view.is_relay(each.peer))
+    return TicketMade(ticket, (ours, *relays[:_CONTACTS], *members[:_CONTACTS]), name_of(room))
