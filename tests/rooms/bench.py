@@ -136,6 +136,10 @@ class Bench:
         self.ask(Start())
         self.effects.clear()
 
+    def do_start(self) -> Effects:
+        """What a machine does first."""
+        return self.asked(Start())
+
     # Events of others.
 
     def forge(
