@@ -53,6 +53,7 @@ TESTED_ELSEWHERE = {
     "streams/effects.py": "names of unions; mypy closes them",
     "streams/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "streams/options.py": "values without behaviour, obeyed in tests/streams/test_storage.py",
+    "node/web_server.py": "serves both: tests/node/test_control_server.py and test_relay_http_server.py",
     "peer/interface.py": "values without behaviour; mypy closes the unions",
     "peer/config.py": "values without behaviour",
     "node/relay_http_types.py": "spoken in tests/node/test_relay_http.py, described in test_relay_openapi.py",

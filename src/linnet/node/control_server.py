@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import os
 import socket
 import stat
-from collections.abc import Generator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import msgspec
-import uvicorn
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,10 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from linnet.node.background import Background
 from linnet.node.control_errors import ApiError, told
 from linnet.node.home import HomeError
-
-_BACKLOG = 128
-_GRACE_SECONDS = 3
-"""What an open request has to finish in when the node stops."""
+from linnet.node.web_server import BACKLOG, GRACE_SECONDS, WebServer, bind_tcp
 
 _PRIVATE_UMASK = 0o177
 
@@ -51,13 +45,6 @@ class RequireToken:
         await response(scope, receive, send)
 
 
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Leave signals to the node."""
-        yield
-
-
 class ControlServer:
     """Serves an application while its block lasts."""
 
@@ -67,7 +54,7 @@ class ControlServer:
         self._path = path
         self._port = port
         self._token = token
-        self._servers: list[_Server] = []
+        self._servers: list[WebServer] = []
         self._background = Background()
 
     async def __aenter__(self) -> Self:
@@ -81,9 +68,9 @@ class ControlServer:
                 raise
         await self._background.__aenter__()
         for sock, app in bound:
-            server = _Server(_settings(app))
+            server = WebServer(app)
             self._servers.append(server)
-            self._background.spawn(_serve(server, [sock]), "control API")
+            self._background.spawn(server.serve([sock]), "control API")
         return self
 
     async def __aexit__(
@@ -92,7 +79,7 @@ class ControlServer:
         for server in self._servers:
             server.should_exit = True
         try:
-            await self._background.finish(_GRACE_SECONDS + 1)
+            await self._background.finish(GRACE_SECONDS + 1)
         finally:
             await self._background.__aexit__(kind, error, trace)
             self._path.unlink(missing_ok=True)
@@ -108,7 +95,7 @@ def bind_unix(path: Path) -> socket.socket:
             sock.bind(str(path))
         finally:
             os.umask(mask)
-        sock.listen(_BACKLOG)
+        sock.listen(BACKLOG)
         sock.setblocking(False)
     except OSError as error:
         sock.close()
@@ -121,16 +108,7 @@ def bind_unix(path: Path) -> socket.socket:
 
 def bind_loopback(port: int) -> socket.socket:
     """A listening TCP socket that only this machine reaches."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(("127.0.0.1", port))
-        sock.listen(_BACKLOG)
-        sock.setblocking(False)
-    except OSError as error:
-        sock.close()
-        raise HomeError(f"control.port: {port} cannot be had: {error.strerror or error}") from error
-    return sock
+    return bind_tcp("127.0.0.1", port, f"control.port: {port}")
 
 
 def _remove_dead(path: Path) -> None:
@@ -147,24 +125,3 @@ def _remove_dead(path: Path) -> None:
             path.unlink()
             return
     raise HomeError(f"{path}: another node answers at this control socket")
-
-
-def _settings(app: ASGIApp) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        loop="none",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-
-
-async def _serve(server: _Server, sockets: Sequence[socket.socket]) -> None:
-    await server.serve(list(sockets))

@@ -6,37 +6,22 @@ the key in the certificate with the relay's device key, as on a link: no authori
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import ssl
-from collections.abc import Generator
 from types import TracebackType
 from typing import Self
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from linnet.identity.keys import SigningKey
 from linnet.net.tls import server_context
 from linnet.node.addresses import HttpAddress, parse_http
 from linnet.node.background import Background
-from linnet.node.home import HomeError
 from linnet.node.library import Node
 from linnet.node.relay_http import RelayHttp, RelayIdentity
+from linnet.node.web_server import GRACE_SECONDS, WebServer, bind_tcp
 
-_BACKLOG = 128
-_GRACE_SECONDS = 3
-"""What an open request has to finish in when the node stops."""
 _KEEP_ALIVE_SECONDS = 15
 _CONNECTIONS = 1024
 """Connections at once; one more is answered 503 in plain words, without being read."""
-
-
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Leave signals to the node."""
-        yield
 
 
 class RelayHttpServer:
@@ -49,10 +34,16 @@ class RelayHttpServer:
         self._background = Background()
 
     async def __aenter__(self) -> Self:
-        sock = _bind(self._address)
+        address = self._address
+        sock = bind_tcp(address.host, address.port, f"relay.http: {address}")
         self._port = int(sock.getsockname()[1])
         await self._background.__aenter__()
-        self._server = _Server(_settings(self._app, self._context))
+        self._server = WebServer(
+            self._app,
+            self._context,
+            limit_concurrency=_CONNECTIONS,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        )
         self._background.spawn(self._server.serve([sock]), "relay HTTP")
         return self
 
@@ -61,7 +52,7 @@ class RelayHttpServer:
     ) -> None:
         self._server.should_exit = True
         try:
-            await self._background.finish(_GRACE_SECONDS + 1)
+            await self._background.finish(GRACE_SECONDS + 1)
         finally:
             await self._background.__aexit__(kind, error, trace)
 
@@ -79,42 +70,3 @@ def relay_server(node: Node) -> RelayHttpServer | None:
     identity = RelayIdentity(node.peer, node.author, section.max_lifetime)
     face = RelayHttp(node.ask_relay, identity, node.clock.now, node.note)
     return RelayHttpServer(face.app(), parse_http(section.http), node.identity.device)
-
-
-def _bind(address: HttpAddress) -> socket.socket:
-    try:
-        family, kind, _, _, place = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        sock = socket.socket(family, kind)
-    except OSError as error:
-        raise HomeError(f"relay.http: {address} cannot be had: {error.strerror or error}") from error
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(place)
-        sock.listen(_BACKLOG)
-        sock.setblocking(False)
-    except OSError as error:
-        sock.close()
-        raise HomeError(f"relay.http: {address} cannot be had: {error.strerror or error}") from error
-    return sock
-
-
-def _settings(app: ASGIApp, context: ssl.SSLContext | None) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        loop="none",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=_CONNECTIONS,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        ssl_context_factory=None if context is None else lambda config, default: context,
-    )
