@@ -151,3 +151,16 @@ def test_a_large_graph_is_lean() -> None:
     tracemalloc.stop()
     assert len(dag) == 20_000
     assert used / 20_000 < 400, "60 MB for 100,000 would be 600 bytes each, with the id"
+
+
+def test_what_is_settled_can_be_forgotten_while_nothing_refers_to_it() -> None:
+    dag = Dag()
+    dag.settle(A, 3)
+    dag.settle(B, 4)
+    dag.add(C, 4, (A,), True)
+    for each in (A, B, None):
+        dag.forget(each)
+    assert (dag.satisfies(A), dag.is_settled(A), dag.height(A)) == (True, True, 3)
+    assert (dag.satisfies(B), dag.is_settled(B), dag.refs(A)) == (False, False, ())
+    dag.settle(B, 4)
+    assert (dag.precedes(B, C), dag.precedes(C, B), dag.reach(B), dag.refs(B)) == (False, False, -1, ())

@@ -25,6 +25,8 @@ class Dag:
 
     def __init__(self) -> None:
         self._number: dict[EventId, int] = {}
+        self._aside: dict[EventId, int] = {}
+        """Settled events that nothing refers to, with their heights: these can be forgotten again."""
         self._ids: list[EventId] = []
         self._height = array("Q")
         self._flags = bytearray()
@@ -60,7 +62,9 @@ class Dag:
 
         `shown` is off for what is kept but not shown; `mine` is our own sequence number, if it is ours.
         """
-        numbers = [self._number[ref] for ref in dict.fromkeys(refs)]
+        numbers = [self._number_of(ref) for ref in dict.fromkeys(refs)]
+        if id in self._aside:
+            self._number_of(id)
         number = self._number.get(id)
         if number is not None and self._flags[number] & _KNOWN:
             return
@@ -83,7 +87,12 @@ class Dag:
     def settle(self, id: EventId, height: int) -> None:
         """An event is known and will not be shown: rejected, expired. It satisfies barriers."""
         if id not in self._number:
-            self._enter(id, height)
+            self._aside.setdefault(id, height)
+
+    def forget(self, id: EventId | None) -> None:
+        """A settled event, if any, satisfies nobody any more, unless something refers to it."""
+        if id is not None:
+            self._aside.pop(id, None)
 
     def knows(self, id: EventId) -> bool:
         """Whether an event is in the graph."""
@@ -93,11 +102,11 @@ class Dag:
     def is_settled(self, id: EventId) -> bool:
         """Whether an event was settled and is not in the graph."""
         number = self._number.get(id)
-        return number is not None and not self._flags[number] & _KNOWN
+        return id in self._aside if number is None else not self._flags[number] & _KNOWN
 
     def satisfies(self, id: EventId) -> bool:
         """Whether nobody needs to wait for an event: it is known or settled."""
-        return id in self._number
+        return id in self._number or id in self._aside
 
     def shows(self, id: EventId) -> bool:
         """Whether an event is in the graph and shown."""
@@ -106,11 +115,13 @@ class Dag:
 
     def height(self, id: EventId) -> int:
         """The height of an event that is known or settled."""
-        return self._height[self._number[id]]
+        aside = self._aside.get(id)
+        return self._height[self._number[id]] if aside is None else aside
 
     def refs(self, id: EventId) -> tuple[EventId, ...]:
         """The references of an event, each once; none of a settled one."""
-        return tuple(self._ids[ref] for ref in self._refs_of(self._number[id]))
+        number = self._number.get(id)
+        return () if number is None else tuple(self._ids[ref] for ref in self._refs_of(number))
 
     @property
     def heads(self) -> tuple[EventId, ...]:
@@ -130,10 +141,13 @@ class Dag:
         """The largest of our own sequence numbers in the past of an event, itself included; -1: none."""
         if self._stale:
             self._reckon()
-        return self._reach[self._number[id]]
+        number = self._number.get(id)
+        return _NONE if number is None else self._reach[number]
 
     def precedes(self, a: EventId, b: EventId) -> bool:
         """Whether `a` is in the causal past of `b`; nothing precedes itself."""
+        if a in self._aside or b in self._aside:
+            return False
         first, last = self._number[a], self._number[b]
         if self._height[first] >= self._height[last]:
             return False
@@ -152,6 +166,11 @@ class Dag:
         numbers = [number for number in range(len(ids)) if flags[number] & _KNOWN]
         numbers.sort(key=lambda number: (height[number], ids[number]))
         return (ids[number] for number in numbers)
+
+    def _number_of(self, ref: EventId) -> int:
+        """The number of an event that another refers to, settled or not."""
+        aside = self._aside.pop(ref, None)
+        return self._number[ref] if aside is None else self._enter(ref, aside)
 
     def _enter(self, id: EventId, height: int) -> int:
         number = len(self._ids)

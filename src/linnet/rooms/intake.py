@@ -361,7 +361,7 @@ class Intake:
         event = arrival.event
         height = event.tail.height or 0
         self.rejected += 1
-        self._memory.reject(event.id, height)
+        self._dag.forget(self._memory.reject(event.id, height))
         self._dag.settle(event.id, height)
         if event.kind in CONTROL_KINDS:
             self._control.reject(event.id)
