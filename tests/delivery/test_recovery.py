@@ -192,3 +192,16 @@ def test_nothing_is_asked_for_after_the_end(recovery: Recovery) -> None:
     recovery.arm(0.0)
     assert recovery.stop() == [CancelTimer(TICK)]
     assert fire(recovery, 0.5, P) == []
+
+
+def test_what_nothing_depends_on_is_forgotten_once_nobody_has_it(recovery: Recovery) -> None:
+    """It was only named: by one who may have made it up."""
+    recovery.miss(X, P, 0.0, wanted=True)
+    recovery.miss(Y, P, 0.0, wanted=True)
+    recovery.miss(Y, P, 0.0)
+    fire(recovery, 0.0, P)
+    recovery.answered(P, given(1, X, Y), 0.1)
+    assert fire(recovery, 0.1, P)[:2] == [left(X, Reason.NOT_HELD, P), left(Y, Reason.NOT_HELD, P)]
+    assert (X in recovery, Y in recovery) == (False, True)
+    recovery.unneeded(Y)
+    assert len(recovery) == 0

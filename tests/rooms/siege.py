@@ -8,7 +8,7 @@ from random import Random
 from tests.rooms.circle import Circle
 
 from linnet.core.effects import AfterCommit
-from linnet.core.ids import EventId
+from linnet.core.ids import EventId, TopicId
 from linnet.event.event import Unverified
 from linnet.event.signing import decode_unit
 from linnet.peer.config import PeerConfig
@@ -110,7 +110,11 @@ class Siege(Circle):
 
     def log(self, name: str) -> list[Unverified]:
         """All events of the room that a member holds."""
-        return [decode_unit(entry.raw) for _, entry in self.stores[name].log.read(self.room, 0, 1_000_000)]
+        return self.log_of(name, self.room)
+
+    def log_of(self, name: str, room: TopicId) -> list[Unverified]:
+        """All events of any room that a member holds."""
+        return [decode_unit(entry.raw) for _, entry in self.stores[name].log.read(room, 0, 1_000_000)]
 
     def member_room(self, name: str) -> Room:
         room = self.rooms(name)._registry.get(self.room)

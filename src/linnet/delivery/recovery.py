@@ -32,7 +32,7 @@ _SLACK = 1e-3
 class _Ask:
     """An event that is missing."""
 
-    __slots__ = ("asked", "due", "peer", "refused", "request", "senders", "tries", "wanted")
+    __slots__ = ("asked", "due", "needed", "peer", "refused", "request", "senders", "tries", "wanted")
 
     def __init__(self, wanted: bool) -> None:
         self.senders: dict[PeerId, None] = {}
@@ -46,6 +46,8 @@ class _Ask:
         self.request = 0
         self.due: float | None = None
         """When the next source is asked; None: it is left to synchronisation."""
+        self.needed = False
+        """Whether something depends on it."""
         self.wanted = wanted
         """Whether it was asked for by itself, and not only because something depends on it."""
 
@@ -93,6 +95,7 @@ class Recovery:
             ask = self._asks[id] = _Ask(wanted)
             self._push(id, ask, at)
         ask.wanted |= wanted
+        ask.needed |= not wanted
         if sender is not None and len(ask.senders) < _SENDERS:
             ask.senders[sender] = None
         idle = ask.due is None and sender is not None and sender not in ask.refused
@@ -107,7 +110,10 @@ class Recovery:
     def unneeded(self, id: EventId) -> None:
         """Nothing depends on an event any more; it is asked for on only if it was wanted by itself."""
         ask = self._asks.get(id)
-        if ask is not None and not ask.wanted:
+        if ask is None:
+            return
+        ask.needed = False
+        if not ask.wanted or ask.due is None:
             del self._asks[id]
 
     def up(self, peer: PeerId, now: float) -> None:
@@ -236,5 +242,8 @@ class Recovery:
         return Send(peer, Want(self._topic, self._request, ids))
 
     def _leave(self, id: EventId, ask: _Ask, reason: Reason) -> Record:
+        """Ask no more. What nothing depends on is forgotten: whoever named it may have made it up."""
         last, ask.peer = ask.peer, None
+        if not ask.needed:
+            del self._asks[id]
         return Record(Kind.RESYNC, self._topic, id, peer=last, reason=reason, note="left to synchronisation")
