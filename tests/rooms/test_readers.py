@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from tests.rooms.bench import Bench
 
-from linnet.core.effects import Deliver
+from linnet.core.effects import AfterCommit, Deliver
+from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
 from linnet.delivery.items import CaughtUp, Ended, Item, Overdue
 from linnet.event.event import Event
+from linnet.event.signing import verify_unit
 from linnet.peer.interface import Effect, Promise
 from linnet.rooms.commands import Reading, ReadRoom, Redact, SendToRoom, SetMembership, SetState
 from linnet.rooms.content import NAME, Membership
-from linnet.trace.records import Kind
+from linnet.rooms.memory import RoomMemory
+from linnet.rooms.readers import Readers
+from linnet.store.memory import MemoryStore
+from linnet.testing.identities import known_identity
+from linnet.trace.records import Kind, Record
 
 
 def items(effects: list[Effect | Promise], subscription: int) -> list[Item]:
@@ -129,3 +139,18 @@ def test_one_that_is_not_there_is_not_handed_anything() -> None:
     assert readers.remove(2) == []
     assert bench.ask(Unsubscribe(1)) == Done()
     assert len(readers) == 0
+
+
+def test_one_that_leaves_too_much_unread_ends_and_this_is_recorded() -> None:
+    """Events wait in the log, but what is no event waits in memory, and that has an end."""
+    room, store, ann = TopicId(b"r" * 32), MemoryStore(), known_identity("ann")
+    config = DeliveryConfig(window_items=1, buffer_items=1)
+    context = Context(ann.device, ann.card, store, config, Random(1), verify_unit)
+    readers = Readers(room, context, RoomMemory(room, store, 10))
+    readers.add(ReadRoom(2, room, None, None))
+    late = Overdue(room, EventId(b"e" * 32), ())
+    assert readers.overdue(late) == []
+    ended: Deliver[Item] = Deliver(2, (Ended(Reason.SUBSCRIBER_SLOW),))
+    record = Record(Kind.DROPPED, room, reason=Reason.SUBSCRIBER_SLOW)
+    assert readers.overdue(late) == [AfterCommit((ended, record))]
+    assert readers.overdue(late) == []

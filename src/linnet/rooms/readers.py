@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -71,22 +72,22 @@ class Readers:
         self._names.pop(subscription, None)
         return [] if reader is None else self._after_commit(reader.window.end(None))
 
-    def written(self, position: int, event: Event) -> list[Deliver[Item] | Record]:
+    def written(self, position: int, event: Event) -> list[Deliver[Item]]:
         """An event is in the log; to be performed after the commit."""
-        effects: list[Deliver[Item] | Record] = []
+        effects: list[Deliver[Item]] = []
         for reader in self._readers.values():
-            if reader.window.ended:
-                continue
-            effects += reader.written(position, event)
-            if reader.window.ended:
-                effects.append(Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW))
+            effects += reader.written(position, event)  # Whoever is slow waits in the log.
         return effects
 
     def overdue(self, item: Overdue) -> list[ReadersEffect]:
         """Tell everyone who reads that a deadline has passed."""
-        effects: list[Deliver[Item]] = []
+        effects: list[Deliver[Item] | Record] = []
         for reader in self._readers.values():
+            if reader.window.ended:
+                continue
             effects += reader.note(item)
+            if reader.window.ended:  # Only what is no event waits in memory, so only here it may be too much.
+                effects.append(Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW))
         return self._after_commit(effects)
 
     def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
@@ -108,5 +109,5 @@ class Readers:
         return event
 
     @staticmethod
-    def _after_commit(effects: list[Deliver[Item]]) -> list[ReadersEffect]:
+    def _after_commit(effects: Sequence[Deliver[Item] | Record]) -> list[ReadersEffect]:
         return [AfterCommit(tuple(effects))] if effects else []
