@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.core.effects import Deliver
-from linnet.core.ids import TopicId
+from linnet.core.ids import EventId, TopicId
 from linnet.core.stores import Entry
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import CaughtUp, Ended, Item
+from linnet.delivery.items import CaughtUp, Ended, Item, Overdue
 from linnet.delivery.log_reader import LogReader
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
@@ -160,3 +160,37 @@ def test_nothing_is_left_out_or_twice_in_a_life(steps: list[str | int], window: 
     while scene.flying:
         scene.handle(scene.flying)
     assert not scene.bodies or scene.bodies[-1] == scene.written - 1
+
+
+def test_before_all_was_read_what_is_written_is_read_from_the_log() -> None:
+    """Else it would be handed over before what came before it."""
+    scene = Scene(window=2)
+    scene.write(4)
+    scene.read()
+    scene.handle(1)
+    scene.write()
+    assert scene.bodies == [0, 1, 2]
+
+
+def test_a_log_of_many_pages_is_handed_over_whole() -> None:
+    scene = Scene(window=1000)
+    for more in (256, 256, 100):
+        scene.write(more)
+        scene.read()
+        assert scene.bodies == list(range(scene.written))
+
+
+def test_what_is_no_event_comes_in_its_turn_and_moves_no_place_past_an_event() -> None:
+    scene = Scene(window=2)
+    scene.handle(1)
+    scene.write()
+    late = Overdue(TOPIC, EventId(b"e" * 32), ())
+    scene.take(scene.reader.note(late))
+    scene.take(scene.reader.note(late))
+    scene.write()
+    assert [type(item) for item in scene.handed] == [CaughtUp, Event, Overdue]
+    scene.handle(2)
+    assert [type(item) for item in scene.handed] == [CaughtUp, Event, Overdue, Overdue, Event]
+    scene.handle(1)
+    scene.read()
+    assert scene.bodies == [1]
