@@ -162,3 +162,24 @@ def test_a_node_may_fail_at_any_commit(broken: str, keeps: bool) -> None:
         play.play()
         play.finish(broken)
         check(play, broken)
+
+
+def test_what_was_kept_early_takes_its_place_after_a_restart() -> None:
+    circle = Circle("ann", "bob", "cid")
+    circle.found("ann", read=False)
+    lines = [str(number) for number in range(2000)]  # So many that they do not come at once.
+    circle.say("ann", *lines)
+    circle.join("cid", by="ann")
+    circle.run(5.0)
+    circle.get("cid", SetMembership(circle.room, circle.person("bob"), Membership.INVITE), Sent)
+    circle.run(2.0)
+    circle.offline("cid")
+    circle.join("bob", by="ann")
+    room = circle.rooms("bob")._registry.get(circle.room)
+    assert room is not None
+    assert room.intake.early != {}
+    circle.offline("bob")
+    circle.online("bob")
+    circle.run(5.0)
+    assert circle.heard("bob") == lines
+    assert circle.status("bob").waiting == 0

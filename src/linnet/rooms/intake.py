@@ -250,6 +250,8 @@ class Intake:
         return True
 
     def _keep_early(self, arrival: Arrival) -> None:
+        # With its card: after a restart it takes its place without having come over a link.
+        self._context.cards.keep(arrival.event.author, arrival.event.device)
         self._memory.keep_early(arrival.verified)
         self.early[arrival.event.id] = arrival.event.tail.height or 0
 
