@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from tests.rooms.bench import Bench
 
 from linnet.core.ids import EventId, TopicId
+from linnet.identity.text import Sort, to_text
 from linnet.rooms.commands import (
     ExamineRooms,
     ExamineState,
@@ -16,7 +18,8 @@ from linnet.rooms.commands import (
     SetState,
     StateIs,
 )
-from linnet.rooms.content import NAME, JoinRule, Membership
+from linnet.rooms.content import NAME, POWER, RELAY, JoinRule, Membership, Power, Relay, body_of
+from linnet.rooms.receipt import sign_room_receipt
 from linnet.rooms.status import digest_of, members_of, name_of, served_status, state_of, status_of
 
 ONE, TWO = EventId(b"1" * 32), EventId(b"2" * 32)
@@ -93,3 +96,89 @@ def test_a_room_that_is_served_as_a_relay() -> None:
     report = RelayRoomReport(TopicId(b"r" * 32), 3, 5, 0, 0, None, 0, 0, 0, ())
     status = served_status(report)
     assert (status.relay, status.members, status.events, status.control_events) == (True, 0, 5, 3)
+
+
+def test_the_digest_is_the_same_after_a_restart() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.say(SetState(bench.id, NAME, "", b"coffee"))
+    before = state_of(bench.room)
+    bench.restart()
+    after = state_of(bench.room)
+    assert (after.digest, after.entries, after.heads) == (before.digest, before.entries, before.heads)
+
+
+def test_a_relay_is_shown_as_one() -> None:
+    bench = Bench()
+    key = to_text(Sort.DEVICE, bench.link("rex"))
+    bench.govern(RELAY, key, body_of(Relay(True, bench.who("rex").author, ("tls://rex:1",))))
+    bench.up("rex")
+    bench.bring("rex", bench.membership("rex", "rex", Membership.JOIN, bench.ticket()))
+    relays = {each.person: each.relay for each in members_of(bench.room)}
+    assert relays == {bench.who("ann").author: False, bench.who("rex").author: True}
+
+
+def test_a_name_with_a_key_is_not_the_rooms_name() -> None:
+    bench = Bench()
+    bench.say(SetState(bench.id, NAME, "de", b"Tee"))
+    assert name_of(bench.room) == "tea"
+
+
+def test_what_waits_what_was_refused_and_what_failed_softly_are_counted_apart() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    before = status_of(bench.room)
+    assert (before.members, before.online) == (3, (bench.link("bob"), bench.link("cid")))
+    bench.bring("bob", bench.forge("bob", POWER, "", body_of(Power())))
+    bench.bring("bob", bench.forge("bob", deps=(TWO,), height=99))
+    old = bench.room.control.heads
+    bench.say(SetMembership(bench.id, bench.who("cid").author, Membership.BAN))
+    bench.bring("bob", bench.forge("cid", control=old, deps=old))
+    after = status_of(bench.room)
+    assert after == replace(
+        before,
+        members=2,
+        online=(bench.link("bob"),),
+        events=before.events + 2,
+        control_events=before.control_events + 1,
+        heads=after.heads,
+        waiting=1,
+        missing=1,
+        soft_failed=1,
+        rejected=1,
+        unsent=after.unsent,
+    )
+
+
+def test_a_branch_is_one_more_head_until_somebody_joins_both() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    heads = bench.room.dag.heads
+    bench.bring("bob", bench.forge("bob", deps=heads))
+    bench.bring("cid", bench.forge("cid", deps=heads))
+    assert status_of(bench.room).heads == 2
+    bench.say(SendToRoom(bench.id, (b"both",)))
+    assert status_of(bench.room).heads == 1
+
+
+def test_what_nobody_has_is_unsent_until_somebody_says_that_it_has_it() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bob = bench.who("bob")
+    counts: list[int] = []
+    for said in (b"1",), (b"2", b"3"):
+        bench.now += 1.0
+        bench.say(SendToRoom(bench.id, said))
+        counts.append(status_of(bench.room).unsent)
+        at, heads = int(bench.now * 1000), bench.room.dag.heads
+        bench.hear("bob", sign_room_receipt(bob.device, bob.card, bench.id, at, heads))
+        counts.append(status_of(bench.room).unsent)
+    assert counts[1:] == [0, 2, 0]
+    assert counts[0] > 0
+
+
+def test_whoever_has_left_sees_that_it_has() -> None:
+    bench = Bench()
+    bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
+    status = status_of(bench.room)
+    assert (status.membership, status.members) == (Membership.LEAVE, 0)
