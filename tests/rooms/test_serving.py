@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 from tests.rooms.bench import Bench
 
-from linnet.core.ids import EventId
+from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Further, Want
 from linnet.event.signing import unit_head
-from linnet.rooms.commands import SendToRoom
+from linnet.rooms.commands import SendToRoom, SetLevel
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import AskControl, ControlPage
 
@@ -86,3 +86,20 @@ def test_control_events_beyond_some_heads() -> None:
     assert len(beyond.units) == len(control) - 1
     refused = serving.refuse(AskControl(bench.id, 9, (), None), Reason.BANNED)
     assert refused == ControlPage(bench.id, 9, (), (), False, (), (), Reason.BANNED)
+
+
+def test_up_to_an_event_only_what_it_builds_on_is_shown() -> None:
+    bench = filled()
+    before = bench.room.control.heads
+    (upto,) = bench.say(SetLevel(bench.id, 60, kind="ban"))
+    bench.say(SetLevel(bench.id, 70, kind="ban"))
+    page = bench.room.serving.control(AskControl(bench.id, 1, before, None), (), upto)
+    assert [unit_head(unit) for unit in page.units] == [upto]
+    assert (page.heads, page.more) == ((upto,), False)
+
+
+def test_a_page_names_no_more_relays_than_a_message_holds() -> None:
+    bench = filled()
+    relays = tuple(Contact(PeerId(bytes([number]) * 32), ()) for number in range(70))
+    page = bench.room.serving.control(AskControl(bench.id, 1, (), None), relays)
+    assert page.relays == relays[:64]

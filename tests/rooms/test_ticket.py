@@ -9,7 +9,7 @@ from tests.rooms.bench import Bench
 from linnet.core.errors import RemoteError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired
+from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired, issue_ticket
 
 
 def test_a_ticket_is_its_inviters_word() -> None:
@@ -42,6 +42,17 @@ def test_another_cannot_put_their_card_in_its_place() -> None:
     bench = Bench()
     with pytest.raises(RemoteError):
         check_ticket(replace(bench.ticket(), card=bench.who("eve").card))
+
+
+def test_nobody_signs_in_the_name_of_another() -> None:
+    """The ticket is signed by the device of its card; only the card proves whose device that is."""
+    bench = Bench()
+    eve = bench.who("eve")
+    card = replace(eve.card, person=bench.who("ann").author)
+    forged = issue_ticket(eve.device, card, bench.id, None, 2**50, bytes(8))
+    with pytest.raises(RemoteError) as error:
+        check_ticket(forged)
+    assert error.value.reason is Reason.BAD_SIGNATURE
 
 
 def test_it_ends_with_some_leeway_for_clocks() -> None:
