@@ -199,7 +199,7 @@ class Verdict:
                     yield f"{name}: {event.hex()[:8]} came before something that it depends on"
 
     def _states(self) -> Iterator[str]:
-        """All members end in the same state, and control is what the events say."""
+        """All members end in the same state, and control is what the events say; at relays too."""
         expected = {place: to_text(Sort.EVENT, event) for place, event in self.oracle.state().items()}
         digests: dict[str, list[str]] = {}
         for person in self.oracle.joined():
@@ -213,6 +213,10 @@ class Verdict:
                 yield f"{name}: its control state is not that of the events"
         if len(digests) != 1:
             yield f"{len(digests)} states: {digests}"
+        for relay in self._world.relays:
+            control = [each for each in self.kept[relay.name].log.values() if each.kind in CONTROL_KINDS]
+            if Oracle(control).state() != self.oracle.state():
+                yield f"{relay.name}: what it keeps does not add up to the control state"
 
     def _lies(self) -> Iterator[str]:
         """What any ledger ever said is so."""
