@@ -26,7 +26,7 @@ class Scene:
         self.bench = Bench()
         self.rex = self.bench.who("rex")
         self.contact = Contact(self.rex.peer, ("tls://rex:1",))
-        self.greet = self.bench.room.greeting(None, answer=True)
+        self.greet = self.bench.room.meeting.greeting(answer=True)
         others = tuple(Contact(self.bench.link(f"peer {number}"), ()) for number in range(70))
         self.adding = AddingRelay(self.bench.id, 5, self.contact, self.greet, others)
         self.purpose = f"{OWNER} {self.bench.id.hex()[:16]}"

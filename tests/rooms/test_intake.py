@@ -388,3 +388,17 @@ def test_what_is_no_valid_body_of_its_kind_is_rejected() -> None:
     bench.bring("bob", *told)
     assert [each.head in bench.room.parts.memory.rejected for each in told] == [True] * 4
     alike_after_restart(bench)
+
+
+def test_what_had_no_room_is_read_from_relays_once_more_when_there_is() -> None:
+    """A relay's cursor has passed it, so it would never come again."""
+    bench = Bench(RoomsConfig(waiting_events=2))
+    bench.join("bob")
+    missing = bench.forge("bob")
+    late = [bench.forge("bob", deps=(missing.head,), height=9 + number) for number in range(4)]
+    bench.bring("bob", *late)
+    assert bench.room.parts.memory.overflowed
+    bench.bring("bob", missing)
+    assert not bench.room.parts.memory.overflowed
+    bench.bring("bob", *late)
+    assert [each.head for each in late] == bench.shown()[-4:]

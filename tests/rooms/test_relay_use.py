@@ -593,3 +593,15 @@ def test_no_clock_takes_part_in_what_is_asked() -> None:
     scene.unlink(A, 2e9)
     asked = Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True))
     assert asked in scene.link(A, 5.0)
+
+
+def test_all_relays_are_read_from_their_oldest_when_something_was_let_go() -> None:
+    scene = Scene()
+    scene.use.relays(ALL, 0.0)
+    first = scene.use.chosen[0]
+    scene.link(first)
+    scene.serve(first)
+    assert scene.use.cursor(first) == cursor(0)
+    assert scene.use.read_anew() == begun(first, 2)[:-1]
+    assert scene.use.cursor(first) is None
+    assert RelayUse(ROOM, OURS, CONFIG, scene.store.cells, SEED, {}).cursor(first) is None

@@ -329,7 +329,7 @@ def test_heads_that_are_shown_are_told_before_others() -> None:
     bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
     for _ in range(10):
         bench.bring("cid", bench.forge("bob", deps=deps, control=control))
-    greeting = bench.room.greeting(None, answer=False)
+    greeting = bench.room.meeting.greeting(answer=False)
     assert greeting.heads[: len(bench.room.dag.heads)] == bench.room.dag.heads
     assert len(greeting.heads) > len(bench.room.dag.heads)
 

@@ -201,7 +201,7 @@ class Desk:
         ours = Contact(self._context.peer, room.parts.listens)
         contacts = (ours, *room.neighbors.contacts(8))
         self.adding[key] = adding = AddingRelay(
-            room.id, request, command.contact, room.greeting(None, answer=True), contacts
+            room.id, request, command.contact, room.meeting.greeting(answer=True), contacts
         )
         return [*adding.begin(self._context.links, command.patience)]
 

@@ -98,6 +98,8 @@ class Intake:
         offered, more = self.order.offer(event.id, needs, arrival.size, arrival, arrival.source, now)
         effects: list[IntakeEffect] = [*more]
         placed: list[Placed] = []
+        if any(isinstance(each, Record) for each in more):
+            self._memory.overflowed = True  # This one had no room, or another went for it.
         if offered in (Offered.FULL, Offered.REPEATED):
             return effects, placed
         lane = [arrival] if event.kind in CONTROL_KINDS else []

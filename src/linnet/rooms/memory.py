@@ -17,6 +17,7 @@ from linnet.event.signing import decode_unit, encode_unit, recall_unit
 _PAGE = 512
 _NEWCOMER = "room.newcomer"
 _LEAVING = "room.leaving"
+_OVERFLOWED = "room.overflowed"
 
 SOFT = b"s"
 """Kept, but not shown: it failed only against the state that was current here."""
@@ -62,6 +63,15 @@ class RoomMemory:
     @leaving.setter
     def leaving(self, is_leaving: bool) -> None:
         self._mark(_LEAVING, is_leaving)
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether events were let go because too many waited; relays think that we have them."""
+        return self._cells.get(_OVERFLOWED, self._room) is not None
+
+    @overflowed.setter
+    def overflowed(self, is_so: bool) -> None:
+        self._mark(_OVERFLOWED, is_so)
 
     def _mark(self, space: str, is_so: bool) -> None:
         known = self._cells.get(space, self._room) is not None

@@ -82,6 +82,11 @@ class Reading:
         self._reset()
         return self._ask()
 
+    def forget(self) -> None:
+        """Read from the oldest when reading begins again: something that was read had no room here."""
+        self._stored = None
+        self._cells.delete(CURSORS, self._room + self._relay)
+
     def end(self) -> list[RelayUseEffect]:
         """The link is gone, or the relay is not used any more."""
         self._reset()

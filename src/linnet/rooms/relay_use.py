@@ -150,6 +150,15 @@ class RelayUse:
         again = [Hold(peer, self._relays[peer].hints, self._purpose) for peer in away]
         return [*again, *self._choose(now)]
 
+    def read_anew(self) -> list[RelayUseEffect]:
+        """Read all relays from their oldest: something that came from one of them was let go."""
+        effects: list[RelayUseEffect] = []
+        for peer, relay in self._relays.items():
+            relay.reading.forget()
+            if peer in self._used and peer in self._links:
+                effects += relay.reading.begin()
+        return effects
+
     def stop(self) -> list[RelayUseEffect]:
         """Use relays no longer: we have left, or the node stops."""
         effects: list[RelayUseEffect] = []

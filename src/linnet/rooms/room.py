@@ -23,7 +23,8 @@ from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.heeding import Heeding
-from linnet.rooms.messages import ControlPage, Greet, Refused, RoomReceipt
+from linnet.rooms.meeting import Meeting
+from linnet.rooms.messages import Greet, Refused, RoomReceipt
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.relay_notices import (
@@ -42,9 +43,6 @@ from linnet.trace.records import Kind, Record
 
 OWNER = "room"
 _HEADS = 256
-_CONTACTS = 64
-_OUTSIDE = (Reason.NOT_A_MEMBER, Reason.BANNED)
-"""Refusals of those who take us for a stranger: they may know more of it than we."""
 
 
 class Room:
@@ -69,6 +67,7 @@ class Room:
         self.chunks = parts.chunks
         self.passing = Passing(parts)
         self.taking = Taking(parts, self.passing)
+        self.meeting = Meeting(parts, self.passing, self.taking)
         self.answering = Answering(parts, self.taking)
         self.catching_up = CatchingUp(parts, self.passing, self.taking)
         self._heeding = Heeding(parts, self.passing, self.taking)
@@ -164,7 +163,7 @@ class Room:
         effects: list[RoomStep] = []
         if self.neighbors.knows(peer) or self.view.is_relay(peer):
             # A greeting first: whoever is asked for something must know who asks.
-            effects.append(Send(peer, self.greeting(None, answer=False)))
+            effects.append(Send(peer, self.meeting.greeting(answer=False)))
         return [*effects, *self.relays.linked(peer, now)]
 
     def link_down(self, peer: PeerId, now: float) -> list[RoomStep]:
@@ -173,6 +172,7 @@ class Room:
         self.flood.unlinked(peer)
         self.serving.down(peer)
         self.taking.down(peer)
+        self.meeting.down(peer)
         return [
             *self.intake.order.down(peer, now),
             *self.sync.down(peer),
@@ -181,39 +181,24 @@ class Room:
             *self.chunks.down(peer),
         ]
 
-    def greeting(self, ticket: None, answer: bool) -> Greet:
-        """Who we are, and how far we are."""
-        return Greet(
-            self.id,
-            self.context.card,
-            self.parts.listens,
-            self.sync.heads,
-            self.control.heads[:_HEADS],
-            len(self.dag),
-            False,
-            self.neighbors.contacts(_CONTACTS),
-            ticket,
-            answer,
-        )
-
     def on_greet(self, peer: PeerId, greet: Greet, now: float) -> list[RoomStep]:
         """Someone says that it is of the room."""
         was_here = peer in self.guests.by_peer
         if not self.is_present:
-            return self._greeted_outside(peer, greet)
+            return self.meeting.greeted_outside(peer, greet)
         try:
             guest = self.guests.greeted(peer, greet, now)
         except RemoteError as error:
             refused = self.taking.refuse(peer, None, error.reason, error.detail)
-            return [*refused, *self._hear_out(peer, greet, error.reason)]
+            return [*refused, *self.meeting.hear_out(peer, greet, error.reason)]
         effects: list[RoomStep] = []
         if not guest.relay:
             self.flood.up(peer)
             contact = Contact(peer, greet.hints)
             effects += self.neighbors.greeted(peer, contact, guest.person, now)
         effects += self.neighbors.know(greet.contacts, now)
-        if not greet.answer:
-            effects.append(Send(peer, self.greeting(None, answer=True)))
+        if self.meeting.is_due(peer, greet):
+            effects.append(Send(peer, self.meeting.greeting(answer=True)))
         if not guest.greeted:
             guest.greeted = True
             told = tuple(Send(peer, receipt) for receipt in self.receipts.all())
@@ -227,49 +212,15 @@ class Room:
         self.chunks.up(peer)
         return effects
 
-    def _hear_out(self, peer: PeerId, greet: Greet, reason: Reason) -> list[RoomStep]:
-        """Who was of the room once may know control events by which it still is."""
-        was_here = any(person == greet.card.person for person, _ in self.view.members())
-        differs = was_here and reason in _OUTSIDE
-        if not differs or all(map(self.control.knows, greet.control)):
-            return []
-        self.taking.heard_out[peer] = None
-        return [*self.sync.more_control(peer, self.context.card)]
-
-    def _greeted_outside(self, peer: PeerId, greet: Greet) -> list[RoomStep]:
-        """A member takes us for one: it may know that whoever put us out had no right to."""
-        refused = self.taking.refuse(peer, None, Reason.NOT_JOINED, "this node is not in the room")
-        try:
-            self.guests.check_card(peer, greet.card)
-            self.guests.check_member(greet.card)
-        except RemoteError:
-            return refused
-        if all(map(self.control.knows, greet.control)):
-            return refused
-        self.taking.asked[peer] = None
-        return [*refused, *self.sync.more_control(peer, self.context.card)]
-
     # Events of others.
 
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[RoomStep]:
         """An event on its way among those who are online."""
         cards = () if data.card is None else (data.card,)
         effects = self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
-        return effects if peer in self.guests.by_peer else [*effects, *self._answer_stranger(peer, data)]
-
-    def _answer_stranger(self, peer: PeerId, data: Data) -> list[RoomStep]:
-        """Who brings its own join has greeted before, in the faster lane, in vain; who knocks waits."""
-        card = self.context.cards.find(data.unit.author, data.unit.device)
-        if card is None or card.device_key != peer or not self.is_active:
-            return []
-        match self.view.membership(card.person):
-            case Membership.JOIN:
-                return [Send(peer, self.greeting(None, answer=False))]
-            case Membership.KNOCK:
-                heads = self.control.heads[:_HEADS]
-                return [AfterCommit((Send(peer, ControlPage(self.id, 0, (), (), False, heads, (), None)),))]
-            case _:
-                return []
+        if peer in self.guests.by_peer or not self.is_active:
+            return effects
+        return [*effects, *self.meeting.answer_stranger(peer, data)]
 
     # Questions and answers.
 
@@ -286,18 +237,10 @@ class Room:
             effects += self.relays.refused(peer, message.reason, now)
         if message.event is None and guest is not None and message.reason is Reason.NOT_A_MEMBER:
             self.parts.memory.leaving = False  # It knows.
-        if message.event is None and self.is_active and message.reason in _OUTSIDE:
-            self.taking.heard_out[peer] = None
-            effects += [*self._show_join(peer, now), *self.sync.more_control(peer, self.context.card)]
+        known = guest is not None or self.neighbors.knows(peer) or peer in self.taking.asked
+        if message.event is None and self.is_active and known:
+            effects += self.meeting.taken_for_stranger(peer, message.reason, now)
         return effects
-
-    def _show_join(self, peer: PeerId, now: float) -> list[RoomStep]:
-        """A peer takes us for a stranger: our join has not come to it, by whatever way."""
-        join = self.view.get((MEMBER, member_key(self.context.author)))
-        parcel = None if join is None else self.passing.parcel(join.id)
-        if parcel is None:
-            return []
-        return [Send(peer, Data(parcel.unit, 1, 0, int(now * 1_000_000), parcel.card))]
 
     def on_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomStep]:
         """Someone's word of how far it is."""
@@ -318,14 +261,14 @@ class Room:
         if to is None or self.view.is_relay(to):
             return effects
         data = Data(join.unit, 1, 0, int(now * 1_000_000), self.context.card)
-        shown: list[RoomPromise] = [Send(to, data), Send(to, self.greeting(None, False))]
+        shown: list[RoomPromise] = [Send(to, data), Send(to, self.meeting.greeting(answer=False))]
         return [*effects, AfterCommit(tuple(shown))]
 
     def introduce_again(self, to: PeerId, now: float) -> list[RoomStep]:
         """Nobody has answered our join: it, or the answer, may be lost."""
         if self.view.is_relay(to):
             return []
-        return [*self._show_join(to, now), Send(to, self.greeting(None, answer=False))]
+        return [*self.meeting.show_join(to, now), Send(to, self.meeting.greeting(answer=False))]
 
     # Timers.
 
@@ -356,7 +299,7 @@ class Room:
         """A tracker's graph says who is a neighbour."""
         effects: list[RoomStep] = [*self.neighbors.noticed(notice, now)]
         if isinstance(notice, NeighborUp) and notice.peer not in self.guests.by_peer:
-            effects.append(Send(notice.peer, self.greeting(None, answer=False)))
+            effects.append(self.meeting.approach(notice.peer))
         return effects
 
     def _announce(self) -> list[RoomStep]:
@@ -367,10 +310,10 @@ class Room:
         for peer in self.guests.members:
             guest = self.guests.by_peer[peer]
             if guest.heads != heads or guest.control != self.control.heads[:_HEADS]:
-                effects.append(Send(peer, self.greeting(None, answer=True)))
+                effects.append(Send(peer, self.meeting.greeting(answer=True)))
         linked = (peer for peer in self.context.links if self.neighbors.knows(peer))
         silent = (peer for peer in linked if peer not in self.guests.by_peer)
-        again = [Send(peer, self.greeting(None, answer=False)) for peer in silent]  # The first may be lost.
+        again = [Send(peer, self.meeting.greeting(answer=False)) for peer in silent]  # The first may be lost.
         return [*effects, *again, *self._arm(self.config.announce_period)]
 
     def _arm(self, delay: float) -> list[RoomStep]:
@@ -391,6 +334,9 @@ class Room:
         if self.relays.up != self._seen_relays:
             self._seen_relays = self.relays.up
             effects += self.chunks.relays(self._seen_relays, now)
+        if self.parts.memory.overflowed and 2 * len(self.intake.order) <= self.config.waiting_events:
+            self.parts.memory.overflowed = False
+            effects += self.relays.read_anew()
         grown = len(self.dag) > self._seen_events
         self._seen_events = len(self.dag)
         if grown and self.is_present:

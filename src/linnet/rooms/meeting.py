@@ -1,0 +1,116 @@
+"""How members find each other in a room: greetings, and what if two differ about who is in it.
+
+A greeting tells heads and where others may be dialled, so it is for those whom members or the state have
+named. Whoever a tracker names only is told who we are, and the rest once it has shown that it is a member.
+"""
+
+from __future__ import annotations
+
+from linnet.core.effects import AfterCommit, Send
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import Data
+from linnet.rooms.content import MEMBER, Membership, member_key
+from linnet.rooms.effects import RoomStep
+from linnet.rooms.messages import ControlPage, Greet
+from linnet.rooms.parts import Parts
+from linnet.rooms.passing import Passing
+from linnet.rooms.taking import Taking
+
+HEADS = 256
+_CONTACTS = 64
+_OUTSIDE = (Reason.NOT_A_MEMBER, Reason.BANNED)
+"""Refusals of those who take us for a stranger: they may know more of it than we."""
+
+
+class Meeting:
+    """Greetings of one room."""
+
+    def __init__(self, parts: Parts, passing: Passing, taking: Taking) -> None:
+        self._parts = parts
+        self._passing = passing
+        self._taking = taking
+        self._approached: dict[PeerId, None] = {}
+        """Peers that a tracker has named, and that were told only who we are."""
+
+    def greeting(self, answer: bool) -> Greet:
+        """Who we are, and how far we are."""
+        parts = self._parts
+        contacts = parts.neighbors.contacts(_CONTACTS)
+        heads, control = parts.sync.heads, parts.control.heads[:HEADS]
+        card, listens, events = parts.context.card, parts.listens, len(parts.dag)
+        return Greet(parts.id, card, listens, heads, control, events, False, contacts, None, answer)
+
+    def approach(self, peer: PeerId) -> Send[Greet]:
+        """Greet somebody whom only a tracker has named, unless others have told of it too."""
+        parts = self._parts
+        if parts.neighbors.is_told(peer):
+            return Send(peer, self.greeting(answer=False))
+        self._approached[peer] = None
+        card, listens = parts.context.card, parts.listens
+        return Send(peer, Greet(parts.id, card, listens, (), (), 0, False, (), None, answer=False))
+
+    def is_due(self, peer: PeerId, greet: Greet) -> bool:
+        """Whether a member that greets is to be told how far we are: it asks for it, or was not told yet."""
+        approached = self._approached.pop(peer, self) is None
+        return approached or not greet.answer
+
+    def down(self, peer: PeerId) -> None:
+        """A link is gone."""
+        self._approached.pop(peer, None)
+
+    def hear_out(self, peer: PeerId, greet: Greet, reason: Reason) -> list[RoomStep]:
+        """Who was of the room once may know control events by which it still is."""
+        parts = self._parts
+        heads = parts.serving.parted_at(greet.card.person)
+        if not heads or reason not in _OUTSIDE or all(map(parts.control.knows, greet.control)):
+            return []
+        self._taking.heard_out[peer] = heads
+        return [*parts.sync.more_control(peer, parts.context.card, heads)]
+
+    def greeted_outside(self, peer: PeerId, greet: Greet) -> list[RoomStep]:
+        """A member takes us for one: it may know that whoever put us out had no right to."""
+        parts = self._parts
+        refused = self._taking.refuse(peer, None, Reason.NOT_JOINED, "this node is not in the room")
+        try:
+            parts.guests.check_card(peer, greet.card)
+            parts.guests.check_member(greet.card)
+        except RemoteError:
+            return refused
+        if all(map(parts.control.knows, greet.control)):
+            return refused
+        self._taking.asked[peer] = None
+        return [*refused, *parts.sync.more_control(peer, parts.context.card)]
+
+    def taken_for_stranger(self, peer: PeerId, reason: Reason, now: float) -> list[RoomStep]:
+        """Our join may not have come to a peer; or it knows that we are out."""
+        parts = self._parts
+        known = peer in parts.guests.by_peer or parts.neighbors.knows(peer)
+        if reason not in _OUTSIDE or not (known or parts.control.view().is_relay(peer)):
+            return []  # Anyone may say that: what we would show is for members alone.
+        self._taking.heard_out[peer] = parts.control.heads
+        return [*self.show_join(peer, now), *parts.sync.more_control(peer, parts.context.card)]
+
+    def show_join(self, peer: PeerId, now: float) -> list[RoomStep]:
+        """Show the event by which we are in the room."""
+        join = self._parts.control.view().get((MEMBER, member_key(self._parts.context.author)))
+        parcel = None if join is None else self._passing.parcel(join.id)
+        if parcel is None:
+            return []
+        return [Send(peer, Data(parcel.unit, 1, 0, int(now * 1_000_000), parcel.card))]
+
+    def answer_stranger(self, peer: PeerId, data: Data) -> list[RoomStep]:
+        """Who brings its own join has greeted before, in the faster lane, in vain; who knocks waits."""
+        parts = self._parts
+        card = parts.context.cards.find(data.unit.author, data.unit.device)
+        if card is None or card.device_key != peer:
+            return []
+        match parts.control.view().membership(card.person):
+            case Membership.JOIN:
+                return [Send(peer, self.greeting(answer=False))]
+            case Membership.KNOCK:
+                heads = parts.control.heads[:HEADS]
+                return [AfterCommit((Send(peer, ControlPage(parts.id, 0, (), (), False, heads, (), None)),))]
+            case _:
+                return []

@@ -1,0 +1,110 @@
+"""Greetings: to whom they tell what, and what if two differ about who is in the room."""
+
+from __future__ import annotations
+
+from tests.rooms.bench import Bench
+
+from linnet.core.ids import EventId
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import Data
+from linnet.overlay.notices import NeighborUp
+from linnet.rooms.commands import SendToRoom, SetMembership
+from linnet.rooms.content import JoinRule, Membership
+from linnet.rooms.messages import AskControl, ControlPage, Greet, Refused
+
+NOWHERE = EventId(b"\x07" * 32)
+
+
+def noticed(bench: Bench, name: str) -> list[Greet]:
+    """A tracker says that somebody is a neighbour."""
+    steps = bench.room.noticed(NeighborUp(bench.id, bench.link(name)), bench.now)
+    return bench.sent(name, Greet, [*bench.room.settle(steps, bench.now)])  # type: ignore[list-item]
+
+
+def test_a_greeting_tells_how_far_we_are_and_whom_we_have_met() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.say(SendToRoom(bench.id, (b"hello",)))
+    greeting = bench.room.meeting.greeting(answer=True)
+    assert (greeting.heads, greeting.control) == (bench.room.dag.heads, bench.room.control.heads)
+    assert (greeting.events, greeting.relay, greeting.answer) == (len(bench.room.dag), False, True)
+    assert [contact.peer for contact in greeting.contacts] == [bench.link("bob")]
+
+
+def test_whom_only_a_tracker_names_is_told_who_we_are_and_no_more() -> None:
+    """Anyone may register with a tracker under any topic."""
+    bench = Bench()
+    bench.join("bob")
+    bench.up("eve")
+    (greeting,) = noticed(bench, "eve")
+    assert greeting.card == bench.who("ann").card
+    assert (greeting.heads, greeting.control, greeting.contacts, greeting.events) == ((), (), (), 0)
+
+
+def test_once_it_has_shown_that_it_is_a_member_it_is_told_the_rest() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.down("bob")
+    bench.room.neighbors._book.forget(bench.link("bob"))
+    bench.up("bob")
+    noticed(bench, "bob")
+    (greeting,) = bench.sent("bob", Greet, bench.greet("bob", answer=True))
+    assert greeting.heads == bench.room.dag.heads
+    assert greeting.answer
+    assert not bench.sent("bob", Greet, bench.greet("bob", answer=True))
+
+
+def test_whom_members_have_told_of_is_greeted_as_one() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.down("bob")
+    bench.up("bob")
+    (greeting,) = noticed(bench, "bob")
+    assert greeting.heads == bench.room.dag.heads
+
+
+def test_a_stranger_that_refuses_us_learns_nothing_by_it() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.up("eve")
+    for reason in (Reason.NOT_A_MEMBER, Reason.BANNED):
+        effects = bench.hear("eve", Refused(bench.id, None, reason, "who are you"))
+        assert not bench.sent("eve", Data, effects)
+        assert not bench.sent("eve", AskControl, effects)
+
+
+def test_a_member_that_takes_us_for_a_stranger_is_shown_our_join() -> None:
+    bench = Bench()
+    bench.join("bob")
+    effects = bench.hear("bob", Refused(bench.id, None, Reason.NOT_A_MEMBER, "who are you"))
+    (data,) = bench.sent("bob", Data, effects)
+    assert data.unit.author == bench.who("ann").author
+    assert not bench.sent("bob", Data, bench.hear("bob", Refused(bench.id, None, Reason.NOT_JOINED, "left")))
+
+
+def test_who_brings_its_join_is_greeted_and_who_knocks_is_told_that_it_was_heard() -> None:
+    bench = Bench(rule=JoinRule.KNOCK)
+    bench.up("bob")
+    effects = bench.bring("bob", bench.membership("bob", "bob", Membership.KNOCK))
+    (page,) = bench.sent("bob", ControlPage, effects)
+    assert page.units == ()
+    assert page.heads == bench.room.control.heads
+    bench.up("cid")
+    effects = bench.bring("cid", bench.membership("cid", "cid", Membership.JOIN, bench.ticket()))
+    assert [each.answer for each in bench.sent("cid", Greet, effects)] == [False]
+
+
+def test_who_is_out_and_is_greeted_as_a_member_asks_why() -> None:
+    """Whoever put us out may have had no right to; a member that knows it takes us for one."""
+    bench = Bench()
+    bench.join("bob")
+    bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
+    bench.hear("bob", Refused(bench.id, None, Reason.NOT_A_MEMBER, "you have left"))
+    assert not bench.room.is_present
+    effects = bench.hear("bob", bench.greeting("bob", control=(NOWHERE,)))
+    (ask,) = bench.sent("bob", AskControl, effects)
+    assert ask.card == bench.who("ann").card
+    assert not bench.sent("bob", AskControl, bench.greet("bob"))  # it knows nothing that we do not
+    bench.up("eve")
+    effects = bench.hear("eve", bench.greeting("eve", control=(NOWHERE,)))
+    assert not bench.sent("eve", AskControl, effects)
