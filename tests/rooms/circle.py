@@ -82,7 +82,7 @@ class Circle:
         self._lives: dict[str, int] = {}
         self._name_of: dict[PeerId, str] = {}
         for name in names:
-            self.identity[name] = seeded_identity(seed, name, self.network.now)
+            self.identity[name] = self._identity(name)
             self.stores[name] = self._store()
             self._name_of[self.peer(name)] = name
             self.network.add(
@@ -90,6 +90,9 @@ class Circle:
             )
             self.network.ask(self.peer(name), Start())
         self.run(0.1)
+
+    def _identity(self, name: str) -> Identity:
+        return seeded_identity(self.seed, name, self.network.now)
 
     def _store(self) -> MemoryStore:
         return MemoryStore()
