@@ -323,3 +323,14 @@ def test_one_need_not_wait_for_a_reference_after_all() -> None:
     assert (barriers.wants(C), barriers.waits(D), barriers.spare(D, C)) == (False, False, [])
     scene.judge([Node(A, 0, (), True, None)])
     assert scene.shown == [A, B]
+
+
+def test_what_was_settled_without_having_come_can_be_asked_for() -> None:
+    scene = Scene(BarrierConfig(delay=0.5, missing=1))
+    scene.dag.settle(A, 0)
+    scene.dag.settle(B, 0)
+    assert scene.barriers.ask_back((A, B, C), P, 7.0) == [SetTimer(0.0, TICK)]
+    assert scene.barriers.fired(7.0, (P,))[0] == Send(P, Want(TOPIC, 1, (A,)))
+    assert scene.barriers.missing == 1  # no more than may be asked for at once
+    scene.judge([Node(A, 0, (), True, None)])
+    assert scene.barriers.missing == 0

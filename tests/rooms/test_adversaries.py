@@ -237,6 +237,11 @@ def refusal(stage: Stage) -> Message:
     return Refused(stage.siege.room, stage.known[-1], Reason.BANNED, "go away")
 
 
+def banished(stage: Stage) -> Message:
+    """As if it were the member, and ann the stranger: members show their join to who says so."""
+    return Refused(stage.siege.room, None, Reason.BANNED, "who are you?")
+
+
 def event_refused(make: Callable[[Stage], Verified], reason: Reason, detail: str) -> Hears:
     return lambda stage: [Refused(stage.siege.room, make(stage).head, reason, detail)]
 
@@ -278,6 +283,7 @@ NO_INVITATION = "join: the rule is invite, and there is no invitation"
         (resync_page, nothing, "not_responsible"),
         (piece_taken, nothing, "not_a_relay"),
         (refusal, nothing, "banned"),
+        (banished, nothing, "banned"),
     ],
 )
 def test_a_stranger_gets_nothing_of_a_member(

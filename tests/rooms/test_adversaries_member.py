@@ -102,6 +102,16 @@ def bodies(heard: list[Message]) -> list[bytes]:
     return [event.body for event in events_of(units) if event.kind == "message"]
 
 
+def asked_for(siege: Siege, answers: list[Message]) -> None:
+    """Who says that it knows better is asked, and told no heads but those by which it was put out."""
+    refused, asked = answers
+    assert isinstance(refused, Refused)
+    assert isinstance(asked, AskControl)
+    removal = siege.member_room("ann").view.get((MEMBER, member_key(siege.person("mal"))))
+    assert removal is not None
+    assert (asked.heads, asked.ticket) == (removal.control, None)
+
+
 def shows_no_more_than_the_removal(siege: Siege, answers: list[Message]) -> None:
     """A member may tell who was removed that it was, and what it would have been shown before: no more."""
     (page,) = answers
@@ -146,7 +156,10 @@ def test_who_is_put_out_gets_nothing_by_any_question(
     assert bodies(siege.played("mal").take()) == []
     room, card = siege.room, pen.identity.card
     before = [siege.print(name) for name in ("ann", "bob", "r0")]
+    made_up = (EventId(b"n" * 32),)
     for target in ("ann", "bob"):
+        asked_for(siege, siege.tell("mal", target, pen.greet(made_up, made_up)))
+        assert siege.tell("mal", target, Refused(room, None, why, "and you?")) == []
         (refused,) = siege.tell("mal", target, pen.greet((), siege.control()))
         assert isinstance(refused, Refused)
         assert (refused.event, refused.reason) == (None, why)
@@ -187,11 +200,33 @@ def test_who_is_banned_and_never_was_a_member_is_shown_nothing() -> None:
     siege.intruder()
     put_out(siege, Membership.BAN)
     siege.connect("mal", "ann", "bob", "r0")
+    greet = replace(siege.pen("mal").greet(), control=(EventId(b"n" * 32),))
+    for target in ("ann", "bob"):
+        (refused,) = siege.tell("mal", target, greet)
+        assert isinstance(refused, Refused)
     for target in ("ann", "bob", "r0"):
         asked = AskControl(siege.room, 1, (), siege.ticket("ann").ticket, siege.identity["mal"].card)
         assert siege.tell("mal", target, asked) == [
             ControlPage(siege.room, 1, (), (), False, (), (), Reason.BANNED)
         ]
+
+
+@pytest.mark.parametrize("target", ["ann", "bob", "r0"])
+def test_who_says_to_be_somebody_who_was_put_out_is_shown_nothing(target: str) -> None:
+    siege, pen = with_mal("ann", "bob", "r0", seed=9)
+    put_out(siege, Membership.LEAVE)
+    siege.intruder("eve")
+    siege.connect("eve", target)
+    eve = siege.identity["eve"]
+    forged = replace(eve.card, person=siege.person("mal"))
+    (page,) = siege.tell("eve", target, AskControl(siege.room, 1, (), None, forged))
+    assert isinstance(page, ControlPage)
+    assert (page.units, page.heads) == ((), ())
+    assert page.reason in (Reason.BAD_SIGNATURE, Reason.UNKNOWN_DEVICE)
+    stolen = AskControl(siege.room, 1, (), None, pen.identity.card)
+    assert siege.tell("eve", target, stolen) == [
+        ControlPage(siege.room, 1, (), (), False, (), (), Reason.UNKNOWN_DEVICE)
+    ]
 
 
 @OUT

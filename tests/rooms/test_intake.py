@@ -395,7 +395,7 @@ def test_what_had_no_room_is_read_from_relays_once_more_when_there_is() -> None:
     bench = Bench(RoomsConfig(waiting_events=2))
     bench.join("bob")
     missing = bench.forge("bob")
-    late = [bench.forge("bob", deps=(missing.head,), height=9 + number) for number in range(4)]
+    late = [bench.forge("bob", deps=(missing.head,)) for _ in range(4)]
     bench.bring("bob", *late)
     assert bench.room.parts.memory.overflowed
     bench.bring("bob", missing)

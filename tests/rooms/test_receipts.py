@@ -27,6 +27,7 @@ from linnet.rooms.messages import RoomReceipt
 from linnet.rooms.receipt import check_room_receipt, sign_room_receipt
 from linnet.rooms.receipts import HEADS, OWNER, Receipts
 from linnet.sim.clock import START
+from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
@@ -296,3 +297,23 @@ def test_a_receipt_without_neighbours_waits_for_the_first_of_them() -> None:
     device.receipts.ours((A,))
     assert device.receipts.fired((), START) == [AfterCommit(())]
     assert [receipt.heads for receipt in device.receipts.all()] == [(A,)]
+
+
+def test_one_person_has_only_so_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cards are free: whoever makes up devices must not push out what others say."""
+    monkeypatch.setattr(receipts_module, "DEVICES_OF_ONE", 1)
+    device = Device()
+    receipts = device.receipts
+    assert receipts.learn(bens(A))
+    assert receipts.learn(bens(B, at=START + 1))
+    person = SigningKey.generate(SeededEntropy(0, "identity/ben"))
+    other = SigningKey.generate(SeededEntropy(0, "another device"))
+    card = issue_card(person, other.public, BEN.card.not_before, BEN.card.not_after)
+    assert card.person == BEN.author
+    one_more = sign_room_receipt(other, card, ROOM, 7, (A,))
+    for _ in range(2):
+        refused = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.TOO_MANY, note="receipt")
+        assert device.receipts.heard(N1, one_more, (N2,), member=True) == (False, [refused])
+        device.restart()
+    device.receipts.forget(BEN.author)
+    assert device.receipts.heard(N1, one_more, (N2,), member=True) == (True, [Send(N2, one_more)])

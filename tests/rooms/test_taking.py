@@ -130,7 +130,7 @@ def test_who_shows_us_a_room_is_trusted_until_its_link_ends() -> None:
     bench.up("eve")
     taking, eve = bench.room.taking, bench.link("eve")
     taking.asked[eve] = None
-    taking.heard_out[eve] = None
+    taking.heard_out[eve] = ()
     assert taking.heeds(eve)
     bench.down("eve")
     assert not taking.heeds(eve)

@@ -186,6 +186,13 @@ class Barriers(Generic[T]):
             )
         return effects
 
+    def ask_back(self, ids: Iterable[EventId], source: PeerId, now: float) -> list[RecoveryEffect]:
+        """Ask a source for events that nobody is held up by: they were settled without having come."""
+        for id in ids:
+            if self._dag.is_settled(id) and len(self._recovery) < self._config.missing:
+                self._recovery.miss(id, source, now, wanted=True)
+        return self._recovery.arm(now)
+
     def answered(
         self, peer: PeerId, answer: Given, now: float, sources: Sequence[PeerId]
     ) -> list[RecoveryEffect]:

@@ -7,7 +7,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Want
-from linnet.rooms.content import MEMBER, Member, Membership, member_key
+from linnet.rooms.content import MEMBER, Membership, member_key
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import AskControl
 from linnet.rooms.parts import Parts
@@ -44,7 +44,8 @@ class Answering:
             if peer not in self._parts.guests.by_peer:
                 self._parts.guests.check_visitor(peer, asked.card, asked.ticket, now)
         except RemoteError as error:
-            removal = self._removal(peer, asked)
+            is_known = error.reason in (Reason.BANNED, Reason.NOT_INVITED)  # else it may not be who it says
+            removal = self._removal(peer, asked) if is_known else None
             if removal is not None:
                 page = self._parts.serving.control(asked, (), removal)
                 return [AfterCommit((Send(peer, page),))]
@@ -65,15 +66,4 @@ class Answering:
         is_removed = view.membership(card.person) in (Membership.LEAVE, Membership.BAN)
         if fact is None or not is_removed or fact.sender == card.person:
             return None
-        return fact.id if self._was_joined(fact.id) else None
-
-    def _was_joined(self, event: EventId) -> bool:
-        """Whether a membership came after one by which its person was in the room."""
-        control = self._parts.control
-        before = control.replaced_by(event)
-        while before is not None:
-            content = control.fact(before).content
-            if isinstance(content, Member) and content.membership is Membership.JOIN:
-                return True
-            before = control.replaced_by(before)
-        return False
+        return fact.id if self._parts.control.follows_a_join(fact.id) else None

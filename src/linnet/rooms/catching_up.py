@@ -11,6 +11,11 @@ from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.taking import Taking
 
+_ASKED_BACK = 256
+"""Events that were said to be gone, the last ones, for which a member who comes is asked."""
+_TOLD = 128
+"""Events of a page, the last ones, that are named when the next is asked for."""
+
 
 class CatchingUp:
     """Takes the answers to questions of one room. Who is none of it is not listened to."""
@@ -24,14 +29,18 @@ class CatchingUp:
 
     def on_control_page(self, peer: PeerId, page: ControlPage, now: float) -> list[RoomStep]:
         """Control events that we asked for; more is asked for only as long as something new comes."""
-        outside = peer in self._taking.heard_out
-        if not outside and not self._taking.heeds(peer):
+        outside = self._taking.heard_out.get(peer)
+        if outside is None and not self._taking.heeds(peer):
             return self._taking.unasked(peer, "ControlPage")
         before = len(self._parts.control)
         effects = self._taking.take(page.units, page.cards, peer, now)
-        if page.more and len(self._parts.control) > before:
-            effects += self._parts.sync.more_control(peer, self._parts.context.card if outside else None)
-        return effects
+        if not page.more or len(self._parts.control) == before:
+            return effects
+        if outside is None:
+            return [*effects, *self._parts.sync.more_control(peer)]
+        # It is told no more of what we know than it was told, or has told us.
+        heads = (*map(self._parts.intake.head, page.units[-_TOLD:]), *outside)
+        return [*effects, *self._parts.sync.more_control(peer, self._parts.context.card, heads)]
 
     def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
         """A page of what lies beyond our heads."""
@@ -61,6 +70,13 @@ class CatchingUp:
                 effects += [*more, *self._passing.placed(placed, now)]
         self._gone = {each: None for each in self._gone if order.wants(each)}
         return effects
+
+    def ask_back(self, peer: PeerId, now: float) -> list[RoomStep]:
+        """Ask a member who comes for what was said to be gone: it is not lost on a relay's word."""
+        if peer not in self._parts.guests.members:
+            return []
+        gone = tuple(self._parts.memory.expired)[-_ASKED_BACK:]
+        return [*self._parts.intake.order.ask_back(gone, peer, now)]
 
     def on_reconcile(self, peer: PeerId, message: Reconcile, now: float) -> list[RoomStep]:
         """A step of reconciliation."""

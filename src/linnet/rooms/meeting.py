@@ -61,9 +61,13 @@ class Meeting:
         self._approached.pop(peer, None)
 
     def hear_out(self, peer: PeerId, greet: Greet, reason: Reason) -> list[RoomStep]:
-        """Who was of the room once may know control events by which it still is."""
+        """Who was of the room once may know control events by which it still is.
+
+        It is told no other heads of ours than those by which it was put out.
+        """
         parts = self._parts
-        heads = parts.serving.parted_at(greet.card.person)
+        fact = parts.control.view().get((MEMBER, member_key(greet.card.person)))
+        heads = () if fact is None or not parts.control.follows_a_join(fact.id) else fact.control
         if not heads or reason not in _OUTSIDE or all(map(parts.control.knows, greet.control)):
             return []
         self._taking.heard_out[peer] = heads

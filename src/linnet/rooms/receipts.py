@@ -26,6 +26,8 @@ from linnet.trace.records import Kind, Record
 OWNER = "room receipts"
 DEVICES = 4096
 """Devices of one room whose latest receipt is kept; others show as pending."""
+DEVICES_OF_ONE = 32
+"""Devices of one person among them: whoever makes up more would push out what others say."""
 HEADS = 64
 """Heads in one receipt; what lies below any further ones is not acknowledged by it."""
 
@@ -47,6 +49,8 @@ class Receipts:
         self._space = f"receipts/{room.hex()}"
         self._latest: dict[PeerId, RoomReceipt] = {}
         self._naming: dict[EventId, dict[PeerId, None]] = {}
+        self._devices: dict[AuthorId, int] = {}
+        """How many devices each person has here."""
         self._heads: tuple[EventId, ...] = ()
         """Our heads: what the next receipt says."""
         self._armed = False
@@ -83,6 +87,8 @@ class Receipts:
         check_room_receipt(receipt, cards.learn)
         if cards.revocation_of(person, receipt.card.device) is not None:
             raise RemoteError(Reason.CARD_REVOKED, "the person revoked this device")
+        if known is None and self._devices.get(person, 0) >= DEVICES_OF_ONE:
+            raise RemoteError(Reason.TOO_MANY, f"receipts of {DEVICES_OF_ONE} devices of one person")
         if known is None and len(self._latest) >= DEVICES:
             raise RemoteError(Reason.TOO_MANY, f"receipts of {DEVICES} devices are known already")
         self._keep(receipt)
@@ -180,11 +186,17 @@ class Receipts:
     def _put(self, receipt: RoomReceipt) -> None:
         device = receipt.card.device_key
         self._latest[device] = receipt
+        self._devices[receipt.card.person] = self._devices.get(receipt.card.person, 0) + 1
         for head in receipt.heads:
             self._naming.setdefault(head, {})[device] = None
 
     def _drop(self, device: PeerId) -> None:
         receipt = self._latest.pop(device, None)
+        if receipt is not None:
+            person = receipt.card.person
+            self._devices[person] -= 1
+            if not self._devices[person]:
+                del self._devices[person]
         for head in () if receipt is None else receipt.heads:
             devices = self._naming.get(head, {})
             devices.pop(device, None)

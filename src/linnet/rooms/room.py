@@ -205,7 +205,7 @@ class Room:
             if told:
                 effects.append(AfterCommit(told))
         if not was_here:
-            effects += self.intake.order.up(peer, now)
+            effects += [*self.intake.order.up(peer, now), *self.catching_up.ask_back(peer, now)]
         if not guest.relay and all(map(self.dag.satisfies, guest.heads)):
             self.parts.memory.newcomer = False  # Whatever this member has, we have.
         effects += self.sync.compare(peer, guest)

@@ -146,11 +146,16 @@ class Sync:
             known = self._answering[peer] = number, Reconciler(self._room, number, self._ids)
         return known[1]
 
-    def more_control(self, peer: PeerId, card: Card | None = None) -> list[SyncEffect]:
-        """The next page of control events, from where we are now; with our card, if we are not a member."""
+    def more_control(
+        self, peer: PeerId, card: Card | None = None, heads: tuple[EventId, ...] | None = None
+    ) -> list[SyncEffect]:
+        """The next page of control events; with our card, if we are not a member there.
+
+        From where we are now, or from the heads that may be told.
+        """
         self._number += 1
-        heads = self._control.heads[:_HEADS]
-        return [Send(peer, AskControl(self._room, self._number, heads, None, card))]
+        beyond = self._control.heads if heads is None else heads
+        return [Send(peer, AskControl(self._room, self._number, beyond[:_HEADS], None, card))]
 
     def down(self, peer: PeerId) -> list[SyncEffect]:
         """A link is gone; what was fetched stays."""

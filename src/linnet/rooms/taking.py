@@ -36,8 +36,9 @@ class Taking:
         self._room = parts.id
         self.asked: dict[PeerId, None] = {}
         """Peers that show us the room while we join it."""
-        self.heard_out: dict[PeerId, None] = {}
-        """Peers with whom we differ about who is in the room: they were asked for their control events."""
+        self.heard_out: dict[PeerId, tuple[EventId, ...]] = {}
+        """Peers with whom we differ about who is in the room: they were asked for their control events
+        beyond these heads."""
         self._strangers: dict[PeerId, EventId] = {}
         """Memberships of people who are none of the room, that wait for what they build on."""
 

@@ -511,3 +511,18 @@ def test_a_full_room_takes_what_those_say_who_may_put_people_out() -> None:
     for number in range(2):
         assert dag.add(room.sign("ann", RETENTION, "", Retention(number), dag.heads)) is None
     assert dag.excess(kick, 8) is Reason.QUOTA
+
+
+def test_who_was_in_the_room_before_it_was_put_out_and_who_never_was() -> None:
+    room = Chronicle("ann")
+    dag = ControlDag(room.create)
+    for event in (
+        room.member("ann", "ann", JOIN, [room.create]),
+        room.member("bob", "bob", JOIN, room.units, ticket=ticket_of("ann", room.room)),
+    ):
+        assert dag.add(event) is None
+    for name, was_joined in (("bob", True), ("eve", False)):
+        for membership in (LEAVE, BAN):
+            put_out = room.member("ann", name, membership, dag.heads)
+            assert dag.add(put_out) is None
+            assert dag.follows_a_join(put_out.id) is was_joined

@@ -25,7 +25,15 @@ from linnet.rooms.access.rules import allowed
 from linnet.rooms.access.selection import select_in_room
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.access.view import View
-from linnet.rooms.content import CONTROL_KINDS, CREATE, RELAY, ROOM_VERSION, Create
+from linnet.rooms.content import (
+    CONTROL_KINDS,
+    CREATE,
+    RELAY,
+    ROOM_VERSION,
+    Create,
+    Member,
+    Membership,
+)
 
 NO_TOPIC = TopicId(bytes(32))
 """The topic of a create event, which cannot name itself."""
@@ -118,6 +126,16 @@ class ControlDag:
     def replaced_by(self, event: EventId) -> EventId | None:
         """What stood in the event's place where it came."""
         return self._replaced.get(event)
+
+    def follows_a_join(self, event: EventId) -> bool:
+        """Whether a membership came, in however many steps, after one by which its person was in the room."""
+        before = self._replaced.get(event)
+        while before is not None:
+            content = self._facts[before].content
+            if isinstance(content, Member) and content.membership is Membership.JOIN:
+                return True
+            before = self._replaced.get(before)
+        return False
 
     def between(self, heads: Iterable[EventId]) -> list[EventId]:
         """Events that are not in the past of these heads, causes first. Unknown heads count for nothing."""
