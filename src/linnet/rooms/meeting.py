@@ -108,9 +108,10 @@ class Meeting:
         """Who brings its own join has greeted before, in the faster lane, in vain; who knocks waits."""
         parts = self._parts
         card = parts.context.cards.find(data.unit.author, data.unit.device)
-        if card is None or card.device_key != peer:
+        view = parts.control.view()
+        if card is None or card.device_key != peer or view.is_revoked(card.person, card.device):
             return []
-        match parts.control.view().membership(card.person):
+        match view.membership(card.person):
             case Membership.JOIN:
                 return [Send(peer, self.greeting(answer=False))]
             case Membership.KNOCK:
