@@ -26,6 +26,7 @@ from linnet.rooms.commands import (
     SetState,
     TicketMade,
 )
+from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import NAME, JoinRule, Membership
 from linnet.rooms.room import Room
 from linnet.rooms.status import state_of
@@ -38,11 +39,20 @@ RULES = (JoinRule.INVITE, JoinRule.PUBLIC, JoinRule.KNOCK)
 class History(Circle):
     """A founder, two moderators and some others, who do this and that."""
 
-    def __init__(self, seed: int, loss: float = 0.0, relays: int = 0, steps: int = 60) -> None:
+    def __init__(
+        self,
+        seed: int,
+        loss: float = 0.0,
+        relays: int = 0,
+        steps: int = 60,
+        config: RoomsConfig | None = None,
+    ) -> None:
         self.handed: dict[tuple[str, int], list[EventId]] = {}
         names = (FOUNDER, *MODERATORS, "dan", "eve")
         self.members = names
-        super().__init__(*names, *(f"r{number}" for number in range(relays)), seed=seed, loss=loss)
+        super().__init__(
+            *names, *(f"r{number}" for number in range(relays)), seed=seed, loss=loss, config=config
+        )
         self.luck = Random(f"history/{seed}")
         self.steps = steps
         self.down: dict[str, None] = {}

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.rooms.histories import History
 
+from linnet.rooms.config import RoomsConfig
+
 SOAK = bool(os.environ.get("LINNET_SOAK"))
 ROOT = Path(__file__).parent.parent.parent
 
@@ -38,6 +40,14 @@ def test_all_who_are_inside_agree_with_relays(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3000, 3050 if SOAK else 3002))
 def test_long_histories(seed: int) -> None:
     history = History(seed, loss=0.02, relays=1, steps=300)
+    history.play()
+    history.check()
+
+
+@pytest.mark.parametrize("seed", range(4000, 4200 if SOAK else 4003))
+def test_little_room_to_wait_and_small_pages(seed: int) -> None:
+    small = RoomsConfig(waiting_events=3, page_events=2, page_bytes=1500, mesh=2)
+    history = History(seed, loss=0.02, relays=seed % 2, config=small)
     history.play()
     history.check()
 
