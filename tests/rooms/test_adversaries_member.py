@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.rooms.siege import Siege
 
 from linnet.core.ids import DeviceId, EventId
+from linnet.core.inputs import Received
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Bound, Given, Range, Reconcile, Want
 from linnet.delivery.messages import Data
@@ -47,6 +48,7 @@ from linnet.rooms.messages import (
     ChunkTaken,
     ChunkWant,
     ControlPage,
+    Greet,
     Refused,
     RelaySend,
     RelayTaken,
@@ -580,7 +582,49 @@ def test_a_device_that_was_revoked_in_the_room_is_not_listened_to() -> None:
     ]
     late = pen.message("hello", siege.control())
     assert sent_by(siege, late, "r0") is Reason.CARD_REVOKED
-    assert sent_by(siege, late, "ann") is Reason.NOT_A_MEMBER
+    assert siege.tell("mal", "ann", pen.data(late)) == [
+        Refused(siege.room, None, Reason.NOT_A_MEMBER, "greet first")
+    ]
+
+
+def tells_nothing(heard: list[Message]) -> None:
+    """Who we are is said to whoever may be a member; how far the room is, and who is in it, is not."""
+    assert heard
+    for each in heard:
+        assert isinstance(each, Greet)
+        assert (each.heads, each.control, each.events, each.contacts) == ((), (), 0, ())
+
+
+def test_a_device_that_was_revoked_while_it_was_away_is_told_nothing_when_it_comes_back() -> None:
+    siege, pen = with_mal("ann", "bob", seed=28)
+    siege.disconnect("mal", "ann")
+    device = pen.identity.card.device
+    revoked = Revoked(revoke(person_key(siege, "mal"), device, 1))
+    sent_by(siege, pen.write(REVOCATION, device.hex(), revoked, siege.control()), "bob")
+    siege.run(1.0)
+    siege.played("mal").take()
+    siege.connect("mal", "ann")
+    siege.say("ann", "not for stolen devices")
+    siege.run(40.0)
+    tells_nothing(siege.played("mal").take())
+
+
+def test_who_was_only_told_of_is_told_nothing_before_it_has_greeted() -> None:
+    """bob has heard of mal and never met it: it may have been put out since."""
+    siege = Siege("ann", "bob", seed=29)
+    siege.found("ann", "bob")
+    siege.intruder()
+    pen = siege.enter("mal", at=("ann",))
+    siege.tell("mal", "ann", pen.greet(contacts=(siege.contact("mal"),)))
+    told = replace(siege.pen("ann").greet(), contacts=(siege.contact("mal"),), answer=True)
+    machine = siege.network.machine(siege.peer("bob"))
+    machine.handle(Received(siege.peer("ann"), told), siege.network.now)
+    assert siege.member_room("bob").neighbors.knows(siege.peer("mal"))
+    put_out(siege, Membership.BAN)
+    siege.played("mal").take()
+    siege.connect("mal", "bob")
+    siege.run(40.0)
+    tells_nothing(siege.played("mal").take())
 
 
 def test_a_card_that_has_ended_opens_no_door() -> None:

@@ -11,6 +11,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
+from linnet.identity.keys import device_id
 from linnet.rooms.content import MEMBER, Membership, member_key
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import ControlPage, Greet
@@ -32,7 +33,7 @@ class Meeting:
         self._passing = passing
         self._taking = taking
         self._approached: dict[PeerId, None] = {}
-        """Peers that a tracker has named, and that were told only who we are."""
+        """Peers that were told only who we are."""
 
     def greeting(self, answer: bool) -> Greet:
         """Who we are, and how far we are."""
@@ -43,13 +44,24 @@ class Meeting:
         return Greet(parts.id, card, listens, heads, control, events, False, contacts, None, answer)
 
     def approach(self, peer: PeerId) -> Send[Greet]:
-        """Greet somebody whom only a tracker has named, unless others have told of it too."""
+        """Greet somebody first: who is not known to be of the room now is told only who we are.
+
+        A device that was only told of, or that a tracker has named, or that was revoked since.
+        """
         parts = self._parts
-        if parts.neighbors.is_told(peer):
+        if self._is_of_room(peer):
             return Send(peer, self.greeting(answer=False))
         self._approached[peer] = None
         card, listens = parts.context.card, parts.listens
         return Send(peer, Greet(parts.id, card, listens, (), (), 0, False, (), None, answer=False))
+
+    def _is_of_room(self, peer: PeerId) -> bool:
+        """Whether a device is a relay, or that of a member as we met it."""
+        view, person = self._parts.control.view(), self._parts.neighbors.person_of(peer)
+        if person is None or view.is_relay(peer):
+            return view.is_relay(peer)
+        is_member = view.membership(person) is Membership.JOIN
+        return is_member and not view.is_revoked(person, device_id(peer))
 
     def is_due(self, peer: PeerId, greet: Greet) -> bool:
         """Whether a member that greets is to be told how far we are: it asks for it, or was not told yet."""

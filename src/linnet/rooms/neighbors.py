@@ -90,9 +90,10 @@ class Neighbors:
         """Whether this is a device of the room as far as is known: whom to greet when a link opens."""
         return peer in self._book or peer in self._relays or peer in self._graph
 
-    def is_told(self, peer: PeerId) -> bool:
-        """Whether a member or the room's state has told of it, and not a tracker alone."""
-        return peer in self._book or peer in self._relays
+    def person_of(self, peer: PeerId) -> AuthorId | None:
+        """Whose device it was when it greeted; None if it never has."""
+        known = self._book.find(peer)
+        return None if known is None else known.person
 
     def contacts(self, limit: int) -> tuple[Contact, ...]:
         """Relays and devices that were met, where they were met, to tell others."""

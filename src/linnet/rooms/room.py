@@ -163,7 +163,7 @@ class Room:
         effects: list[RoomStep] = []
         if self.neighbors.knows(peer) or self.view.is_relay(peer):
             # A greeting first: whoever is asked for something must know who asks.
-            effects.append(Send(peer, self.meeting.greeting(answer=False)))
+            effects.append(self.meeting.approach(peer))
         return [*effects, *self.relays.linked(peer, now)]
 
     def link_down(self, peer: PeerId, now: float) -> list[RoomStep]:
@@ -313,7 +313,7 @@ class Room:
                 effects.append(Send(peer, self.meeting.greeting(answer=True)))
         linked = (peer for peer in self.context.links if self.neighbors.knows(peer))
         silent = (peer for peer in linked if peer not in self.guests.by_peer)
-        again = [Send(peer, self.meeting.greeting(answer=False)) for peer in silent]  # The first may be lost.
+        again = [self.meeting.approach(peer) for peer in silent]  # The first may be lost.
         return [*effects, *again, *self._arm(self.config.announce_period)]
 
     def _arm(self, delay: float) -> list[RoomStep]:
