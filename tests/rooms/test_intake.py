@@ -402,3 +402,24 @@ def test_what_had_no_room_is_read_from_relays_once_more_when_there_is() -> None:
     assert not bench.room.parts.memory.overflowed
     bench.bring("bob", *late)
     assert [each.head for each in late] == bench.shown()[-4:]
+
+
+def test_a_control_event_counts_though_there_is_no_room_to_wait_in() -> None:
+    """Or whoever fills that room with events of nowhere could keep a ban out."""
+    bench = Bench(RoomsConfig(waiting_events=2))
+    bench.join("bob", "cid")
+    missing = bench.forge("cid")
+    junk = [bench.forge("bob", deps=(NOWHERE,), height=9 + number) for number in range(2)]
+    bench.bring("bob", *junk)
+    word = again(bench, "cid", deps=(missing.head,))
+    effects = bench.bring("cid", word)
+    assert [record.reason for record in bench.records(Kind.DROPPED, effects)] == [Reason.QUEUE_FULL]
+    assert bench.room.control.knows(word.head)
+    assert not bench.room.dag.knows(word.head)
+    alike_after_restart(bench)
+    assert bench.room.control.knows(word.head)
+    bench.up("cid")
+    bench.greet("cid")
+    bench.bring("cid", missing, word)
+    assert bench.room.dag.knows(word.head)
+    assert bench.room.intake.early == {}

@@ -99,7 +99,7 @@ def test_who_is_out_and_is_greeted_as_a_member_asks_why() -> None:
     bench = Bench()
     bench.join("bob")
     bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
-    bench.hear("bob", Refused(bench.id, None, Reason.NOT_A_MEMBER, "you have left"))
+    bench.hear("bob", ControlPage(bench.id, 1, (), (), False, bench.room.control.heads, (), None))
     assert not bench.room.is_present
     effects = bench.hear("bob", bench.greeting("bob", control=(NOWHERE,)))
     (ask,) = bench.sent("bob", AskControl, effects)

@@ -15,6 +15,7 @@ from linnet.delivery.messages import Data
 from linnet.identity.text import Sort, to_text
 from linnet.peer.messages import Message
 from linnet.rooms.commands import ExamineRooms, RoomsAre, SendToRoom, SetMembership
+from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import (
     MEMBER,
     NAME,
@@ -247,7 +248,10 @@ def test_who_has_left_is_there_until_somebody_knows_it_and_then_serves_nobody() 
     bench.greet("bob")
     (page,) = bench.sent("bob", ControlPage, bench.hear("bob", AskControl(bench.id, 1, (), None)))
     assert len(page.units) == len(bench.room.control)
-    bench.hear("bob", Refused(bench.id, None, Reason.NOT_A_MEMBER, "you have left"))
+    effects = bench.hear("bob", Refused(bench.id, None, Reason.NOT_A_MEMBER, "who are you"))
+    assert bench.room.is_present  # it may not know us yet, and is shown and asked
+    assert len(bench.sent("bob", Data, effects)) == len(bench.sent("bob", AskControl, effects)) == 1
+    bench.hear("bob", ControlPage(bench.id, 1, (), (), False, bench.room.control.heads, (), None))
     assert not bench.room.is_present
     assert [each.reason for each in bench.sent("bob", Refused, bench.greet("bob"))] == [Reason.NOT_JOINED]
     effects = bench.hear("bob", Want(bench.id, 1, bench.room.dag.heads))
@@ -273,7 +277,7 @@ def test_who_was_put_out_asks_for_the_word_that_did_it() -> None:
     bench.bring("cid", left)
     ask = AskControl(bench.id, 1, (), None, bench.who("cid").card)
     (page,) = bench.sent("cid", ControlPage, bench.hear("cid", ask))
-    assert page.reason is Reason.NOT_INVITED  # it knows
+    assert page.heads == (left.head,)  # it is told that we know
 
 
 def test_who_is_taken_for_a_stranger_asks_and_who_was_a_member_is_heard_out() -> None:
@@ -344,12 +348,32 @@ def test_a_late_answer_to_a_reconciliation_of_ours_begins_none_of_theirs() -> No
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_control_pages_that_bring_nothing_new_are_not_asked_for_on(count: int) -> None:
+def test_control_pages_that_bring_nothing_new_are_asked_for_on_only_so_long(count: int) -> None:
+    """As long as they may be about what we have; then it is a peer that never ends."""
     bench = Bench()
     bench.join("bob")
     page = bench.room.serving.control(AskControl(bench.id, 1, (), None), ())
     again = ControlPage(bench.id, 1, page.units[:count], page.cards, True, page.heads, (), None)
-    assert bench.sent("bob", AskControl, bench.hear("bob", again)) == []
+    most = 1 + len(bench.room.control) // count
+    asked = [len(bench.sent("bob", AskControl, bench.hear("bob", again))) for _ in range(most + 1)]
+    assert asked == [1] * most + [0]
+
+
+def test_pages_go_on_though_the_other_knows_none_of_our_heads() -> None:
+    """Both have gone on apart: it names no head of ours, so we name what it has shown."""
+    bench = Bench(RoomsConfig(page_events=2))
+    bench.join("bob")
+    serving = bench.room.serving
+    ours = EventId(b"\x09" * 32)
+    heads: tuple[EventId, ...] = (ours,)
+    seen: list[bytes] = []
+    while True:
+        page = serving.control(AskControl(bench.id, 1, heads, None), ())
+        seen += [unit.sig for unit in page.units]
+        if not page.more:
+            break
+        heads = bench.room.catching_up.shown(bench.link("bob"), page, (ours,))
+    assert len(seen) == len(set(seen)) == len(bench.room.control)
 
 
 def test_rooms_are_told_of_with_what_waits() -> None:

@@ -57,13 +57,13 @@ class Answering:
     def _removal(self, peer: PeerId, asked: AskControl) -> EventId | None:
         """The event by which somebody is no longer in the room, who may not have heard of it.
 
-        As a member it would have been shown it, and all that it builds on.
+        As a member it would have been shown it, and all that it builds on. Who has left is told that we know.
         """
         card, view = asked.card, self._parts.control.view()
         if card is None or card.device_key != peer:
             return None
         fact = view.get((MEMBER, member_key(card.person)))
         is_removed = view.membership(card.person) in (Membership.LEAVE, Membership.BAN)
-        if fact is None or not is_removed or fact.sender == card.person:
+        if fact is None or not is_removed:
             return None
         return fact.id if self._parts.control.follows_a_join(fact.id) else None

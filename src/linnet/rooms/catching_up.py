@@ -5,6 +5,7 @@ from __future__ import annotations
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Further, Given, Reconcile
+from linnet.rooms.content import MEMBER, member_key
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import ControlPage
 from linnet.rooms.parts import Parts
@@ -13,8 +14,8 @@ from linnet.rooms.taking import Taking
 
 _ASKED_BACK = 256
 """Events that were said to be gone, the last ones, for which a member who comes is asked."""
-_TOLD = 128
-"""Events of a page, the last ones, that are named when the next is asked for."""
+_HEADS = 256
+"""Heads that one message names."""
 
 
 class CatchingUp:
@@ -24,6 +25,8 @@ class CatchingUp:
         self._parts = parts
         self._passing = passing
         self._taking = taking
+        self._shown: dict[PeerId, tuple[dict[EventId, None], int]] = {}
+        """Heads of control events that a peer has shown us, page by page, and pages that brought nothing."""
         self._gone: dict[EventId, None] = {}
         """Events that are missing, and that somebody had once and has no more."""
 
@@ -34,13 +37,52 @@ class CatchingUp:
             return self._taking.unasked(peer, "ControlPage")
         before = len(self._parts.control)
         effects = self._taking.take(page.units, page.cards, peer, now)
-        if not page.more or len(self._parts.control) == before:
+        self._see_leave(page)
+        brought = len(self._parts.control) > before
+        if not self._goes_on(peer, page, brought):
+            self._shown.pop(peer, None)
             return effects
-        if outside is None:
-            return [*effects, *self._parts.sync.more_control(peer)]
-        # It is told no more of what we know than it was told, or has told us.
-        heads = (*map(self._parts.intake.head, page.units[-_TOLD:]), *outside)
-        return [*effects, *self._parts.sync.more_control(peer, self._parts.context.card, heads)]
+        # An outsider is told no more of what we know than it was told, or has told us.
+        known = self._parts.control.heads if outside is None else outside
+        card = self._parts.context.card if outside is not None or peer in self._taking.asked else None
+        return [*effects, *self._parts.sync.more_control(peer, card, self.shown(peer, page, known))]
+
+    def _see_leave(self, page: ControlPage) -> None:
+        """If we have left: whether this peer knows it."""
+        parts = self._parts
+        leave = parts.control.view().get((MEMBER, member_key(parts.context.author)))
+        if not parts.memory.leaving or leave is None:
+            return
+        heads = filter(parts.control.knows, page.heads)
+        if any(head == leave.id or parts.control.is_before(leave.id, head) for head in heads):
+            parts.memory.leaving = False
+
+    def shown(self, peer: PeerId, page: ControlPage, known: tuple[EventId, ...] = ()) -> tuple[EventId, ...]:
+        """From which heads on the next page is asked for: what this peer has shown, and what is known here.
+
+        It may know none of our own heads, if we have gone on apart; then it would begin anew each time.
+        """
+        tops, _ = self._shown.setdefault(peer, ({}, 0))
+        control = self._parts.control
+        for unit in page.units:
+            event = self._parts.intake.head(unit)
+            if control.knows(event):
+                for head in control.fact(event).control:
+                    tops.pop(head, None)
+                tops[event] = None
+        return tuple(dict.fromkeys((*tops, *known)))[:_HEADS]
+
+    def _goes_on(self, peer: PeerId, page: ControlPage, brought: bool) -> bool:
+        """Whether there is more to come: as long as pages bring something, or may be about what we have."""
+        tops, barren = self._shown.get(peer, ({}, 0))
+        barren = 0 if brought else barren + 1
+        self._shown[peer] = tops, barren
+        most = 1 + len(self._parts.control) // max(1, len(page.units))
+        return page.more and bool(page.units) and barren <= most
+
+    def down(self, peer: PeerId) -> None:
+        """A link is gone."""
+        self._shown.pop(peer, None)
 
     def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
         """A page of what lies beyond our heads."""

@@ -100,13 +100,26 @@ class Intake:
         placed: list[Placed] = []
         if any(isinstance(each, Record) for each in more):
             self._memory.overflowed = True  # This one had no room, or another went for it.
-        if offered in (Offered.FULL, Offered.REPEATED):
+        is_full = offered is Offered.FULL
+        if offered is Offered.REPEATED or (is_full and event.kind not in CONTROL_KINDS):
             return effects, placed
+        # A control event counts though it has no room to wait in: that must not keep out a ban.
         lane = [arrival] if event.kind in CONTROL_KINDS else []
         ready = [arrival] if offered is Offered.READY else []
         if offered is Offered.WAITING and self._is_ours(event):
             self._keep_early(arrival)
         self._work(lane, ready, now, effects, placed)
+        return effects, placed
+
+    def offer_again(self, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
+        """There is room to wait in again: for events that count, and had none."""
+        effects: list[IntakeEffect] = []
+        placed: list[Placed] = []
+        for verified in self._memory.early():
+            if not self.order.waits(verified.head) and not self._dag.knows(verified.head):
+                more, put = self.take(Arrival(verified, None, 0, 0), now)
+                effects += more
+                placed += put
         return effects, placed
 
     def expired(self, event: EventId, now: float) -> tuple[list[IntakeEffect], list[Placed]]:

@@ -173,6 +173,7 @@ class Room:
         self.serving.down(peer)
         self.taking.down(peer)
         self.meeting.down(peer)
+        self.catching_up.down(peer)
         return [
             *self.intake.order.down(peer, now),
             *self.sync.down(peer),
@@ -235,10 +236,8 @@ class Room:
             effects += self.ledger.refused(message.event, guest.person, message.reason, now)
         if message.event is None and self.view.is_relay(peer):
             effects += self.relays.refused(peer, message.reason, now)
-        if message.event is None and guest is not None and message.reason is Reason.NOT_A_MEMBER:
-            self.parts.memory.leaving = False  # It knows.
         known = guest is not None or self.neighbors.knows(peer) or peer in self.taking.asked
-        if message.event is None and self.is_active and known:
+        if message.event is None and self.is_present and known:
             effects += self.meeting.taken_for_stranger(peer, message.reason, now)
         return effects
 
@@ -336,7 +335,8 @@ class Room:
             effects += self.chunks.relays(self._seen_relays, now)
         if self.parts.memory.overflowed and 2 * len(self.intake.order) <= self.config.waiting_events:
             self.parts.memory.overflowed = False
-            effects += self.relays.read_anew()
+            again, placed = self.intake.offer_again(now)
+            effects += [*again, *self.passing.placed(placed, now), *self.relays.read_anew()]
         grown = len(self.dag) > self._seen_events
         self._seen_events = len(self.dag)
         if grown and self.is_present:

@@ -333,7 +333,8 @@ class Rooms:
         room.taking.asked[peer] = None
         effects += room.settle(room.taking.take(units, page.cards, peer, now), now)
         if page.more and page.units:
-            return [*effects, *joining.more(peer, room.control.heads[:256])]
+            return [*effects, *joining.more(peer, room.catching_up.shown(peer, page, room.control.heads))]
+        room.catching_up.down(peer)
         return [*effects, *self._desk.shown(joining, room, now)]
 
     def _first(self, joining: Joining, page: ControlPage) -> Verified:
