@@ -13,8 +13,9 @@ from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Command, Start
 from linnet.peer.peer import Peer
 from linnet.rooms.arrival import Arrival
-from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket, RoomMade, Sent, TicketMade
+from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
+from linnet.rooms.results import RoomMade, Sent, TicketMade
 from linnet.rooms.room import Room
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency

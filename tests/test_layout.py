@@ -39,6 +39,7 @@ TESTED_ELSEWHERE = {
     "rooms/arrival.py": "values, and the first check of each unit: tests/rooms/test_intake.py",
     "rooms/catching_up.py": "what is gone, and who is heard: tests/rooms/test_room.py",
     "rooms/commands.py": "values without behaviour",
+    "rooms/results.py": "values without behaviour",
     "rooms/config.py": "values without behaviour",
     "rooms/effects.py": "names of unions; mypy closes them",
     "rooms/parts.py": "a room put together and read back: tests/rooms/test_room.py and test_intake.py",

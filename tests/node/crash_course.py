@@ -15,8 +15,8 @@ from tests.node.crash_world import UNREACHED, CrashWorld, at_once, event_id, unt
 from linnet.cli.exits import Failure
 from linnet.node.client import ControlError
 from linnet.node.room_types import LedgerReply, SentReply, StateReply
-from linnet.rooms.commands import Fate
 from linnet.rooms.content import NAME, Membership
+from linnet.rooms.results import Fate
 from linnet.sim.rooms_world import FOUNDER
 
 MODERATOR = 50

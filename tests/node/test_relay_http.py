@@ -26,8 +26,9 @@ from linnet.node.relay_limits import RelayHttpLimits
 from linnet.node.relay_operations import PREFIX
 from linnet.node.relay_signing import authorization
 from linnet.peer.config import Identity
-from linnet.rooms.commands import AskRelay, RelayReplies
+from linnet.rooms.commands import AskRelay
 from linnet.rooms.messages import RelayForward, RelaySend, Tombstone
+from linnet.rooms.results import RelayReplies
 from linnet.sim.clock import START
 from linnet.testing.identities import known_identity
 from linnet.testing.standin_relay import (

@@ -19,8 +19,8 @@ from linnet.net.failure import DriverStopped
 from linnet.node.library import Node
 from linnet.node.room import Room
 from linnet.node.subscription import Subscription
-from linnet.rooms.commands import Fate
 from linnet.rooms.content import JoinRule, Membership
+from linnet.rooms.results import Fate
 
 
 class Pair:

@@ -23,19 +23,6 @@ from linnet.node.room_views import (
     state_view,
 )
 from linnet.rooms.attachments import Attachment
-from linnet.rooms.commands import (
-    EventFates,
-    Fate,
-    LedgerIs,
-    MemberFate,
-    RelayKnowledge,
-    RelayReport,
-    RelayRoomReport,
-    RoomMember,
-    Sent,
-    StateEntry,
-    StateIs,
-)
 from linnet.rooms.content import (
     Create,
     JoinRule,
@@ -50,6 +37,19 @@ from linnet.rooms.content import (
     body_of,
 )
 from linnet.rooms.invitation import Invitation
+from linnet.rooms.results import (
+    EventFates,
+    Fate,
+    LedgerIs,
+    MemberFate,
+    RelayKnowledge,
+    RelayReport,
+    RelayRoomReport,
+    RoomMember,
+    Sent,
+    StateEntry,
+    StateIs,
+)
 from linnet.rooms.ticket import issue_ticket
 
 ROOM, ADA, BEA = TopicId(b"r" * 32), AuthorId(b"a" * 32), AuthorId(b"b" * 32)

@@ -21,11 +21,12 @@ from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Command, Effect, Input, Promise, Result, Start
 from linnet.peer.messages import PROTOCOLS, Message
 from linnet.peer.peer import Peer
-from linnet.rooms.commands import CreateRoom, ReadRoom, RoomMade, Sent
+from linnet.rooms.commands import CreateRoom, ReadRoom
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import MEMBER, JoinRule, Member, Membership, body_of, member_key
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Greet
+from linnet.rooms.results import RoomMade, Sent
 from linnet.rooms.room import Room
 from linnet.rooms.rooms import Rooms
 from linnet.rooms.ticket import Ticket, issue_ticket

@@ -20,19 +20,13 @@ from linnet.rooms.commands import (
     ExamineRooms,
     ExamineState,
     JoinRoom,
-    LedgerIs,
     MakeTicket,
     ReadRoom,
-    RoomMade,
-    RoomsAre,
-    RoomStatus,
     SendToRoom,
-    Sent,
-    StateIs,
-    TicketMade,
 )
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.content import JoinRule
+from linnet.rooms.results import LedgerIs, RoomMade, RoomsAre, RoomStatus, Sent, StateIs, TicketMade
 from linnet.rooms.rooms import Rooms
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency

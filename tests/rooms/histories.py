@@ -15,7 +15,6 @@ from linnet.delivery.items import Item
 from linnet.event.event import Event
 from linnet.peer.interface import Command
 from linnet.rooms.commands import (
-    Fate,
     JoinRoom,
     MakeTicket,
     Redact,
@@ -24,10 +23,10 @@ from linnet.rooms.commands import (
     SetMembership,
     SetRule,
     SetState,
-    TicketMade,
 )
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import NAME, JoinRule, Membership
+from linnet.rooms.results import Fate, TicketMade
 from linnet.rooms.room import Room
 from linnet.rooms.status import state_of
 

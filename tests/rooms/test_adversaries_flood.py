@@ -21,7 +21,7 @@ from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.peer.messages import Message
 from linnet.rooms.access.control_dag import HEADS_OF_ONE
-from linnet.rooms.commands import CreateRoom, RoomMade, SendToRoom, Sent, SetMembership
+from linnet.rooms.commands import CreateRoom, SendToRoom, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.content import CREATE, NAME, REVOCATION, Create, Membership, Revoked
 from linnet.rooms.messages import (
@@ -31,6 +31,7 @@ from linnet.rooms.messages import (
     RelayTaken,
 )
 from linnet.rooms.messages import Refused as RefusedMessage
+from linnet.rooms.results import RoomMade, Sent
 from linnet.sim.luck import SeededEntropy
 from linnet.testing.intruder import Pen, events_of
 

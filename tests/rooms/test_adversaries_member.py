@@ -20,12 +20,7 @@ from linnet.identity.cards import issue_card, revoke
 from linnet.identity.keys import SigningKey
 from linnet.peer.messages import Message
 from linnet.rooms.attachments import piece_of
-from linnet.rooms.commands import (
-    KeepChunk,
-    Sent,
-    SetLevel,
-    SetMembership,
-)
+from linnet.rooms.commands import KeepChunk, SetLevel, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.content import (
     JOIN_RULES,
@@ -55,6 +50,7 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
+from linnet.rooms.results import Sent
 from linnet.sim.luck import SeededEntropy
 from linnet.testing.intruder import Pen, events_of
 

@@ -18,7 +18,7 @@ from linnet.identity.cards import issue_card
 from linnet.identity.keys import SigningKey
 from linnet.peer.messages import Message
 from linnet.rooms.attachments import piece_of
-from linnet.rooms.commands import AddRelay, Sent, SetMembership
+from linnet.rooms.commands import AddRelay, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.content import Membership
 from linnet.rooms.messages import (
@@ -41,6 +41,7 @@ from linnet.rooms.messages import (
 )
 from linnet.rooms.receipt import sign_room_receipt
 from linnet.rooms.receipts import DEVICES_OF_ONE
+from linnet.rooms.results import Sent
 from linnet.sim.luck import SeededEntropy
 from linnet.testing.intruder import Pen, events_of
 from linnet.trace.records import Kind

@@ -15,9 +15,10 @@ from linnet.rooms import chunk_offers
 from linnet.rooms import chunks as chunks_module
 from linnet.rooms.attachments import Piece, piece_of
 from linnet.rooms.chunks import OWNER, OWNERS, PARALLEL, ChunkEffect, Chunks
-from linnet.rooms.commands import ChunkFetched, FetchChunk, KeepChunk
+from linnet.rooms.commands import FetchChunk, KeepChunk
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import CHUNK_BYTES, ChunkIs, ChunkPut, ChunkTaken, ChunkWant
+from linnet.rooms.results import ChunkFetched
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 

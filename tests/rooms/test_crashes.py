@@ -12,8 +12,9 @@ from tests.rooms.circle import Circle
 from linnet.core.ids import EventId
 from linnet.event.event import Event
 from linnet.peer.interface import Command
-from linnet.rooms.commands import SendToRoom, Sent, SetLevel, SetMembership, SetState
+from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership, SetState
 from linnet.rooms.content import NAME, Membership
+from linnet.rooms.results import Sent
 from linnet.rooms.room import Room
 from linnet.rooms.status import state_of
 from linnet.store.memory import MemoryStore

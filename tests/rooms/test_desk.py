@@ -23,17 +23,15 @@ from linnet.rooms.commands import (
     ExamineState,
     ForgetRoom,
     JoinRoom,
-    LedgerIs,
     MakeTicket,
     ReadRoom,
-    RoomsAre,
     SendToRoom,
-    Sent,
     SetMembership,
 )
 from linnet.rooms.content import CREATORS, Membership
 from linnet.rooms.joining import OWNER as JOINING
 from linnet.rooms.messages import AskControl, RelayAnswer, RelayAsk, RelayOutcome, RelayTaken
+from linnet.rooms.results import LedgerIs, RoomsAre, Sent
 
 ELSEWHERE = TopicId(b"o" * 32)
 CONTACT = Contact(PeerId(b"p" * 32), ("tls://p:1",))

@@ -10,7 +10,7 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.event.signing import unit_head
 from linnet.identity.text import Sort, to_text
-from linnet.rooms.commands import ExamineLedger, Fate, LedgerIs, SendToRoom, SetMembership
+from linnet.rooms.commands import ExamineLedger, SendToRoom, SetMembership
 from linnet.rooms.content import RELAY, Membership, Relay, body_of
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelaySend, RelayTaken, Tombstone
@@ -25,6 +25,7 @@ from linnet.rooms.relay_notices import (
     Page,
     RelayNotice,
 )
+from linnet.rooms.results import Fate, LedgerIs
 
 
 class Scene:

@@ -11,9 +11,10 @@ from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.identity.text import Sort, to_text
-from linnet.rooms.commands import MakeTicket, Sent, SetLevel, SetMembership, SetState
+from linnet.rooms.commands import MakeTicket, SetLevel, SetMembership, SetState
 from linnet.rooms.content import NAME, RELAY, Membership, Relay, body_of
 from linnet.rooms.inviting import ticket_of
+from linnet.rooms.results import Sent
 from linnet.rooms.ticket import check_ticket
 
 MEMBERS = ("bob", "cid", "dan", "eli", "fay", "gus")

@@ -15,10 +15,10 @@ from linnet.core.timers import Tick
 from linnet.delivery.items import Overdue
 from linnet.event.event import Event
 from linnet.event.signing import message_tail
-from linnet.rooms.commands import Fate, MemberFate
 from linnet.rooms.content import member_key
 from linnet.rooms.ledger import OWNER, Ledger
 from linnet.rooms.ledger_rows import MARKS, RELAYS
+from linnet.rooms.results import Fate, MemberFate
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 

@@ -16,13 +16,11 @@ from linnet.rooms.commands import (
     JoinRoom,
     MakeTicket,
     ReadRoom,
-    RoomMade,
     SendToRoom,
-    Sent,
     SetMembership,
-    TicketMade,
 )
 from linnet.rooms.content import Membership
+from linnet.rooms.results import RoomMade, Sent, TicketMade
 from linnet.rooms.status import state_of
 from linnet.sim.luck import SeededEntropy
 from linnet.trace.records import Kind

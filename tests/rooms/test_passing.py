@@ -9,11 +9,12 @@ from linnet.core.inputs import Asked, Received
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
-from linnet.rooms.commands import ExamineLedger, Fate, LedgerIs, SendToRoom, Sent, SetMembership
+from linnet.rooms.commands import ExamineLedger, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.messages import Refused
 from linnet.rooms.receipt import sign_room_receipt
+from linnet.rooms.results import Fate, LedgerIs, Sent
 from linnet.trace.records import Kind
 
 

@@ -16,10 +16,11 @@ from linnet.delivery.items import CaughtUp, Ended, Item, Overdue
 from linnet.event.event import Event
 from linnet.event.signing import verify_unit
 from linnet.peer.interface import Effect, Promise
-from linnet.rooms.commands import Reading, ReadRoom, Redact, SendToRoom, SetMembership, SetState
+from linnet.rooms.commands import ReadRoom, Redact, SendToRoom, SetMembership, SetState
 from linnet.rooms.content import NAME, Membership
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.readers import Readers
+from linnet.rooms.results import Reading
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record

@@ -9,8 +9,9 @@ from linnet.core.effects import Deliver
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended
-from linnet.rooms.commands import CreateRoom, ExamineRooms, ForgetRoom, RoomMade, RoomsAre, SendToRoom, Sent
+from linnet.rooms.commands import CreateRoom, ExamineRooms, ForgetRoom, SendToRoom
 from linnet.rooms.content import Membership
+from linnet.rooms.results import RoomMade, RoomsAre, Sent
 from linnet.trace.records import Kind
 
 

@@ -28,7 +28,6 @@ from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, S
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.rooms.commands import RelayStatus
 from linnet.rooms.config import RelayChoice, RoomsConfig
 from linnet.rooms.messages import RelayInfo, RelayOutcome, RelaySend, RelayTaken, Resync, ResyncPage
 from linnet.rooms.relay_choice import Chooser
@@ -43,6 +42,7 @@ from linnet.rooms.relay_notices import (
     RelayUseEffect,
 )
 from linnet.rooms.relay_use import RelayUse
+from linnet.rooms.results import RelayStatus
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 

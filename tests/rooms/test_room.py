@@ -14,7 +14,7 @@ from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.identity.text import Sort, to_text
 from linnet.peer.messages import Message
-from linnet.rooms.commands import ExamineRooms, RoomsAre, SendToRoom, SetMembership
+from linnet.rooms.commands import ExamineRooms, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import (
     MEMBER,
@@ -31,6 +31,7 @@ from linnet.rooms.content import (
 from linnet.rooms.governing import FIRST_POWER
 from linnet.rooms.messages import AskControl, ControlPage, Greet, Refused
 from linnet.rooms.receipt import sign_room_receipt
+from linnet.rooms.results import RoomsAre
 from linnet.rooms.status import name_of
 from linnet.trace.records import Kind
 

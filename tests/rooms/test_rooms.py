@@ -11,15 +11,14 @@ from linnet.rooms.commands import (
     ExamineState,
     JoinRoom,
     Redact,
-    RoomMade,
     SendToRoom,
-    Sent,
     SetLevel,
     SetMembership,
     SetRule,
     SetState,
 )
 from linnet.rooms.content import JoinRule, Membership
+from linnet.rooms.results import RoomMade, Sent
 from linnet.trace.records import Kind
 
 

@@ -7,19 +7,10 @@ from tests.rooms.bench import Bench
 
 from linnet.core.ids import EventId, TopicId
 from linnet.identity.text import Sort, to_text
-from linnet.rooms.commands import (
-    ExamineRooms,
-    ExamineState,
-    RelayRoomReport,
-    RoomsAre,
-    SendToRoom,
-    SetLevel,
-    SetMembership,
-    SetState,
-    StateIs,
-)
+from linnet.rooms.commands import ExamineRooms, ExamineState, SendToRoom, SetLevel, SetMembership, SetState
 from linnet.rooms.content import NAME, POWER, RELAY, JoinRule, Membership, Power, Relay, body_of
 from linnet.rooms.receipt import sign_room_receipt
+from linnet.rooms.results import RelayRoomReport, RoomsAre, StateIs
 from linnet.rooms.status import digest_of, members_of, name_of, served_status, state_of, status_of
 
 ONE, TWO = EventId(b"1" * 32), EventId(b"2" * 32)

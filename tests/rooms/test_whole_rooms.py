@@ -16,17 +16,10 @@ from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Start
 from linnet.peer.peer import Peer
-from linnet.rooms.commands import (
-    AddRelay,
-    ReadRoom,
-    RevokeInRoom,
-    SendToRoom,
-    Sent,
-    SetMembership,
-    SetRetention,
-)
+from linnet.rooms.commands import AddRelay, ReadRoom, RevokeInRoom, SendToRoom, SetMembership, SetRetention
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.content import Membership
+from linnet.rooms.results import Sent
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind

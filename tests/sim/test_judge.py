@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from linnet.core.ids import EventId
 from linnet.event.event import MESSAGE
-from linnet.rooms.commands import EventFates, ExamineLedger, Fate, LedgerIs, MemberFate, SendToRoom, Sent
+from linnet.rooms.commands import ExamineLedger, SendToRoom
+from linnet.rooms.results import EventFates, Fate, LedgerIs, MemberFate, Sent
 from linnet.sim.clock import START
 from linnet.sim.judge import Judge
 from linnet.sim.links import LinkModel, constant_latency

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from linnet.delivery.commands import Declined
-from linnet.rooms.commands import ExamineState, StateIs
+from linnet.rooms.commands import ExamineState
 from linnet.rooms.content import Membership
+from linnet.rooms.results import StateIs
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.rooms_scenario import MODERATOR, MUTED, Course, RoomScenario
 from linnet.sim.rooms_world import RoomsWorld

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from linnet.core.ids import PeerId, TopicId
-from linnet.rooms.commands import CreateRoom, ExamineState, RoomMade, SendToRoom, Sent, StateIs
+from linnet.rooms.commands import CreateRoom, ExamineState, SendToRoom
 from linnet.rooms.config import RelayChoice
 from linnet.rooms.content import Membership
 from linnet.rooms.relay_choice import Chooser
+from linnet.rooms.results import RoomMade, Sent, StateIs
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.rooms_world import RoomsWorld, SetupFailed, seed_for
 from linnet.trace.columns import ColumnTrace

@@ -30,7 +30,7 @@ from linnet.node.control_types import (
 )
 from linnet.overlay.tracked import Graph
 from linnet.peer.interface import NodeStatus, PeerStatus
-from linnet.rooms.commands import RelayStatus, RoomStatus
+from linnet.rooms.results import RelayStatus, RoomStatus
 from linnet.streams.commands import Published, StreamStatus
 
 

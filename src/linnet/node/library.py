@@ -56,8 +56,9 @@ from linnet.peer.interface import (
     Stop,
 )
 from linnet.peer.peer import Peer
-from linnet.rooms.commands import AskRelay, ReadRoom, RelayReplies, RelayReport
+from linnet.rooms.commands import AskRelay, ReadRoom
 from linnet.rooms.content import JoinRule
+from linnet.rooms.results import RelayReplies, RelayReport
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore

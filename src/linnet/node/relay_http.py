@@ -56,7 +56,7 @@ from linnet.node.relay_translation import (
     send_reply,
     want_message,
 )
-from linnet.rooms.commands import AskRelay, RelayReplies
+from linnet.rooms.commands import AskRelay
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
@@ -67,6 +67,7 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
+from linnet.rooms.results import RelayReplies
 from linnet.trace.records import Kind, Record
 
 Ask: TypeAlias = Callable[[AskRelay], Awaitable[RelayReplies]]

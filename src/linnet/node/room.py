@@ -30,30 +30,25 @@ from linnet.peer.interface import Command
 from linnet.rooms.attachments import Piece, attachment_of, piece_of
 from linnet.rooms.commands import (
     AddRelay,
-    ChunkFetched,
     DropRelay,
     ExamineLedger,
     ExamineState,
     FetchChunk,
     ForgetRoom,
     KeepChunk,
-    LedgerIs,
     MakeTicket,
     ReadRoom,
     Redact,
-    RoomMember,
     SendToRoom,
-    Sent,
     SetLevel,
     SetMembership,
     SetRetention,
     SetRule,
     SetState,
-    StateIs,
-    TicketMade,
 )
 from linnet.rooms.content import ATTACHMENT, NAME, TOPIC, JoinRule, Membership
 from linnet.rooms.invitation import Invitation
+from linnet.rooms.results import ChunkFetched, LedgerIs, RoomMember, Sent, StateIs, TicketMade
 
 WEEK = 7 * 86_400.0
 Bodies = bytes | str | Iterable[bytes | str]

@@ -9,9 +9,9 @@ from msgspec import Meta, Struct
 from linnet.core.limits import KEY_CHARS, KIND_CHARS, STREAM_NAME_CHARS
 from linnet.event.event import MESSAGE
 from linnet.node.control_types import ContactText, DeviceText, Moment, PersonText, RoomView
-from linnet.rooms.commands import Fate
 from linnet.rooms.content import LEVEL_MOST, JoinRule, Membership
 from linnet.rooms.messages import CHUNK_BYTES
+from linnet.rooms.results import Fate
 
 MAX_MESSAGES = 256
 """Messages that one request may say."""

@@ -31,16 +31,6 @@ from linnet.node.room_types import (
     StateReply,
 )
 from linnet.rooms.attachments import attachment_of
-from linnet.rooms.commands import (
-    LedgerIs,
-    MemberFate,
-    RelayReport,
-    RelayRoomReport,
-    RoomMember,
-    Sent,
-    StateEntry,
-    StateIs,
-)
 from linnet.rooms.content import (
     ATTACHMENT,
     REDACTION,
@@ -56,6 +46,16 @@ from linnet.rooms.content import (
     redaction_of,
 )
 from linnet.rooms.invitation import Invitation
+from linnet.rooms.results import (
+    LedgerIs,
+    MemberFate,
+    RelayReport,
+    RelayRoomReport,
+    RoomMember,
+    Sent,
+    StateEntry,
+    StateIs,
+)
 
 LabelOf = Callable[[AuthorId, DeviceId], str]
 """What a device calls itself; empty if that is not known."""

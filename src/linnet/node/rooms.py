@@ -13,18 +13,10 @@ from linnet.node.batching import Ask
 from linnet.node.room import Room, Subscribing, expected
 from linnet.node.room_names import choose_room
 from linnet.node.room_views import room_text
-from linnet.rooms.commands import (
-    CreateRoom,
-    ExamineRelay,
-    ExamineRooms,
-    JoinRoom,
-    RelayReport,
-    RoomMade,
-    RoomsAre,
-    RoomStatus,
-)
+from linnet.rooms.commands import CreateRoom, ExamineRelay, ExamineRooms, JoinRoom
 from linnet.rooms.content import JoinRule
 from linnet.rooms.invitation import parse_invitation
+from linnet.rooms.results import RelayReport, RoomMade, RoomsAre, RoomStatus
 from linnet.rooms.ticket import Ticket
 
 

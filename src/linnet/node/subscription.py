@@ -32,7 +32,8 @@ from linnet.event.event import Event
 from linnet.identity.text import Sort, to_text
 from linnet.node.background import Spawn
 from linnet.node.batching import Ask
-from linnet.rooms.commands import Reading, ReadRoom
+from linnet.rooms.commands import ReadRoom
+from linnet.rooms.results import Reading
 from linnet.streams.commands import Subscribe, Subscribed
 
 ACKNOWLEDGE_EVERY = 256

@@ -39,7 +39,8 @@ from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
 from linnet.overlay.tracked import Graph
 from linnet.peer.messages import Message
-from linnet.rooms.commands import RoomCommand, RoomResult, RoomStatus
+from linnet.rooms.commands import RoomCommand
+from linnet.rooms.results import RoomResult, RoomStatus
 from linnet.streams.commands import StreamCommand, StreamResult, StreamStatus
 from linnet.trace.records import Record
 

@@ -19,9 +19,10 @@ from linnet.rooms import chunk_offers
 from linnet.rooms.attachments import check_piece
 from linnet.rooms.chunk_offers import ChunkOffers
 from linnet.rooms.chunk_store import ChunkStore
-from linnet.rooms.commands import ChunkFetched, FetchChunk, KeepChunk
+from linnet.rooms.commands import FetchChunk, KeepChunk
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import CHUNK_BYTES, ChunkIs, ChunkPut, ChunkTaken, ChunkWant
+from linnet.rooms.results import ChunkFetched
 from linnet.trace.records import Kind, Record
 
 OWNER = "chunks"

@@ -18,12 +18,8 @@ from linnet.rooms.commands import (
     ForgetRoom,
     JoinRoom,
     KeepChunk,
-    LedgerIs,
     MakeTicket,
-    Reading,
     ReadRoom,
-    RoomMade,
-    RoomResult,
     SendToRoom,
     SetMembership,
 )
@@ -34,6 +30,7 @@ from linnet.rooms.inviting import ticket_of
 from linnet.rooms.joining import Joining
 from linnet.rooms.messages import RelayAnswer
 from linnet.rooms.registry import Registry
+from linnet.rooms.results import LedgerIs, Reading, RoomMade, RoomResult
 from linnet.rooms.room import Room
 from linnet.rooms.status import state_of
 

@@ -19,9 +19,9 @@ from linnet.core.timers import Tick
 from linnet.delivery.items import Item
 from linnet.delivery.messages import Data
 from linnet.overlay.messages import OverlayMessage
-from linnet.rooms.commands import RoomResult
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.relay_notices import RelayNotice
+from linnet.rooms.results import RoomResult
 from linnet.trace.records import Record
 
 RoomPromise: TypeAlias = Send[Data | RoomMessage] | Deliver[Item] | Reply[RoomResult] | Record

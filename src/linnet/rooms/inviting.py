@@ -5,8 +5,9 @@ from __future__ import annotations
 from linnet.core.errors import Refused
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.rooms.commands import MakeTicket, TicketMade
+from linnet.rooms.commands import MakeTicket
 from linnet.rooms.content import Membership
+from linnet.rooms.results import TicketMade
 from linnet.rooms.room import Room
 from linnet.rooms.status import name_of
 from linnet.rooms.ticket import issue_ticket

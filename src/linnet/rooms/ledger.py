@@ -19,9 +19,9 @@ from linnet.core.stores import Cells
 from linnet.core.timers import Tick
 from linnet.delivery.items import Overdue
 from linnet.event.event import Event
-from linnet.rooms.commands import EventFates, Fate, MemberFate
 from linnet.rooms.content import member_key
 from linnet.rooms.ledger_rows import RELAYS, EventRow, PersonRow, RelayWord
+from linnet.rooms.results import EventFates, Fate, MemberFate
 from linnet.trace.records import Kind, Record
 
 OWNER = "ledger"

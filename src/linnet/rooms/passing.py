@@ -14,13 +14,13 @@ from linnet.delivery.items import Item
 from linnet.event.event import Event, Verified
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, check_limits
-from linnet.rooms.commands import RoomResult, Sent
 from linnet.rooms.content import CONTROL_KINDS, Membership
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Refused, RoomReceipt
 from linnet.rooms.parts import Parts
 from linnet.rooms.relay_notices import Parcel
+from linnet.rooms.results import RoomResult, Sent
 from linnet.trace.records import Kind, Record
 
 

@@ -16,13 +16,13 @@ from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Tick
-from linnet.rooms.commands import RelayStatus
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RelayCursor, RelayInfo, RelayTaken, ResyncPage
 from linnet.rooms.relay_choice import Chooser, usable
 from linnet.rooms.relay_notices import OWNER, Forgot, Page, Parcel, RelayUseEffect
 from linnet.rooms.relay_reading import Reading
 from linnet.rooms.relay_sending import Sending
+from linnet.rooms.results import RelayStatus
 from linnet.trace.records import Kind, Record
 
 _BY_STATE = (Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY)

@@ -19,15 +19,7 @@ from linnet.overlay.notices import OverlayNotice
 from linnet.rooms import adding_relay, chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms import joining as joins
 from linnet.rooms import room as rooms
-from linnet.rooms.commands import (
-    AskRelay,
-    ExamineRelay,
-    ExamineRooms,
-    JoinRoom,
-    RoomCommand,
-    RoomsAre,
-    RoomStatus,
-)
+from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, RoomCommand
 from linnet.rooms.desk import Desk
 from linnet.rooms.effects import RoomEffect, RoomStep
 from linnet.rooms.joining import Joining
@@ -55,6 +47,7 @@ from linnet.rooms.parts import Setting
 from linnet.rooms.registry import Registry
 from linnet.rooms.relay.relay import OWNERS as RELAY_OWNERS
 from linnet.rooms.relay.relay import Relay
+from linnet.rooms.results import RoomsAre, RoomStatus
 from linnet.rooms.room import Room
 from linnet.rooms.status import served_status, status_of
 from linnet.trace.records import Kind, Record

@@ -6,8 +6,8 @@ import hashlib
 
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.rooms.access.levels import Rank
-from linnet.rooms.commands import RelayRoomReport, RoomMember, RoomStatus, StateEntry, StateIs
 from linnet.rooms.content import NAME, Membership
+from linnet.rooms.results import RelayRoomReport, RoomMember, RoomStatus, StateEntry, StateIs
 from linnet.rooms.room import Room
 
 

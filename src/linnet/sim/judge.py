@@ -13,8 +13,8 @@ from msgspec import Struct
 from linnet.core.ids import AuthorId, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
-from linnet.rooms.commands import EventFates, Fate, MemberFate
 from linnet.rooms.content import CONTROL_KINDS, CREATE
+from linnet.rooms.results import EventFates, Fate, MemberFate
 from linnet.sim.clock import START
 from linnet.sim.merged_log import merge
 from linnet.sim.model import Interval, online_intervals

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from linnet.core.ids import EventId, PeerId
-from linnet.rooms.commands import ExamineRelay, RelayReport, Sent, SetRetention
+from linnet.rooms.commands import ExamineRelay, SetRetention
 from linnet.rooms.content import CONTROL_KINDS
+from linnet.rooms.results import RelayReport, Sent
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.rooms import all_events
 from linnet.sim.rooms_scenario import Course, RoomScenario

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
-from linnet.rooms.commands import RoomCommand, SendToRoom, Sent, SetLevel, SetMembership, SetState
+from linnet.rooms.commands import RoomCommand, SendToRoom, SetLevel, SetMembership, SetState
 from linnet.rooms.content import Membership
+from linnet.rooms.results import Sent
 from linnet.sim.clock import START
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.merged_log import MergedLog, merge

@@ -8,8 +8,9 @@ from functools import partial
 from msgspec import Struct
 
 from linnet.peer.interface import Command
-from linnet.rooms.commands import SendToRoom, Sent, SetLevel, SetMembership, SetState
+from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership, SetState
 from linnet.rooms.content import NAME, Membership
+from linnet.rooms.results import Sent
 from linnet.sim.churn import drawn_churn
 from linnet.sim.luck import named_luck
 from linnet.sim.rooms_world import FOUNDER, RoomsWorld

@@ -17,10 +17,11 @@ from linnet.event.event import Event
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Command, Result, Start
 from linnet.peer.peer import Peer
-from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, ReadRoom, RoomMade, Sent, SetMembership
+from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, ReadRoom, SetMembership
 from linnet.rooms.config import RelayChoice, RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.content import Membership
 from linnet.rooms.relay_choice import Chooser
+from linnet.rooms.results import RoomMade, Sent
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel

@@ -10,7 +10,7 @@ from linnet.event.signing import recall_unit, sign_unit
 from linnet.identity.cards import Card
 from linnet.node.relay_http import RelayIdentity
 from linnet.peer.config import Identity
-from linnet.rooms.commands import AskRelay, RelayReplies
+from linnet.rooms.commands import AskRelay
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
@@ -24,6 +24,7 @@ from linnet.rooms.messages import (
     ResyncPage,
     Tombstone,
 )
+from linnet.rooms.results import RelayReplies
 from linnet.testing.identities import known_identity
 
 ROOM = TopicId(b"room" * 8)

@@ -6,7 +6,7 @@ from tests.cli.village import Tea
 from linnet.cli.room.ledger import show_ledger, watched
 from linnet.cli.room.names import Names
 from linnet.node.room_types import EventFatesView, LedgerReply, MemberFateView
-from linnet.rooms.commands import Fate
+from linnet.rooms.results import Fate
 
 
 def test_members_by_fate_and_one_event(tea: Tea) -> None:

@@ -5,7 +5,7 @@ import pytest
 from linnet.cli.room import ticks
 from linnet.cli.room.names import Names
 from linnet.node.room_types import EventFatesView, MemberFateView
-from linnet.rooms.commands import Fate
+from linnet.rooms.results import Fate
 
 NAMES = Names()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.rooms.relay.scenes import NOW, World, card_of
 
 from linnet.event.signing import encode_unit
-from linnet.rooms.commands import RelayKnowledge, RelayReport, RelayRoomReport
 from linnet.rooms.content import NAME, Membership
 from linnet.rooms.receipt import sign_room_receipt
+from linnet.rooms.results import RelayKnowledge, RelayReport, RelayRoomReport
 from linnet.testing.rooms import person
 
 

@@ -8,9 +8,9 @@ from tests.rooms.relay.scenes import OPEN, Station, World, peer_of
 from linnet.core.effects import Hold
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.rooms.commands import RelayStatus, RoomStatus
 from linnet.rooms.content import Membership
 from linnet.rooms.messages import RelaySend, RelayTaken, ResyncPage
+from linnet.rooms.results import RelayStatus, RoomStatus
 from linnet.testing.rooms import Chronicle
 from linnet.trace.records import Kind
 

@@ -17,10 +17,10 @@ from linnet.core.stores import Cells
 from linnet.core.timers import Tick
 from linnet.event.event import Unverified
 from linnet.event.signing import recall_unit
-from linnet.rooms.commands import RelayStatus
 from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.paging import Pages
+from linnet.rooms.results import RelayStatus
 from linnet.trace.records import Kind, Record
 
 OWNER = "relay.forwarding"

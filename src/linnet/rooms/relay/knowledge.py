@@ -5,9 +5,9 @@ from __future__ import annotations
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.stores import EventLog
 from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.commands import RelayKnowledge, RelayRoomReport
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.results import RelayKnowledge, RelayRoomReport
 
 
 def report_on(

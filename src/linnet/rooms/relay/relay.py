@@ -16,7 +16,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.context import Context
 from linnet.identity.cards import Card
-from linnet.rooms.commands import AskRelay, RelayReplies, RelayReport, RoomStatus
+from linnet.rooms.commands import AskRelay
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.messages import (
@@ -50,6 +50,7 @@ from linnet.rooms.relay.relay_room import RelayRoom
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.usage import Budget
 from linnet.rooms.relay.visitors import Visitors
+from linnet.rooms.results import RelayReplies, RelayReport, RoomStatus
 from linnet.trace.records import Kind, Record
 
 OWNER = "relay"

@@ -14,7 +14,6 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.access.control_dag import NO_TOPIC, ControlDag
 from linnet.rooms.access.view import View
-from linnet.rooms.commands import RelayRoomReport, RoomStatus
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import Membership
 from linnet.rooms.effects import RoomEffect
@@ -52,6 +51,7 @@ from linnet.rooms.relay.serving import HEADS, Serving
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.turn import Turn
 from linnet.rooms.relay.usage import Budget
+from linnet.rooms.results import RelayRoomReport, RoomStatus
 from linnet.trace.records import Kind, Record
 
 
