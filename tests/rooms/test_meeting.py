@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.rooms.bench import Bench
 
+from linnet.core.effects import Send
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
@@ -11,6 +12,7 @@ from linnet.overlay.notices import NeighborUp
 from linnet.rooms.commands import SendToRoom, SetMembership
 from linnet.rooms.content import JoinRule, Membership
 from linnet.rooms.messages import AskControl, ControlPage, Greet, Refused
+from linnet.trace.records import Record
 
 NOWHERE = EventId(b"\x07" * 32)
 
@@ -98,13 +100,26 @@ def test_who_is_out_and_is_greeted_as_a_member_asks_why() -> None:
     """Whoever put us out may have had no right to; a member that knows it takes us for one."""
     bench = Bench()
     bench.join("bob")
-    bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
-    bench.hear("bob", ControlPage(bench.id, 1, (), (), False, bench.room.control.heads, (), None))
-    assert not bench.room.is_present
-    effects = bench.hear("bob", bench.greeting("bob", control=(NOWHERE,)))
-    (ask,) = bench.sent("bob", AskControl, effects)
+    meeting, bob, eve = bench.room.meeting, bench.link("bob"), bench.link("eve")
+    steps = meeting.greeted_outside(bob, bench.greeting("bob", control=(NOWHERE,)))
+    (ask,) = bench.sent("bob", AskControl, [*bench.room.settle(steps, bench.now)])  # type: ignore[list-item]
     assert ask.card == bench.who("ann").card
-    assert not bench.sent("bob", AskControl, bench.greet("bob"))  # it knows nothing that we do not
-    bench.up("eve")
-    effects = bench.hear("eve", bench.greeting("eve", control=(NOWHERE,)))
-    assert not bench.sent("eve", AskControl, effects)
+    assert bob in bench.room.taking.asked
+    for peer, name, heads in ((bob, "bob", ()), (eve, "eve", (NOWHERE,))):
+        steps = meeting.greeted_outside(peer, bench.greeting(name, control=heads))
+        assert [type(step) for step in steps] == [Record, Send]  # it is refused, and asked for nothing
+    assert eve not in bench.room.taking.asked
+
+
+def test_who_has_left_and_is_greeted_as_a_member_is_there_once_more_to_tell() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
+    page = ControlPage(bench.id, 1, (), (), False, bench.room.control.heads, (), None)
+    bench.hear("bob", page)
+    assert not bench.room.is_present
+    effects = bench.greet("cid")
+    assert bench.room.is_present
+    assert [each.answer for each in bench.sent("cid", Greet, effects)][:1] == [True]
+    bench.hear("cid", page)
+    assert not bench.room.is_present

@@ -85,6 +85,24 @@ class Meeting:
         self._taking.heard_out[peer] = heads
         return [*parts.sync.more_control(peer, parts.context.card, heads)]
 
+    def does_not_know(self, peer: PeerId, greet: Greet) -> bool:
+        """Whether a member takes us for one because it has not heard that we left: then we are to be found.
+
+        Whoever heard of it before may have left as well.
+        """
+        parts = self._parts
+        own = parts.control.view().get((MEMBER, member_key(parts.context.author)))
+        try:
+            parts.guests.check_card(peer, greet.card)
+            parts.guests.check_member(greet.card)
+        except RemoteError:
+            return False
+        ours = (parts.context.author, parts.context.device)
+        if own is None or (own.sender, own.device) != ours:
+            return False
+        parts.memory.leaving = parts.control.view().membership(own.sender) is Membership.LEAVE
+        return parts.memory.leaving
+
     def greeted_outside(self, peer: PeerId, greet: Greet) -> list[RoomStep]:
         """A member takes us for one: it may know that whoever put us out had no right to."""
         parts = self._parts

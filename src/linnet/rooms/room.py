@@ -185,7 +185,7 @@ class Room:
     def on_greet(self, peer: PeerId, greet: Greet, now: float) -> list[RoomStep]:
         """Someone says that it is of the room."""
         was_here = peer in self.guests.by_peer
-        if not self.is_present:
+        if not self.is_present and not self.meeting.does_not_know(peer, greet):
             return self.meeting.greeted_outside(peer, greet)
         try:
             guest = self.guests.greeted(peer, greet, now)
