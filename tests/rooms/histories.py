@@ -173,10 +173,25 @@ class History(Circle):
     # What must be true.
 
     def inside(self) -> list[str]:
-        """Who is in the room, in the eyes of its founder."""
+        """Who is in the room, in the eyes of its founder, and to be found by those who are.
+
+        Who was put out without a right to it, and whose address everyone has forgotten, has to ask again.
+        """
         room = self.room_of(FOUNDER)
         assert room is not None
-        return [name for name in self.members if room.view.membership(self.person(name)) is Membership.JOIN]
+        joined = [name for name in self.members if room.view.membership(self.person(name)) is Membership.JOIN]
+        found = {FOUNDER: None}
+        waiting = [FOUNDER]
+        while waiting:
+            linked = self.network.linked(self.peer(waiting.pop()))
+            new = [name for name in joined if self.peer(name) in linked and name not in found]
+            found |= dict.fromkeys(new)
+            waiting += new
+        return [name for name in joined if name in found or self.is_there(name)]
+
+    def is_there(self, name: str) -> bool:
+        room = self.room_of(name)
+        return room is not None and room.is_active
 
     def check(self) -> None:
         inside = self.inside()

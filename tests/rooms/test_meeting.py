@@ -105,7 +105,7 @@ def test_who_is_out_and_is_greeted_as_a_member_asks_why() -> None:
     (ask,) = bench.sent("bob", AskControl, [*bench.room.settle(steps, bench.now)])  # type: ignore[list-item]
     assert ask.card == bench.who("ann").card
     assert bob in bench.room.taking.asked
-    for peer, name, heads in ((bob, "bob", ()), (eve, "eve", (NOWHERE,))):
+    for peer, name, heads in ((bob, "bob", bench.room.control.heads), (eve, "eve", (NOWHERE,))):
         steps = meeting.greeted_outside(peer, bench.greeting(name, control=heads))
         assert [type(step) for step in steps] == [Record, Send]  # it is refused, and asked for nothing
     assert eve not in bench.room.taking.asked

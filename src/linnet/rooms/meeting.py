@@ -80,7 +80,7 @@ class Meeting:
         parts = self._parts
         fact = parts.control.view().get((MEMBER, member_key(greet.card.person)))
         heads = () if fact is None or not parts.control.follows_a_join(fact.id) else fact.control
-        if not heads or reason not in _OUTSIDE or all(map(parts.control.knows, greet.control)):
+        if not heads or reason not in _OUTSIDE or self._knows_all(greet):
             return []
         self._taking.heard_out[peer] = heads
         return [*parts.sync.more_control(peer, parts.context.card, heads)]
@@ -103,6 +103,10 @@ class Meeting:
         parts.memory.leaving = parts.control.view().membership(own.sender) is Membership.LEAVE
         return parts.memory.leaving
 
+    def _knows_all(self, greet: Greet) -> bool:
+        """Whether who greets knows no control event that we lack; who tells only who it is may."""
+        return bool(greet.control) and all(map(self._parts.control.knows, greet.control))
+
     def greeted_outside(self, peer: PeerId, greet: Greet) -> list[RoomStep]:
         """A member takes us for one: it may know that whoever put us out had no right to."""
         parts = self._parts
@@ -112,7 +116,7 @@ class Meeting:
             parts.guests.check_member(greet.card)
         except RemoteError:
             return refused
-        if all(map(parts.control.knows, greet.control)):
+        if self._knows_all(greet):
             return refused
         self._taking.asked[peer] = None
         return [*refused, *parts.sync.more_control(peer, parts.context.card)]
