@@ -38,6 +38,7 @@ TESTED_ELSEWHERE = {
     "rooms/access/verdict.py": "values without behaviour",
     "rooms/arrival.py": "values, and the first check of each unit: tests/rooms/test_intake.py",
     "rooms/catching_up.py": "what is gone, and who is heard: tests/rooms/test_room.py",
+    "rooms/entering.py": "joins of real machines: tests/rooms/test_desk.py and test_rooms.py",
     "rooms/commands.py": "values without behaviour",
     "rooms/results.py": "values without behaviour",
     "rooms/config.py": "values without behaviour",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 from tests.rooms.bench import Bench
 
-from linnet.core.ids import EventId, TopicId
+from linnet.core.ids import EventId
 from linnet.identity.text import Sort, to_text
 from linnet.rooms.commands import ExamineRooms, ExamineState, SendToRoom, SetLevel, SetMembership, SetState
 from linnet.rooms.content import NAME, POWER, RELAY, JoinRule, Membership, Power, Relay, body_of
 from linnet.rooms.receipt import sign_room_receipt
-from linnet.rooms.results import RelayRoomReport, RoomsAre, StateIs
-from linnet.rooms.status import digest_of, members_of, name_of, served_status, state_of, status_of
+from linnet.rooms.results import RoomsAre, StateIs
+from linnet.rooms.status import digest_of, members_of, name_of, state_of, status_of
 
 ONE, TWO = EventId(b"1" * 32), EventId(b"2" * 32)
 
@@ -81,12 +81,6 @@ def test_numbers_of_a_room() -> None:
     assert status.unsent == len(bench.room.ledger.unsent())
     rooms = bench.ask(ExamineRooms())
     assert rooms == RoomsAre((status,))
-
-
-def test_a_room_that_is_served_as_a_relay() -> None:
-    report = RelayRoomReport(TopicId(b"r" * 32), 3, 5, 0, 0, None, 0, 0, 0, ())
-    status = served_status(report)
-    assert (status.relay, status.members, status.events, status.control_events) == (True, 0, 5, 3)
 
 
 def test_the_digest_is_the_same_after_a_restart() -> None:

@@ -6,8 +6,8 @@ import hashlib
 
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.rooms.access.levels import Rank
-from linnet.rooms.content import NAME, Membership
-from linnet.rooms.results import RelayRoomReport, RoomMember, RoomStatus, StateEntry, StateIs
+from linnet.rooms.content import NAME
+from linnet.rooms.results import RoomMember, RoomStatus, StateEntry, StateIs
 from linnet.rooms.room import Room
 
 
@@ -85,15 +85,6 @@ def status_of(room: Room) -> RoomStatus:
         room.intake.soft_failed,
         room.intake.rejected,
         len(room.ledger.unsent()),
-    )
-
-
-def served_status(report: RelayRoomReport) -> RoomStatus:
-    """What there is to know about a room that this node serves as a relay."""
-    joined = sum(person.membership is Membership.JOIN for person in report.people)
-    kept, control = report.kept_events, report.control_events
-    return RoomStatus(
-        report.room, None, Membership.JOIN, True, joined, (), (), kept, control, 0, 0, 0, 0, 0, 0
     )
 
 
