@@ -29,17 +29,14 @@ class Oracle:
         create = next(event for event in ordered if event.kind == CREATE)
         self.control = ControlDag(create)
         self._past: dict[EventId, frozenset[EventId]] = {}
+        self._shown_before: dict[EventId, frozenset[EventId]] = {}
+        """The same, but for control heads as such: these count before their own causes have come."""
         self._states: dict[frozenset[EventId], State] = {}
         for event in self.events.values():
-            self._past[event.id] = self._closure(event)
+            self._past[event.id] = _closure(references(event), self._past)
+            self._shown_before[event.id] = _closure(causes(event), self._shown_before)
             if event.kind in CONTROL_KINDS and event.id != create.id and not self.missing(event):
                 self.control.add(event)
-
-    def _closure(self, event: Event) -> frozenset[EventId]:
-        found: set[EventId] = set()
-        for parent in references(event):
-            found |= {parent, *self._past.get(parent, ())}
-        return frozenset(found)
 
     def missing(self, event: Event) -> list[EventId]:
         """Control heads of an event that nobody has."""
@@ -72,13 +69,14 @@ class Oracle:
     def is_endangered(self, event: Event) -> bool:
         """Whether something that the author did not know takes the right to this event away.
 
-        That is a membership of the author or levels that neither follow the event nor come before it.
+        That is a membership of the author or levels that neither come before the event nor follow it: whoever
+        took the right away had not been shown the event, even if a control event that it names had.
         """
         fact, state = fact_of(event), self.control.state_at(event.tail.control or ())
         for other in self.events.values():
             if other.id == event.id or not self._takes_away(other, event.author):
                 continue
-            if self.is_before(other.id, event.id) or self.is_before(event.id, other.id):
+            if self.is_before(other.id, event.id) or event.id in self._shown_before[other.id]:
                 continue
             place = self.control.fact(other.id).place
             if allowed(fact, self.control.view(state.set(place, other.id))) is not None:
@@ -112,6 +110,13 @@ class Oracle:
             return False
 
 
+def _closure(parents: Iterable[EventId], known: dict[EventId, frozenset[EventId]]) -> frozenset[EventId]:
+    found: set[EventId] = set()
+    for parent in parents:
+        found |= {parent, *known.get(parent, ())}
+    return frozenset(found)
+
+
 def references(event: Event) -> tuple[EventId, ...]:
     """All that an event names."""
     tail = event.tail
@@ -121,4 +126,5 @@ def references(event: Event) -> tuple[EventId, ...]:
 
 def causes(event: Event) -> tuple[EventId, ...]:
     """What has to be shown before an event."""
-    return (*(event.tail.deps or ()), *(() if event.prev is None else (event.prev,)))
+    prev = () if event.prev is None else (event.prev,)
+    return (*(event.tail.deps or ()), *(event.tail.concurrent or ()), *prev)
