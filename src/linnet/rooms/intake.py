@@ -31,6 +31,7 @@ from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS
 from linnet.rooms.lane import Lane
 from linnet.rooms.memory import LATE, SOFT, RoomMemory
+from linnet.rooms.soft_failure import SoftFailure
 from linnet.trace.records import Kind, Record
 
 IntakeEffect: TypeAlias = RecoveryEffect | Blame | Record
@@ -68,9 +69,7 @@ class Intake:
         """Soft-failed events that were one too many of their author, and are not to be fetched again."""
         self._soft: dict[bytes, int] = {}
         """Soft-failed events by author that nobody refers to."""
-        self._heads: dict[EventId, None] = {}
-        """Heads of the control events that have their place: what is placed later cannot be in their past.
-        Others, which were judged early, may follow the very event that is held against them."""
+        self._failure = SoftFailure(control, dag, self.early)
         self._doubted: dict[EventId, Refusal] = {}
         """Control events that were soft-failed when they were judged, and have no place yet."""
         self._claims: dict[EventId, int] = {}
@@ -290,9 +289,7 @@ class Intake:
             if refusal is not None:
                 self._reject(arrival, refusal, effects, placed)
                 return
-            doubt = self._control.doubt(
-                event, (*self._heads, *(event.tail.control or ()))
-            ) or self._from_future(event, now)
+            doubt = self._failure.doubt(event) or self._from_future(event, now)
             if doubt is not None and self._is_too_soft(event):
                 self._shed(arrival, Reason.FLOODING, effects)
                 return
@@ -331,9 +328,7 @@ class Intake:
         if height != claimed:
             self._claims[event.id] = claimed
         if event.kind in CONTROL_KINDS:
-            for head in event.tail.control or ():
-                self._heads.pop(head, None)
-            self._heads[event.id] = None
+            self._failure.placed(event)
         late = self._dag.late
         self._dag.add(event.id, height, refs, shown, mine)
         self._ids.add(claimed, event.id)

@@ -1,0 +1,1 @@
+"""The lab: traces to workloads to runs to figures, on Spark. Needs ``linnet[lab]``; no other package imports it."""

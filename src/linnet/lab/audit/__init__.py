@@ -1,0 +1,1 @@
+"""What happened to the messages of real nodes, by their traces."""

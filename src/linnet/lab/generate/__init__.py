@@ -1,0 +1,1 @@
+"""Workloads that are drawn instead of read."""

@@ -1,0 +1,1 @@
+"""What a study says: figures beside published ones, plots, one HTML file."""

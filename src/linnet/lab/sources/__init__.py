@@ -1,0 +1,1 @@
+"""Sources: files of the world read into the lab's tables."""

@@ -1,0 +1,1 @@
+"""Studies, each a folder: workload, run, metrics, report, published figures."""
