@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SOAK = os.environ.get("LINNET_SOAK") == "1"
 
@@ -29,3 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("soak"):
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One session of Spark for all tests of the lab: it takes ten seconds to start."""
+    from linnet.lab.spark.session import open_session
+
+    with open_session("local[2]", "1g", "tests") as session:
+        session.conf.set("spark.sql.shuffle.partitions", "4")
+        yield session

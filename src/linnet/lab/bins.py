@@ -77,7 +77,7 @@ def quantile(bins: Bins, share: float) -> int | None:
 
 
 def ecdf(bins: Bins) -> tuple[list[int], list[float]]:
-    """Durations and the share of all that took at most so long; the last share is below 1 if some never came."""
+    """Durations, and the share of all that took at most so long; it ends below 1 if some never came."""
     durations, shares, reached = [], [], 0
     for bin in sorted(bin for bin in bins if bin != NEVER):
         reached += bins[bin]

