@@ -50,12 +50,12 @@ def open_session(
     Inside another one, it is that one, as it was opened: there is one Java in a process.
     """
     check_master(master)
-    if (outer := SparkSession.getActiveSession()) is not None:
-        yield outer
-        return
     heap = memory or default_memory()
     if not _MEMORY.fullmatch(heap):
         raise LabError(f"--memory {heap!r}: write megabytes or gigabytes, such as 800m or 2g")
+    if (outer := SparkSession.getActiveSession()) is not None:
+        yield outer
+        return
     scratch = Path(tempfile.mkdtemp(prefix="linnet-lab-"))
     before = dict(os.environ)
     try:

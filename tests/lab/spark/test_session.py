@@ -1,0 +1,71 @@
+"""Sessions of Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from pyspark.sql import SparkSession
+
+from linnet.lab.errors import LabError
+from linnet.lab.spark.session import check_master, default_memory, open_session
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[3]", "spark://127.0.0.1:7077"])
+def test_masters_that_are_known(master: str) -> None:
+    check_master(master)
+
+
+@pytest.mark.parametrize("master", ["", "local[0]", "yarn", "spark://host", "local[2] --x", "spark://a b:1"])
+def test_masters_that_are_not(master: str) -> None:
+    with pytest.raises(LabError, match="--master"):
+        check_master(master)
+
+
+def test_memory_has_a_unit_and_a_default() -> None:
+    assert default_memory() in {"1g", "2g", "3g"}
+    with pytest.raises(LabError, match="--memory"), open_session("local", "12"):
+        pytest.fail("opened")
+
+
+def test_a_session_inside_another_is_that_one(spark: SparkSession) -> None:
+    with open_session("local[2]") as inner:
+        assert inner is spark
+    assert spark.range(3).count() == 3
+
+
+def test_a_session_leaves_nothing_behind_when_it_is_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of a job: no Java stays, no scratch folder, and the interrupt ends it."""
+    code = (
+        "import sys\nfrom linnet.lab.spark.session import open_session\n"
+        "with open_session('local[1]', '800m') as spark:\n"
+        "    print(spark.range(5).count(), flush=True)\n"
+        "    spark.range(10**12).selectExpr('sum(hash(id))').collect()\n"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    environment.pop("JAVA_HOME", None)
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as job:
+        assert job.stdout is not None
+        assert job.stderr is not None
+        assert job.stdout.readline().strip() == "5"
+        below = psutil.Process(job.pid).children(recursive=True)
+        assert any("java" in process.name() for process in below)
+        job.send_signal(signal.SIGINT)
+        said = job.stderr.read()
+        job.wait(timeout=60)
+    assert "KeyboardInterrupt" in said
+    assert "WARN" not in said
+    _, alive = psutil.wait_procs(below, timeout=20)
+    assert alive == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("linnet-lab-")] == []
