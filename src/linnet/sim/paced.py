@@ -12,20 +12,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from linnet.core.errors import LocalError
-from linnet.core.ids import EventId, PeerId
+from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.limits import BODY_BYTES
 from linnet.event.event import MESSAGE
+from linnet.peer.interface import Start
 from linnet.rooms.commands import ExamineState, SendToRoom
 from linnet.rooms.results import StateIs
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.rooms_world import RoomsWorld
+from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
+from linnet.trace.sink import NullTrace, TraceSink
 
 LATENCY_MS = 1.0
 """One way, on every link; short, so that little virtual time passes in a long chat."""
@@ -158,27 +163,52 @@ class _Arrivals:
         """What was kept stays."""
 
 
+class _Founded(NamedTuple):
+    """A room that is set up, with everybody gone: what each node keeps, and when it was."""
+
+    room: TopicId
+    stores: dict[str, MemoryStore]
+    elapsed: float
+
+
+def _world(members: int, relays: int, seed: int, trace: TraceSink, founded: _Founded | None) -> RoomsWorld:
+    links = LinkModel(constant_latency(LATENCY_MS))
+    stores = None if founded is None else deepcopy(founded.stores)
+    return RoomsWorld(seed, members, relays, links, trace, stores=stores)
+
+
+@lru_cache(maxsize=64)
+def _found(members: int, relays: int, seed: int) -> _Founded:
+    """Found a room with everybody there, see that all agree on it, and let all go.
+
+    It is the same for all chats of this size, so it is done once and begun from by each.
+    """
+    world = _world(members, relays, seed, NullTrace(), None)
+    world.set_up()
+    world.network.run(world.network.elapsed + SETTLE)
+    states = {world.obtain(name, ExamineState(world.room), StateIs).digest for name in world.peers}
+    if len(states) > 1:
+        raise PacedFailed(f"members differ about the room after its set-up, seed {seed}")
+    for name in (*world.peers, *world.relays):
+        world.offline(name)
+    return _Founded(world.room, world.stores, world.network.elapsed)
+
+
 class _Pacer:
     """Plays one chat over a room of its own."""
 
     def __init__(self, members: int, relays: int, seed: int) -> None:
+        founded = _found(members, relays, seed)
         self._trace = _Arrivals()
-        links = LinkModel(constant_latency(LATENCY_MS))
-        self._world = RoomsWorld(seed, members, relays, links, self._trace)
+        self._world = world = _world(members, relays, seed, self._trace, founded)
         self.longest = 0.0
-
-    def set_up(self) -> None:
-        """Found the room with everybody there, see that all agree on it, and let all go."""
-        world, network = self._world, self._world.network
-        world.set_up()
-        network.run(network.elapsed + SETTLE)
-        states = {world.obtain(name, ExamineState(world.room), StateIs).digest for name in world.peers}
-        if len(states) > 1:
-            raise PacedFailed(f"members differ about the room after its set-up, seed {world.seed}")
+        world.room = founded.room
         for name in world.peers:
             world.offline(name)
-        self._rest("the set-up")
-        self.longest = 0.0
+        world.network.run(founded.elapsed)
+        for name in world.relays:
+            world.ask(name, Start())
+        self._rest("the start of relays")
 
     def play(self, plan: Sequence[Instant], pause: float) -> Replay:
         """Instant after instant."""
@@ -228,6 +258,4 @@ def replay(plan: Sequence[Instant], members: int, relays: int, seed: int = 1, pa
 
     With a `pause` so many virtual seconds pass after each instant, once all is at rest: timers fire in them.
     """
-    pacer = _Pacer(members, relays, seed)
-    pacer.set_up()
-    return pacer.play(plan, pause)
+    return _Pacer(members, relays, seed).play(plan, pause)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import TypeVar
 
@@ -58,6 +58,7 @@ class RoomsWorld:
         links: LinkModel,
         trace: TraceSink,
         rooms: RoomsConfig | None = None,
+        stores: Mapping[str, MemoryStore] | None = None,
     ) -> None:
         self.seed = seed
         self.network = Network(seed, links, trace)
@@ -75,7 +76,8 @@ class RoomsWorld:
         self._went: dict[str, float] = {}
         self._handed: dict[str, set[EventId]] = {}
         self.identities: dict[str, Identity] = {}
-        self.stores: dict[str, MemoryStore] = {}
+        self.stores: dict[str, MemoryStore] = dict(stores or {})
+        """What each node keeps; it begins over one that is given."""
         self.names: dict[PeerId, str] = {}
         self._lives: dict[str, int] = {}
         self._verifier = RememberingVerifier()
@@ -88,7 +90,7 @@ class RoomsWorld:
     def _add(self, name: str, number: int) -> None:
         identity = seeded_identity(self.seed, name, START)
         self.identities[name] = identity
-        self.stores[name] = MemoryStore()
+        self.stores.setdefault(name, MemoryStore())
         self.names[identity.peer] = name
         regions = self.network.table.regions
         self.network.add(
