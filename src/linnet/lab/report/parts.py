@@ -1,4 +1,4 @@
-"""What a report is made of. Studies fill these; `linnet.lab.report.page` and `.summary` write them."""
+"""What a report is made of. Studies fill these; `linnet.lab.report.writing` makes files of them."""
 
 from __future__ import annotations
 
@@ -89,6 +89,8 @@ class Report(Struct, frozen=True, kw_only=True):
     stages: tuple[StageCost, ...] = ()
     quarantined: dict[str, int] = {}
     """Rows that were not used, by reason."""
+    sources: tuple[str, ...] = ()
+    """Whole references of what is cited."""
 
     @property
     def ok(self) -> bool:

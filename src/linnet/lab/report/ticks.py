@@ -58,11 +58,12 @@ def time_ticks(low: float, high: float, inches: float) -> list[tuple[int, str]]:
     length = log10(high / low)
     apart = _LABEL_INCHES * length / inches
     chosen: list[tuple[int, str]] = []
-    for time, name in (*_TIMES, *_FINER):
-        if (time, name) in _FINER and len(chosen) > 3:
+    for times in (_TIMES, _FINER):
+        if times is _FINER and len(chosen) > 2:
             break
-        if low <= time <= high and all(abs(log10(time / other)) >= apart for other, _ in chosen):
-            chosen.append((time, name))
+        for time, name in times:
+            if low <= time <= high and all(abs(log10(time / other)) >= apart for other, _ in chosen):
+                chosen.append((time, name))
     return sorted(chosen)
 
 
