@@ -1,0 +1,96 @@
+"""A chat as arrays, and what is computed from it once for all margins.
+
+Two orders are used throughout. *Time order* is that of the messages; *member order* has all messages
+of the first member, by time, then those of the second, and so on. `ChatIndex` leads from one to the other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linnet.lab.errors import LabError
+
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+FAR = 2**62
+"""A time after all others."""
+_SMALL = 2**16
+
+
+class ChatArrays(NamedTuple):
+    """Who said how much when, in one chat."""
+
+    ts: I64
+    """Milliseconds since the first message, ascending."""
+    user: I32
+    """Members are numbered from 0 without gaps."""
+    chars: I32
+    members: int
+
+
+class ChatIndex(NamedTuple):
+    """A chat with its orders; made once, used for every presence."""
+
+    chat: ChatArrays
+    order: I64
+    """Time-order place of each message, in member order."""
+    rank: I64
+    """Member-order place of each message, in time order."""
+    ts: I64
+    """In member order."""
+    user: I32
+    """In member order."""
+    since: I64
+    """Milliseconds since the same member's message before, in member order; `FAR` for the first."""
+    next_other: I64
+    """Time-order place of the next message by somebody else; one entry more than messages, for none."""
+
+
+def chat_arrays(ts: ArrayLike, user: ArrayLike, chars: ArrayLike) -> ChatArrays:
+    """A chat of any times and any user codes; messages at one time keep their order."""
+    times, codes = np.asarray(ts, dtype=np.int64), np.asarray(user)
+    lengths = np.asarray(chars, dtype=np.int32)
+    if not len(times) == len(codes) == len(lengths):
+        raise LabError(f"{len(times)} times, {len(codes)} users and {len(lengths)} lengths are no chat")
+    if not len(times):
+        raise LabError("a chat without messages cannot be replayed; leave it out")
+    order = np.argsort(times, kind="stable")
+    known, dense = np.unique(codes, return_inverse=True)
+    relative = times[order] - times[order[0]]
+    return ChatArrays(relative, dense.reshape(-1)[order].astype(np.int32), lengths[order], len(known))
+
+
+def index_chat(chat: ChatArrays) -> ChatIndex:
+    """Sort a chat by members."""
+    # Sixteen bits are sorted by radix, ten times as fast as thirty-two.
+    keys = chat.user.astype(np.uint16) if chat.members <= _SMALL else chat.user
+    order = np.argsort(keys, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    ts, user = chat.ts[order], chat.user[order]
+    since = np.full(len(ts), FAR, dtype=np.int64)
+    same = user[1:] == user[:-1]
+    since[1:][same] = (ts[1:] - ts[:-1])[same]
+    return ChatIndex(chat, order, rank, ts, user, since, next_other(chat.user))
+
+
+def next_other(member: I32) -> I64:
+    """For each place the next one with another member; the number of places if there is none.
+
+    One entry more stands for the place after the last.
+    """
+    places = len(member)
+    changes = np.flatnonzero(member[1:] != member[:-1]) + 1
+    bounds = np.concatenate((changes, [places]))
+    lengths = np.diff(bounds, prepend=0)
+    return np.concatenate((np.repeat(bounds, lengths), [places]))
+
+
+def padded(times: I64) -> I64:
+    """Times with `FAR` behind them, so that the place after the last can be asked."""
+    return np.concatenate((times, np.array([FAR], dtype=np.int64)))

@@ -1,0 +1,69 @@
+"""What relays still do, and what they hold, if they forget events after a while."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linnet.lab.errors import LabError
+from linnet.lab.relays.attendance import Attendance, attend
+from linnet.lab.relays.chat_arrays import I64, ChatIndex
+from linnet.lab.relays.deliveries import Deliveries, first_deliveries
+from linnet.lab.relays.held import Held, held
+from linnet.lab.relays.outcomes import Counts, histogram
+from linnet.lab.relays.presence import Presence
+
+
+class RetentionOutcome(NamedTuple):
+    """What comes of one retention in one chat."""
+
+    retention: int
+    """Milliseconds for which relays keep an event."""
+    first_delivery: Counts
+    """From the sending to the first delivery to anybody else, by bins; the sender still tries by itself."""
+    pairs_within: int
+    """Pairs of event and other member who is online at the sending or within the retention after it."""
+    held: Held
+
+
+def retention_outcomes(
+    index: ChatIndex, presence: Presence, retentions: Sequence[int]
+) -> tuple[RetentionOutcome, ...]:
+    """What comes of each of these retentions, in their order."""
+    if any(retention < 0 for retention in retentions):
+        raise LabError(f"retentions must be 0 ms or more, and {min(retentions)} is not")
+    attendance = attend(index, presence)
+    deliveries = first_deliveries(attendance)
+    pairs = pairs_within(attendance, retentions)
+    return tuple(
+        RetentionOutcome(
+            retention,
+            histogram(index.chat.ts, first_with_retention(attendance, deliveries, retention)),
+            count,
+            held(index.chat, retention),
+        )
+        for retention, count in zip(retentions, pairs, strict=True)
+    )
+
+
+def first_with_retention(attendance: Attendance, deliveries: Deliveries, retention: int) -> I64:
+    """First deliveries where relays forget; what they forgot before anybody came, its sender delivers."""
+    ts = attendance.ordered.chat.ts
+    in_time = (deliveries.relays >= 0) & (deliveries.relays - ts <= retention)
+    return np.where(in_time, deliveries.relays, deliveries.p2p)
+
+
+def pairs_within(attendance: Attendance, retentions: Sequence[int]) -> tuple[int, ...]:
+    """For each retention, pairs of event and other member whose first instant online is not later than it.
+
+    A member gets in a period what others send until its end, from where it last left or the retention
+    before its start; its own messages, all in its periods, are taken off.
+    """
+    ts, start = attendance.ordered.chat.ts, attendance.presence.start
+    counts = []
+    for retention in retentions:
+        since = np.maximum(attendance.at_prior_end, np.searchsorted(ts, start - retention))
+        counts.append(int((attendance.at_end - since).sum()) - len(ts))
+    return tuple(counts)
