@@ -67,33 +67,77 @@ SUBSCRIPTIONS = Table(
     "subscriptions", 1, "subscriber STRING NOT NULL, topic STRING NOT NULL", ("subscriber", "topic")
 )
 
-HISTOGRAMS = Table(
-    "histograms",
+OUTCOMES = Table(
+    "outcomes",
     1,
     "chat STRING NOT NULL, margin INT NOT NULL, mode STRING NOT NULL, measure STRING NOT NULL, "
-    "bin INT NOT NULL, count BIGINT NOT NULL",
-    ("chat", "margin", "mode", "measure", "bin"),
-)
-"""How often something took how long; `bin` by `linnet.lab.bins`, -1 for what never came."""
-
-TOTALS = Table(
-    "totals",
-    1,
-    "chat STRING NOT NULL, margin INT NOT NULL, mode STRING NOT NULL, measure STRING NOT NULL, "
-    "value BIGINT NOT NULL",
+    "bins ARRAY<INT> NOT NULL, counts ARRAY<BIGINT> NOT NULL",
     ("chat", "margin", "mode", "measure"),
 )
-"""Sums over a chat."""
+"""How often something took how long, by the bins of `linnet.lab.bins`; a sum is a measure with the one bin 0.
+
+`margin` is 1 to 5, or 0 where presence does not come from margins or the measure does not depend on it.
+"""
+
+POOLED = Table(
+    "pooled",
+    1,
+    "population STRING NOT NULL, margin INT NOT NULL, mode STRING NOT NULL, measure STRING NOT NULL, "
+    "bin INT NOT NULL, count BIGINT NOT NULL",
+    ("population", "margin", "mode", "measure", "bin"),
+)
+"""The outcomes of all chats of a population together."""
+
+INVERSIONS = Table(
+    "inversions",
+    1,
+    "population STRING NOT NULL, margin INT NOT NULL, chats BIGINT NOT NULL, inverted BIGINT NOT NULL",
+    ("population", "margin"),
+)
+"""Chats, and those of them that have more empty online periods with relays than without."""
 
 PROFILES = Table(
     "profiles",
     1,
-    "chat STRING NOT NULL, granularity STRING NOT NULL, members INT NOT NULL, messages BIGINT NOT NULL, "
+    "chat STRING NOT NULL, seconds BOOLEAN NOT NULL, members INT NOT NULL, messages BIGINT NOT NULL, "
     "chars BIGINT NOT NULL, duration_ms BIGINT NOT NULL, median_iat_ms BIGINT NOT NULL, "
-    "max_iat_ms BIGINT NOT NULL, estimate_ms BIGINT NOT NULL, selected BOOLEAN NOT NULL",
+    "max_iat_ms BIGINT NOT NULL, estimate_ms BIGINT NOT NULL, step INT NOT NULL",
     ("chat",),
 )
-"""What each chat is like, and whether it passes the selection."""
+"""What each chat is like, and how many steps of the selection it passes."""
+
+_RUN = "chat STRING NOT NULL, margin INT NOT NULL, mode STRING NOT NULL, "
+
+WINDOWS = Table(
+    "windows",
+    1,
+    _RUN + "margin_ms BIGINT NOT NULL, stratum STRING NOT NULL, members INT NOT NULL, relays INT NOT NULL, "
+    "ts ARRAY<BIGINT> NOT NULL, user ARRAY<INT> NOT NULL, chars ARRAY<INT> NOT NULL, "
+    "member ARRAY<INT> NOT NULL, start_ms ARRAY<BIGINT> NOT NULL, end_ms ARRAY<BIGINT> NOT NULL",
+    ("chat", "margin", "mode"),
+)
+"""Pieces of chats to be run through the protocol: messages since the first of the piece, and who is online when.
+
+`members` are those who speak in the piece, `relays` those that the whole chat would have.
+"""
+
+PROTOCOL_RUNS = Table(
+    "protocol_runs",
+    1,
+    _RUN + "event ARRAY<INT> NOT NULL, receiver ARRAY<INT> NOT NULL, received_ms ARRAY<BIGINT> NOT NULL, "
+    "held INT NOT NULL, instants INT NOT NULL, messages BIGINT NOT NULL",
+    ("chat", "margin", "mode"),
+)
+"""What the protocol made of each window: every first reception, in the order of event and receiver."""
+
+AGREEMENTS = Table(
+    "agreements",
+    1,
+    _RUN + "stratum STRING NOT NULL, members INT NOT NULL, events INT NOT NULL, receptions INT NOT NULL, "
+    "backfilled INT NOT NULL, unforeseen INT NOT NULL, held INT NOT NULL, differences INT NOT NULL, first STRING",
+    ("chat", "margin", "mode"),
+)
+"""Model and protocol side by side; `first` says in words what differs first (`linnet.lab.relays.agreement`)."""
 
 TRACE = Table(
     "trace",
@@ -102,3 +146,87 @@ TRACE = Table(
     ("node", "counter"),
 )
 """What nodes recorded (`linnet.trace.records`)."""
+
+AUDIT_NODES = Table(
+    "audit_nodes",
+    1,
+    "number INT NOT NULL, node BINARY NOT NULL, rows BIGINT NOT NULL, first_us BIGINT NOT NULL, "
+    "last_us BIGINT NOT NULL, epochs ARRAY<BIGINT> NOT NULL, sessions ARRAY<BIGINT> NOT NULL",
+    ("number",),
+)
+"""Who wrote the trace. `epochs`: when counters began at 0; `sessions`: when it came online; sorted."""
+
+AUDIT_ACTIVITY = Table(
+    "audit_activity",
+    1,
+    "node INT NOT NULL, epoch INT NOT NULL, session INT NOT NULL, kind STRING NOT NULL, topic BINARY, "
+    "device BINARY, reason STRING, note STRING, rows BIGINT NOT NULL, events BIGINT NOT NULL, "
+    "bytes BIGINT NOT NULL, unplaced BIGINT NOT NULL, first_us BIGINT NOT NULL, last_us BIGINT NOT NULL, "
+    "low_counter BIGINT NOT NULL, high_counter BIGINT NOT NULL",
+    ("node", "epoch", "session", "kind", "topic", "device", "reason", "note"),
+)
+"""How much of what each node recorded; `unplaced` rows are counts of a minute in which it started anew."""
+
+AUDIT_CHAINS = Table(
+    "audit_chains",
+    1,
+    "chain INT NOT NULL, topic BINARY NOT NULL, device BINARY NOT NULL",
+    ("chain",),
+)
+"""Each device that said something in a topic."""
+
+AUDIT_PUBLICATIONS = Table(
+    "audit_publications",
+    1,
+    "chain INT NOT NULL, seq BIGINT NOT NULL, author INT NOT NULL, published_us BIGINT NOT NULL, event BINARY",
+    ("chain", "seq"),
+)
+"""Events as their authors recorded them; `event` is null within a burst, but for its last."""
+
+AUDIT_ARRIVALS = Table(
+    "audit_arrivals",
+    1,
+    "chain INT NOT NULL, seq BIGINT NOT NULL, receiver INT NOT NULL, first_us BIGINT NOT NULL, "
+    "hops INT NOT NULL, times INT NOT NULL",
+    ("chain", "seq", "receiver"),
+)
+"""First deliveries; `hops` is -1 if it came otherwise than over the overlay."""
+
+AUDIT_READERS = Table(
+    "audit_readers",
+    1,
+    "topic BINARY NOT NULL, receiver INT NOT NULL, begin_us BIGINT NOT NULL, end_us BIGINT NOT NULL, "
+    "lasting BOOLEAN NOT NULL, own BOOLEAN NOT NULL",
+    ("topic", "receiver"),
+)
+"""Who takes part in a topic from when to when; `lasting` if what was missed while away is owed too."""
+
+AUDIT_DELAYS = Table(
+    "audit_delays",
+    1,
+    "topic BINARY NOT NULL, author INT, receiver INT NOT NULL, owed BOOLEAN NOT NULL, bin INT NOT NULL, "
+    "hops INT NOT NULL, count BIGINT NOT NULL, repeated BIGINT NOT NULL, least_us BIGINT",
+    ("topic", "author", "receiver", "owed", "bin", "hops"),
+)
+"""Deliveries by how long they took; without an author nobody recorded the publication."""
+
+AUDIT_MISSING = Table(
+    "audit_missing",
+    1,
+    "topic BINARY NOT NULL, device BINARY NOT NULL, seq BIGINT NOT NULL, event BINARY, author INT NOT NULL, "
+    "receiver INT NOT NULL, published_us BIGINT NOT NULL, fate STRING NOT NULL, kind STRING, reason STRING",
+    ("topic", "device", "seq", "receiver"),
+)
+"""Events that a reader was not handed, each with its fate (`linnet.lab.audit.fates`)."""
+
+AUDIT_COMPLETENESS = Table(
+    "audit_completeness",
+    1,
+    "topic STRING NOT NULL, receiver STRING NOT NULL, owed BIGINT NOT NULL, delivered BIGINT NOT NULL, "
+    "stored BIGINT NOT NULL, explained BIGINT NOT NULL, pending BIGINT NOT NULL, cut BIGINT NOT NULL, "
+    "lost BIGINT NOT NULL, not_owed BIGINT NOT NULL, history BIGINT NOT NULL, unpublished BIGINT NOT NULL, "
+    "repeated BIGINT NOT NULL, duplicates BIGINT NOT NULL, gaps_filled BIGINT NOT NULL, "
+    "resent BIGINT NOT NULL",
+    ("topic", "receiver"),
+)
+"""What was owed to each reader of a topic, and what came of it."""

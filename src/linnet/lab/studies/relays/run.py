@@ -1,0 +1,123 @@
+"""The closed-form model over every chat: a task gives integers for each chat, margin and mode.
+
+Deliveries are never rows; of a chat with a million messages a few hundred numbers come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame
+
+from linnet.lab.relays.chat_arrays import ChatIndex, index_chat
+from linnet.lab.relays.margins import chat_margins
+from linnet.lab.relays.outcomes import ChatOutcome, outcomes
+from linnet.lab.relays.phones import PhoneTrace, phone_presence
+from linnet.lab.relays.presence import Presence, periods_around
+from linnet.lab.relays.profile import Profile, profile
+from linnet.lab.studies.relays.workload import ALL_MARGINS, chat_of, pieces
+from linnet.lab.tables import OUTCOMES
+
+PROFILE = "profile"
+"""The mode under which what a chat is like is kept."""
+
+WEEK = 7 * 86_400_000
+
+_ARROW = pa.schema(
+    [
+        ("chat", pa.string()),
+        ("margin", pa.int32()),
+        ("mode", pa.string()),
+        ("measure", pa.string()),
+        ("bins", pa.list_(pa.int32())),
+        ("counts", pa.list_(pa.int64())),
+    ]
+)
+
+
+class Row(NamedTuple):
+    """A histogram of a chat, or a sum."""
+
+    margin: int
+    mode: str
+    measure: str
+    counts: Mapping[int, int]
+
+
+class Online(NamedTuple):
+    """A presence of a chat's members, and the number it goes by."""
+
+    number: int
+    margin: int | None
+    """Milliseconds, if it comes from a margin."""
+    presence: Presence
+
+
+class Attending(NamedTuple):
+    """Who is online when: by margins, or like phones if there are traces of some."""
+
+    phones: Sequence[PhoneTrace] = ()
+    seed: int = 1
+
+    def of(self, index: ChatIndex, profile: Profile, piece: int, began: int) -> Iterator[Online]:
+        """The presences of a chat that are this piece's work; `began` is when its first message was sent."""
+        if self.phones:
+            if piece <= 1:
+                yield Online(0, None, phone_presence(index, self.phones, self.seed, began % WEEK))
+            return
+        for number, margin in enumerate(chat_margins(profile.longest_pause), 1):
+            if piece in (ALL_MARGINS, number):
+                yield Online(number, margin, periods_around(index, margin))
+
+
+def outcome_rows(
+    index: ChatIndex, seconds: bool, attending: Attending, piece: int, began: int
+) -> Iterator[Row]:
+    """All that is said about a chat in this piece of work."""
+    found = profile(index)
+    if piece <= 1:
+        for name, value in {**found._asdict(), "seconds": int(seconds)}.items():
+            yield Row(0, PROFILE, name, {0: value})
+    if found.members < 2:
+        return
+    for number, margin, presence in attending.of(index, found, piece, began):
+        yield from _told(number, outcomes(index, presence, margin))
+
+
+def _told(margin: int, outcome: ChatOutcome) -> Iterator[Row]:
+    for (mode, measure), counts in outcome.histograms.items():
+        yield Row(margin, mode, measure, counts)
+    for (mode, measure), value in outcome.totals.items():
+        yield Row(margin, mode, measure, {0: value})
+
+
+def outcomes_of(messages: DataFrame, attending: Attending) -> DataFrame:
+    """Messages of chats to what became of them: grain (chat, margin, mode, measure)."""
+    return pieces(messages).groupBy("chat", "piece").applyInArrow(_worker(attending), OUTCOMES.columns)
+
+
+def _worker(attending: Attending) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
+    def work(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        chat, piece = key[0].as_py(), key[1].as_py()
+        arrays, seconds = chat_of(table)
+        began = pa.compute.min(table["ts"]).as_py()
+        return to_arrow(chat, outcome_rows(index_chat(arrays), seconds, attending, piece, began))
+
+    return work
+
+
+def to_arrow(chat: str, rows: Iterator[Row]) -> pa.Table:
+    """Rows of a chat as a table of `OUTCOMES`."""
+    told = list(rows)
+    columns = [
+        [chat] * len(told),
+        [row.margin for row in told],
+        [row.mode for row in told],
+        [row.measure for row in told],
+        [list(row.counts) for row in told],
+        [list(row.counts.values()) for row in told],
+    ]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=_ARROW)
