@@ -1,0 +1,65 @@
+"""``linnet lab ingest``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from linnet.cli.lab.ingest import EPILOG, ingest
+from linnet.core.errors import LinnetError
+
+APP = typer.Typer()
+APP.command(epilog=EPILOG)(ingest)
+
+
+def typed(*words: str | Path) -> Result:
+    result = CliRunner().invoke(APP, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def zulip(tmp_path: Path) -> Path:
+    path = tmp_path / "m.csv"
+    path.write_text(
+        "ts,stream_id,topic,user,chars\n1519660926,7,0,3,20\n1519660927,7,1,4,2\n1519660927,7,1,4\n"
+    )
+    return path
+
+
+def test_what_was_read_is_counted(spark: SparkSession, tmp_path: Path, zulip: Path) -> None:
+    result = typed("--format", "zulip", zulip, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert [line.split() for line in result.stdout.splitlines()[2:6]] == [
+        ["files", "1"],
+        ["messages", "2"],
+        ["text", "2"],
+        ["chats", "2"],
+    ]
+    assert "it has not as many fields as the header   1" in result.stdout
+    assert (tmp_path / "out" / "salt").exists()
+
+
+def test_json_for_programs(spark: SparkSession, tmp_path: Path, zulip: Path) -> None:
+    bots = tmp_path / "bots.csv"
+    bots.write_text("user\n3\n")
+    words = ("--format", "zulip", zulip, "--out", tmp_path / "out", "--salt", "s", "--bots", bots, "--json")
+    result = typed(*words)
+    counts = json.loads(result.stdout)
+    assert (counts["messages"], counts["kinds"], counts["users"]) == (1, {"text": 1}, 1)
+    assert counts["quarantined"]["left out: its user is on the list"] == 1
+    assert not (tmp_path / "out" / "salt").exists()
+    assert json.loads(typed(*words).stdout) == counts
+
+
+def test_a_wrong_source_is_refused_before_any_work(tmp_path: Path, zulip: Path) -> None:
+    zulip.write_text("ts,user\n1,2\n")
+    with pytest.raises(LinnetError, match="has no column stream_id, topic, chars"):
+        typed("--format", "zulip", zulip, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
