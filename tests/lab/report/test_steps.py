@@ -63,6 +63,12 @@ def test_if_nothing_came_the_curve_stays_at_the_bottom() -> None:
     assert "100 % never" in [text.get_text() for text in axes.texts]
 
 
+def test_what_a_curve_lacks_can_have_another_name() -> None:
+    with style():
+        figure = ecdf({"a": ([1], [0.75])}, title="t", x_label="time", missing="stay empty")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["25 % stay empty"]
+
+
 def test_ends_close_to_each_other_are_told_apart() -> None:
     (axes,) = draw({"a": ([1], [0.70]), "b": ([1], [0.705]), "c": ([1], [0.71])}).axes
     heights = sorted(text.xyann[1] for text in axes.texts)  # type: ignore[attr-defined]

@@ -125,10 +125,10 @@ def _columns(
     note: str = "",
     notes: Sequence[str] = (),
 ) -> _Table:
-    """A head lines up with its column: to the right if that holds numbers."""
+    """A head lines up with its column: to the right if that holds numbers, words here and there aside."""
     filled = [[row[place] for row in rows if row[place].text != NOTHING] for place in range(len(names))]
     columns = [
-        _Column(name, bool(cells) and all(cell.numeric for cell in cells))
+        _Column(name, 2 * sum(cell.numeric for cell in cells) > len(cells))
         for name, cells in zip(names, filled, strict=True)
     ]
     return _Table(columns, rows, notes, title, note)

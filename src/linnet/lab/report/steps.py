@@ -40,11 +40,22 @@ def ecdf(
     y_label: str = "share of all",
     unit: str = TIME,
     log_x: bool = True,
+    missing: str = "never",
     note: str = "",
 ) -> Figure:
-    """One distribution for each name; a series without steps is one of which nothing came."""
+    """One distribution for each name; a series without steps is one of which nothing came.
+
+    `missing` says what became of what a curve lacks to 100 %: it never came, stayed empty, was lost.
+    """
     return ecdf_panels(
-        {"": series}, title=title, x_label=x_label, y_label=y_label, unit=unit, log_x=log_x, note=note
+        {"": series},
+        title=title,
+        x_label=x_label,
+        y_label=y_label,
+        unit=unit,
+        log_x=log_x,
+        missing=missing,
+        note=note,
     )
 
 
@@ -56,6 +67,7 @@ def ecdf_panels(
     y_label: str = "share of all",
     unit: str = TIME,
     log_x: bool = True,
+    missing: str = "never",
     note: str = "",
 ) -> Figure:
     """Distributions beside each other, such as one panel for each margin, all with the same axes."""
@@ -73,7 +85,7 @@ def ecdf_panels(
         axes.set_title(panel)
         ends = [_draw(axes, limits, name, looks[name], steps) for name, steps in series.items()]
         _dress(axes, limits, unit, 5.4 / columns, log=log_x)
-        _tell_ends(axes, limits, ends, 3.2 if columns == 1 else 1.6)
+        _tell_ends(axes, limits, ends, 3.2 if columns == 1 else 1.6, missing)
     for axes in spaces[len(panels) :]:
         axes.set_visible(False)
     for number, axes in enumerate(spaces[: len(panels)]):
@@ -145,7 +157,9 @@ def _dress(axes: Axes, limits: _Range, unit: str, inches: float, *, log: bool) -
         )
 
 
-def _tell_ends(axes: Axes, limits: _Range, ends: Sequence[tuple[float, str]], inches: float) -> None:
+def _tell_ends(
+    axes: Axes, limits: _Range, ends: Sequence[tuple[float, str]], inches: float, missing: str
+) -> None:
     """How much never came, beside the end of each curve that ends below all; names kept apart."""
     apart = NOTE_SIZE * 1.25 / 72 / inches
     told = [(height, colour) for height, colour in ends if height < 1]
@@ -153,7 +167,7 @@ def _tell_ends(axes: Axes, limits: _Range, ends: Sequence[tuple[float, str]], in
     for height, colour in sorted(told, reverse=True):
         below = min(height, below - apart)
         axes.annotate(
-            f"{share(1 - height)} never",
+            f"{share(1 - height)} {missing}",
             (limits.high, height),
             xytext=(1.03, max(below, 0) if len(told) == 1 else below),
             textcoords=("axes fraction", "data"),
