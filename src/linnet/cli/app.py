@@ -30,6 +30,7 @@ from linnet.cli import (
 from linnet.cli.chat import command as chat
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
+from linnet.cli.lab import study_relays
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
@@ -72,6 +73,9 @@ app = typer.Typer(
 sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+lab = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+study = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+generate = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 def _version(wanted: bool) -> None:
@@ -154,5 +158,8 @@ _add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_roo
 _add(sim, "history", sim_history.history, "A real concurrent history, in any order.", sim_history.EPILOG)
 _add(sim, "metadata", sim_metadata.metadata, "What relays come to know.", sim_metadata.EPILOG)
 app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)
+_add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
+lab.add_typer(study, name="study", help="Rerun the experiments of the papers.", epilog=EXIT_CODES)
+app.add_typer(lab, name="lab", help="Traces to figures, on Spark.", epilog=EXIT_CODES)
 _add(app, "play", play.play, "Play traffic in a room, and print what all nodes did.", play.EPILOG)
 _add(app, "demo", demo.demo, "Watch a real network deliver every message.", demo.EPILOG)

@@ -96,7 +96,7 @@ class Workshop:
     ) -> None:
         self.spark = spark
         self.out = out
-        self._tell = tell
+        self.tell = tell
         self._costs: dict[str, StageCost] = {}
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class Workshop:
         manifest = read_manifest(folder)
         reused = manifest is not None and manifest.digest == recipe.digest()
         if manifest is None or not reused:
-            self._tell(name)
+            self.tell(name)
             manifest = self._make(folder, table, build, recipe)
         self._costs[name] = StageCost(
             name=name,

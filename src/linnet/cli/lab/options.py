@@ -106,7 +106,9 @@ def say_report(report: Report, out: Path, as_json: bool) -> None:
     if as_json:
         say((out / "summary.json").read_bytes().strip())
     else:
-        rows = [(each.title, each.unit, each.published, each.measured) for each in report.figures]
+        # All of them are in the report; whoever looks at a terminal wants those that can be compared.
+        compared = [each for each in report.figures if each.published is not None] or report.figures
+        rows = [(each.title, each.unit, each.published, each.measured) for each in compared]
         say_table(("figure", "unit", "published ", "measured "), rows)
         say(f"report: {out / 'report.html'}")
     for check in report.failures():

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linnet.lab.bins import count_bins
+from linnet.lab.relays.around_sends import attend_around
 from linnet.lab.relays.attendance import Attendance, attend
 from linnet.lab.relays.chat_arrays import I64, ChatIndex
 from linnet.lab.relays.deliveries import Deliveries, first_deliveries
+from linnet.lab.relays.durations import Counts, histogram
 from linnet.lab.relays.held import event_bytes, exact_sum, held
 from linnet.lab.relays.meetings import first_pushes_of_any
 from linnet.lab.relays.presence import Presence
@@ -30,8 +31,6 @@ FIRST_DELIVERY = "first_delivery"
 RETURN_RECEPTION = "return_reception"
 """From the start of an online period to the first reception in it; an empty period counts as never."""
 
-Counts = dict[int, int]
-
 
 class ChatOutcome(NamedTuple):
     """Histograms by mode and measure, with bins of `linnet.lab.bins`; sums by mode and measure."""
@@ -43,14 +42,19 @@ class ChatOutcome(NamedTuple):
 def outcomes(index: ChatIndex, presence: Presence, margin: int | None = None) -> ChatOutcome:
     """All measures of a chat.
 
-    Name the margin if the presence is that of `periods_around`: the result is the same, and large groups
-    take a hundredth of the time.
+    Name the margin if the presence is that of `periods_around`: the result is the same, without the
+    members times periods steps that any other presence takes.
     """
-    attendance = attend(index, presence)
-    deliveries = first_deliveries(attendance)
-    pushed = first_pushes_of_any(attendance) if margin is None else first_pushes(attendance, margin)
-    relayed = first_relayed(attendance)
-    ts, start = index.chat.ts, presence.start
+    if margin is None:
+        attendance = attend(index, presence)
+        return _outcome(attendance, first_pushes_of_any(attendance))
+    attendance = attend_around(index, presence, margin)
+    return _outcome(attendance, first_pushes(attendance, margin))
+
+
+def _outcome(attendance: Attendance, pushed: I64) -> ChatOutcome:
+    deliveries, relayed = first_deliveries(attendance), first_relayed(attendance)
+    ts, start = attendance.ordered.chat.ts, attendance.periods.start
     p2p_delivery, p2p_return = histogram(ts, deliveries.p2p), histogram(start, pushed)
     histograms = {
         (P2P, FIRST_DELIVERY): p2p_delivery,
@@ -63,32 +67,22 @@ def outcomes(index: ChatIndex, presence: Presence, margin: int | None = None) ->
     return ChatOutcome(histograms, _totals(attendance, deliveries))
 
 
-def histogram(since: I64, until: I64) -> Counts:
-    """How many took how long; `until` is negative where it never came."""
-    durations = np.where(until < 0, -1, until - since)
-    # Most take no time at all; only the others need their bin looked up.
-    counts = count_bins(durations[durations != 0])
-    if len(durations) > sum(counts.values()):
-        counts[0] = len(durations) - sum(counts.values())
-    return dict(sorted(counts.items()))
-
-
 def _totals(attendance: Attendance, deliveries: Deliveries) -> dict[tuple[str, str], int]:
-    chat, start = attendance.ordered.chat, attendance.presence.start
+    chat, periods = attendance.ordered.chat, attendance.periods
     kept = held(chat)
-    at_once = int((attendance.at_end - attendance.at_start).sum()) - len(chat.ts)
-    waited = attendance.at_start - attendance.at_prior_end
+    at_once = int(attendance.at_ends.sum()) - int(periods.at_start.sum()) - len(chat.ts)
+    waited = periods.at_start - periods.at_prior_end
     sent = np.concatenate(([0], np.cumsum(chat.ts)))
-    waits = waited * start - (sent[attendance.at_start] - sent[attendance.at_prior_end])
+    waits = waited * periods.start - (sent[periods.at_start] - sent[periods.at_prior_end])
     return {
         (EVERY_MODE, "events"): len(chat.ts),
-        (EVERY_MODE, "periods"): len(start),
+        (EVERY_MODE, "periods"): len(periods.start),
         (EVERY_MODE, "bytes"): int(event_bytes(chat).sum()),
         (EVERY_MODE, "pairs"): len(chat.ts) * (chat.members - 1),
         (RELAYS, "pairs_at_once"): at_once,
         (RELAYS, "pairs_after_waiting"): int(waited.sum()),
         (RELAYS, "pairs_waited_s"): exact_sum(waits) // 1000,
-        (RELAYS, "held_event_ms"): kept.event_ms,
+        (RELAYS, "held_event_s"): kept.event_ms // 1000,
         (RELAYS, "held_byte_s"): kept.byte_ms // 1000,
         (RELAYS, "later_than_p2p"): _later(deliveries),
         (RELAYS, "undelivered_though_online"): _undelivered_though_online(attendance, deliveries.relays),

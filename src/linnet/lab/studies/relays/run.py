@@ -17,7 +17,7 @@ from linnet.lab.relays.outcomes import ChatOutcome, outcomes
 from linnet.lab.relays.phones import PhoneTrace, phone_presence
 from linnet.lab.relays.presence import Presence, periods_around
 from linnet.lab.relays.profile import Profile, profile
-from linnet.lab.studies.relays.workload import ALL_MARGINS, chat_of, pieces
+from linnet.lab.studies.relays.workload import ALL_MARGINS, LARGE, chat_of, pieces
 from linnet.lab.tables import OUTCOMES
 
 PROFILE = "profile"
@@ -93,9 +93,9 @@ def _told(margin: int, outcome: ChatOutcome) -> Iterator[Row]:
         yield Row(margin, mode, measure, {0: value})
 
 
-def outcomes_of(messages: DataFrame, attending: Attending) -> DataFrame:
+def outcomes_of(messages: DataFrame, attending: Attending, large: int = LARGE) -> DataFrame:
     """Messages of chats to what became of them: grain (chat, margin, mode, measure)."""
-    return pieces(messages).groupBy("chat", "piece").applyInArrow(_worker(attending), OUTCOMES.columns)
+    return pieces(messages, large).groupBy("chat", "piece").applyInArrow(_worker(attending), OUTCOMES.columns)
 
 
 def _worker(attending: Attending) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:

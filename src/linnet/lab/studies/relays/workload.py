@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -59,6 +60,5 @@ def phone_traces(sessions: Made) -> Sequence[PhoneTrace]:
     firsts = np.flatnonzero(np.diff(device, prepend=-1))
     bounds = [*firsts.tolist(), len(device)]
     return [
-        PhoneTrace(start[begin:stop], end[begin:stop], int(length[begin]))
-        for begin, stop in zip(bounds, bounds[1:], strict=False)
+        PhoneTrace(start[begin:stop], end[begin:stop], int(length[begin])) for begin, stop in pairwise(bounds)
     ]
