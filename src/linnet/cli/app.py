@@ -30,7 +30,7 @@ from linnet.cli import (
 from linnet.cli.chat import command as chat
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
-from linnet.cli.lab import study_relays
+from linnet.cli.lab import generate_chats, ingest, study_relays
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
@@ -158,6 +158,9 @@ _add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_roo
 _add(sim, "history", sim_history.history, "A real concurrent history, in any order.", sim_history.EPILOG)
 _add(sim, "metadata", sim_metadata.metadata, "What relays come to know.", sim_metadata.EPILOG)
 app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)
+_add(lab, "ingest", ingest.ingest, "Read traces of the world into tables.", ingest.EPILOG)
+_add(generate, "chats", generate_chats.chats, "Chats like those of WhatsApp.", generate_chats.EPILOG)
+lab.add_typer(generate, name="generate", help="Make workloads.", epilog=EXIT_CODES)
 _add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
 lab.add_typer(study, name="study", help="Rerun the experiments of the papers.", epilog=EXIT_CODES)
 app.add_typer(lab, name="lab", help="Traces to figures, on Spark.", epilog=EXIT_CODES)

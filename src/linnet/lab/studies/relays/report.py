@@ -147,7 +147,7 @@ def _margin_grid(pool: Pool, population: str, inverted: Inverted) -> Grid:
             "chats with more empty periods than P2P",
         ),
         rows=tuple(rows),
-        note="Medians are over all events sent. The thesis's baseline differs from P2P in what is backfilled; "
+        note="Medians are over all events sent. The thesis's baseline differs from P2P in what is filled in; "
         "that arrives at the instant of a push and so changes none of these.",
     )
 
