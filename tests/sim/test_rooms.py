@@ -64,6 +64,21 @@ def test_a_partition_heals(seed: int) -> None:
     assert wrong(run_rooms(scenario)) == {}
 
 
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        # A ban that was known before what it depends on, through another control event that names it.
+        RoomScenario(peers=8, relays=0, messages=60, loss=0.05, seed=15),
+        RoomScenario(
+            peers=8, relays=1, messages=60, offline=0.6, bans=3, demotions=3, gap=0.2, cycle=5, seed=17
+        ),
+    ],
+    ids=lambda scenario: f"seed {scenario.seed}",
+)
+def test_what_went_wrong_once(scenario: RoomScenario) -> None:
+    assert wrong(run_rooms(scenario)) == {}
+
+
 @pytest.mark.skipif(not SOAK, reason="one large room takes a minute")
 def test_a_large_room() -> None:
     assert wrong(run_rooms(RoomScenario(peers=40, relays=4, messages=400, bans=6, demotions=4))) == {}

@@ -260,7 +260,7 @@ class Intake:
             return False
         if doubt is not None:
             self._doubted[event.id] = doubt
-            self._soft[event.author] = self._soft.get(event.author, 0) + 1
+            self._count_soft(event, doubt)
         return True
 
     def _keep_early(self, arrival: Arrival) -> None:
@@ -279,6 +279,10 @@ class Intake:
             if not self._control.knows(event.id):
                 return  # It was not taken into the control DAG, and a record says why.
             doubt = self._doubted.pop(event.id, None)
+            if doubt is None:
+                # More may be known than when it was judged.
+                doubt = self._failure.doubt(event)
+                self._count_soft(event, doubt)
         else:
             refusal = self._misplaced(event) or self._wrong_height(event)
             if refusal is None and self._control.missing(event.tail.control or ()):
@@ -293,8 +297,7 @@ class Intake:
             if doubt is not None and self._is_too_soft(event):
                 self._shed(arrival, Reason.FLOODING, effects)
                 return
-            if doubt is not None:
-                self._soft[event.author] = self._soft.get(event.author, 0) + 1
+            self._count_soft(event, doubt)
         self._append(arrival, doubt, now, effects, placed)
 
     def _append(
@@ -379,6 +382,10 @@ class Intake:
             self._control.reject(event.id)
         effects.append(self._record(Kind.REJECTED, arrival, refusal.reason, refusal.rule))
         placed.append(Placed(arrival, Verdict.REJECTED, None, False, refusal))
+
+    def _count_soft(self, event: Event, doubt: Refusal | None) -> None:
+        if doubt is not None:
+            self._soft[event.author] = self._soft.get(event.author, 0) + 1
 
     def _is_too_soft(self, event: Event) -> bool:
         """Whether an author has had its share of events that fail, and nobody builds on this one."""

@@ -3,7 +3,8 @@
 An event is held against those control events that do not follow it. Of one that has its place that is
 certain, since its causes came before it. Of one that was judged early it is not: it may well follow the
 event, by causes that are still on their way. Such a one takes no right away until it has its place, even
-where others that name it as a control head have theirs.
+where others that name it as a control head have theirs. A control event that was early is asked once more
+when it takes its place: it is shown only then, and more may be known.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class SoftFailure:
         self._heads[control.id] = None
 
     def doubt(self, event: Event) -> Refusal | None:
-        """What stands against an event that is no control event, and is allowed at its control heads."""
+        """What stands against an event that takes its place now, and is allowed at its control heads."""
         named = event.tail.control or ()
-        heads = (*self._heads, *named)
+        heads = (*self._beside(event.id), *named)
         refusal = self._control.doubt(event, heads)
         if refusal is None:
             return None
@@ -52,8 +53,22 @@ class SoftFailure:
         )
         return allowed(fact, held) or self._hidden(fact, own, held)
 
+    def _beside(self, event: EventId) -> list[EventId]:
+        """The latest control events that have their place and do not follow an event along control heads."""
+        found: list[EventId] = []
+        stack, seen = list(self._heads), dict.fromkeys(self._heads)
+        while stack:
+            one = stack.pop()
+            if one != event and not self._control.is_before(event, one):
+                found.append(one)
+                continue
+            below = [head for head in self._control.fact(one).control if head not in seen]
+            seen.update(dict.fromkeys(below))
+            stack += below
+        return found
+
     def _stands(self, event: Event) -> Callable[[EventId], bool]:
-        """Tells which control events may stand against an event: what it builds on, and what cannot follow it.
+        """Tells which control events may stand against an event: what it builds on, what cannot follow it.
 
         Whatever follows it is higher. A control event that claims to be lower than it is harms nobody but
         those whom its author may put out.
@@ -61,6 +76,8 @@ class SoftFailure:
         named, height = event.tail.control or (), event.tail.height or 0
 
         def stands(other: EventId) -> bool:
+            if other == event.id or self._control.is_before(event.id, other):
+                return False
             claimed = self._early.get(other)
             return (
                 self._dag.knows(other)
