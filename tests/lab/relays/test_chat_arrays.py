@@ -36,7 +36,12 @@ def test_orders_lead_to_each_other(members: int) -> None:
     assert index.ts.tolist() == [int(chat.ts[place]) for place in expected]
     for at, place in enumerate(expected):
         earlier = [int(chat.ts[other]) for other in range(place) if chat.user[other] == chat.user[place]]
-        assert index.since[at] == (chat.ts[place] - earlier[-1] if earlier else FAR)
+        assert index.ts[at] == chat.ts[place]
+        assert index.since[place] == (chat.ts[place] - earlier[-1] if earlier else FAR)
+        later = [
+            int(chat.ts[other]) for other in range(place + 1, 500) if chat.user[other] == chat.user[place]
+        ]
+        assert index.until[place] == (later[0] - chat.ts[place] if later else FAR)
 
 
 def test_the_next_of_somebody_else() -> None:

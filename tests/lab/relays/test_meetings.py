@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linnet.lab.relays.attendance import attend
+from linnet.lab.relays.attendance import attend, by_presence
 from linnet.lab.relays.chat_arrays import ChatIndex
 from linnet.lab.relays.meetings import first_pushes_of_any
 from linnet.lab.relays.presence import Presence
@@ -28,4 +28,5 @@ def test_first_pushes_are_those_of_the_definition(
 ) -> None:
     for index, presence in [*at_any_time, *((index, presence) for index, presence, _ in around_sends)]:
         pushed = first_of_periods(direct_pushes(index.chat, presence), presence)
-        assert first_pushes_of_any(attend(index, presence)).tolist() == pushed
+        attendance = attend(index, presence)
+        assert by_presence(attendance, first_pushes_of_any(attendance)).tolist() == pushed

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from linnet.lab.relays.attendance import attend
+from linnet.lab.relays.attendance import attend, by_presence
 from linnet.lab.relays.chat_arrays import ChatIndex, chat_arrays, index_chat
 from linnet.lab.relays.meetings import first_pushes_of_any
 from linnet.lab.relays.presence import Presence, periods_around
@@ -32,9 +32,9 @@ def test_first_pushes_are_those_of_the_definition(
     returners = 0
     for index, presence, margin in around_sends:
         attendance = attend(index, presence)
-        pushed = first_pushes(attendance, margin)
+        pushed = by_presence(attendance, first_pushes(attendance, margin))
         assert pushed.tolist() == first_of_periods(direct_pushes(index.chat, presence), presence)
-        simple = pushed_or_waiting(attendance)
+        simple = by_presence(attendance, pushed_or_waiting(attendance))
         returners += int((pushed != np.where(simple < presence.end, simple, NOTHING)).sum())
     assert returners > 20, "the third case is hardly ever seen"
 
@@ -55,4 +55,5 @@ def test_who_comes_back_first_with_something_to_tell_is_heard() -> None:
     index = index_chat(chat_arrays([0, 100, 105], ["a", "c", "a"], [1] * 3))
     presence = periods_around(index, 10)
     assert presence.start.tolist() == [0, 95, 90]
-    assert first_pushes(attend(index, presence), 10).tolist() == [NOTHING, 100, 95]
+    attendance = attend(index, presence)
+    assert by_presence(attendance, first_pushes(attendance, 10)).tolist() == [NOTHING, 100, 95]

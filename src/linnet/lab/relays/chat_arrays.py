@@ -46,7 +46,9 @@ class ChatIndex(NamedTuple):
     user: I32
     """In member order."""
     since: I64
-    """Milliseconds since the same member's message before, in member order; `FAR` for the first."""
+    """Milliseconds since the same member's message before, in time order; `FAR` for the first."""
+    until: I64
+    """Milliseconds until the same member's next message, in time order; `FAR` for the last."""
     next_other: I64
     """Time-order place of the next message by somebody else; one entry more than messages, for none."""
 
@@ -73,10 +75,10 @@ def index_chat(chat: ChatArrays) -> ChatIndex:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     ts, user = chat.ts[order], chat.user[order]
-    since = np.full(len(ts), FAR, dtype=np.int64)
+    since = np.full(len(ts) + 1, FAR, dtype=np.int64)
     same = user[1:] == user[:-1]
-    since[1:][same] = (ts[1:] - ts[:-1])[same]
-    return ChatIndex(chat, order, rank, ts, user, since, next_other(chat.user))
+    since[1:-1][same] = (ts[1:] - ts[:-1])[same]
+    return ChatIndex(chat, order, rank, ts, user, since[rank], since[rank + 1], next_other(chat.user))
 
 
 def next_other(member: I32) -> I64:

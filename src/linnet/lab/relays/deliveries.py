@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linnet.lab.relays.attendance import Attendance
-from linnet.lab.relays.chat_arrays import FAR, I64
+from linnet.lab.relays.attendance import Attendance, by_presence
+from linnet.lab.relays.chat_arrays import FAR, I64, next_other, padded
 
 UNDELIVERED = -1
 
@@ -26,42 +26,40 @@ class Deliveries(NamedTuple):
 def first_deliveries(attendance: Attendance) -> Deliveries:
     """Of each event, the first instant at which somebody else has it."""
     # Who is not alone delivers at once, either way.
-    alone = np.flatnonzero(attendance.online == 1)
+    alone = attendance.alone
     p2p, relays = attendance.ordered.chat.ts.copy(), attendance.ordered.chat.ts.copy()
-    p2p[alone] = _meetings(attendance, alone)
-    relays[alone] = _arrivals(attendance, alone)
+    starts = padded(attendance.periods.start)
+    place = attendance.started[alone]
+    arrival = starts[place]
+    p2p[alone] = _meetings(attendance, arrival)
+    member = np.append(attendance.periods.member, np.int32(-1))
+    own = np.flatnonzero(member[place] == attendance.ordered.chat.user[alone])
+    arrival[own] = starts[next_other(attendance.periods.member)[place[own]]]
+    relays[alone] = np.where(arrival == FAR, UNDELIVERED, arrival)
     return Deliveries(p2p, relays)
 
 
-def _arrivals(attendance: Attendance, alone: I64) -> I64:
-    """The next arrival of anybody else after each of these messages."""
-    arrivals, place = attendance.arrivals, attendance.started[alone]
-    own = arrivals.member[place] == attendance.ordered.chat.user[alone]
-    time = arrivals.start[np.where(own, arrivals.next_other[place], place)]
-    return np.where(time == FAR, UNDELIVERED, time)
-
-
-def _meetings(attendance: Attendance, alone: I64) -> I64:
-    """When the lonely senders of these messages first meet anybody."""
-    period = attendance.period[alone]
-    arrival = attendance.arrivals.start[attendance.started[alone]]
+def _meetings(attendance: Attendance, arrival: I64) -> I64:
+    """When the senders who are alone first meet anybody, given the next arrival after each message."""
     # The own next period begins after the end of this one, so an arrival within it is another's.
-    here = arrival < attendance.presence.end[period]
+    here = arrival < attendance.online_until[attendance.alone]
     times = np.where(here, arrival, UNDELIVERED)
     late = np.flatnonzero(~here)
-    times[late] = _later_meetings(attendance, period[late])
+    if len(late):
+        turn = attendance.turn[attendance.ordered.rank[attendance.alone[late]]]
+        times[late] = _later_meetings(attendance, turn)
     return times
 
 
-def _later_meetings(attendance: Attendance, period: I64) -> I64:
-    """The first meeting of the same member in any period after each of these."""
-    member, start, end = attendance.presence
-    arrival = np.where(attendance.next_start < end, attendance.next_start, UNDELIVERED)
-    met = np.append(np.where(attendance.company > 1, start, arrival), UNDELIVERED)
+def _later_meetings(attendance: Attendance, turn: I64) -> I64:
+    """The first meeting of the same member in any period after each of these, which are places by member."""
+    periods, member = attendance.periods, np.append(attendance.presence.member, np.int32(-1))
+    following = padded(periods.start)[periods.begun]
+    arrival = np.where(following < periods.end, following, UNDELIVERED)
+    met = by_presence(attendance, np.where(periods.company > 1, periods.start, arrival))
     # Each period points at itself if it has a meeting, else at the nearest later one that has.
-    none = len(member)
-    pointer = np.where(met == UNDELIVERED, none, np.arange(none + 1))
-    pointer = np.minimum.accumulate(pointer[::-1])[::-1]
-    found = pointer[period + 1]
-    same = np.append(member, np.int32(-1))[found] == member[period]
-    return np.where(same, met[found], UNDELIVERED)
+    none = len(met)
+    pointer = np.where(met == UNDELIVERED, none, np.arange(none))
+    pointer = np.append(np.minimum.accumulate(pointer[::-1])[::-1], none)
+    found = pointer[turn + 1]
+    return np.where(member[found] == member[turn], np.append(met, UNDELIVERED)[found], UNDELIVERED)

@@ -8,36 +8,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from linnet.lab.relays.attendance import Attendance
+from linnet.lab.relays.attendance import Attendance, by_presence
 from linnet.lab.relays.chat_arrays import I64, padded
+from linnet.lab.relays.presence import Presence
 from linnet.lab.relays.pushes import pushed_or_waiting
 from linnet.lab.relays.returns import NOTHING
 
 
 def first_pushes_of_any(attendance: Attendance) -> I64:
-    """The first push in each online period; `NOTHING` if there is none."""
-    first = pushed_or_waiting(attendance)
-    member, _, end = attendance.presence
+    """The first push in each online period, in arrival order; `NOTHING` if there is none."""
+    first = by_presence(attendance, pushed_or_waiting(attendance))
+    presence = attendance.presence
     speaking, last = _last_messages(attendance)
-    bounds = np.searchsorted(member, np.arange(attendance.ordered.chat.members + 1))
+    bounds = np.searchsorted(presence.member, np.arange(attendance.ordered.chat.members + 1))
     for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         if low < high:
-            _receive_from_returners(attendance, speaking, last, low, high, first)
-    return np.where(first < end, first, NOTHING)
+            _receive_from_returners(presence, speaking, last, low, high, first)
+    return np.where(first < presence.end, first, NOTHING)[attendance.periods.order]
 
 
 def _last_messages(attendance: Attendance) -> tuple[I64, I64]:
     """Periods in which something is said, and when the last of it is."""
-    until = np.append(attendance.first_own[1:], len(attendance.ordered.ts))
-    speaking = np.flatnonzero(until > attendance.first_own)
-    return speaking, attendance.ordered.ts[until[speaking] - 1]
+    final = np.append(attendance.turn[1:] != attendance.turn[:-1], True)
+    return attendance.turn[final], attendance.ordered.ts[final]
 
 
 def _receive_from_returners(
-    attendance: Attendance, speaking: I64, last: I64, low: int, high: int, first: I64
+    presence: Presence, speaking: I64, last: I64, low: int, high: int, first: I64
 ) -> None:
     """Lower `first` of one receiver's periods [low, high) to the returns of those that it had missed."""
-    member, start, end = attendance.presence
+    member, start, end = presence
     starts, ends = padded(start[low:high]), end[low:high]
     missed = ~(starts[np.searchsorted(ends, last, side="right")] < end[speaking])
     missed &= member[speaking] != member[low]

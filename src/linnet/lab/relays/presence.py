@@ -26,7 +26,7 @@ def periods_around(index: ChatIndex, margin: int) -> Presence:
     """[t - margin, t + margin) of each message, not before 0; what overlaps or touches is one period."""
     if margin <= 0:
         raise LabError(f"a margin of {margin} ms leaves members offline while they send; it must be positive")
-    first = np.flatnonzero(index.since > 2 * margin)
+    first = np.flatnonzero((index.since > 2 * margin)[index.order])
     last = np.append(first[1:], len(index.ts)) - 1
     start = np.maximum(index.ts[first] - margin, 0)
     return Presence(index.user[first], start, index.ts[last] + margin)

@@ -21,40 +21,51 @@ import numpy as np
 
 from linnet.lab.relays.attendance import Attendance
 from linnet.lab.relays.chat_arrays import I32, I64, Mask, padded
+from linnet.lab.relays.presence import Presence
 from linnet.lab.relays.range_max import range_max
 from linnet.lab.relays.returns import NOTHING, first_by_others
 
 
 class Returns(NamedTuple):
-    """Periods of members who have been online before, by start; one place more at the end for none."""
+    """Periods of members who have been online before, in arrival order; one place more stands for none."""
 
     start: I64
     member: I32
-    last: I64
-    """The member's last message before."""
+    left: I64
+    """When the member was online before."""
+
+
+class Asking(NamedTuple):
+    """Periods that may hear of a return before anything else."""
+
+    period: I64
+    place: I64
+    """The next return to look at."""
+    limit: I64
+    """When something is pushed at the latest, or the end."""
+
+    def only(self, kept: Mask) -> Asking:
+        """Some of them."""
+        return Asking(self.period[kept], self.place[kept], self.limit[kept])
 
 
 def first_pushes(attendance: Attendance, margin: int) -> I64:
-    """The first push in each online period, where members are online for a margin around what they send.
+    """The first push in each online period, in arrival order; `NOTHING` if there is none.
 
-    `NOTHING` if there is none. The presence must be that of `periods_around` with the same margin.
+    The presence must be that of `periods_around` with this margin.
     """
-    first = pushed_or_waiting(attendance)
-    start, end = attendance.presence.start, attendance.presence.end
-    asking = np.flatnonzero(first > start)
-    limit = np.minimum(first[asking], end[asking])
-    earliest = np.maximum(start[asking] - margin + 1, attendance.prior_end[asking])
+    periods, first = attendance.periods, pushed_or_waiting(attendance)
     returns = _returns(attendance)
-    place = np.searchsorted(returns.start, earliest)
+    asking = _asking(attendance, returns, first, margin)
     # One return after the other for all periods at once. No member returns twice in a window that is
     # shorter than the margin, so there are at most as many rounds as members.
-    while len(asking):
-        within = returns.start[place] < limit
-        asking, place, limit = asking[within], place[within], limit[within]
-        unmet = _unmet(attendance, asking, returns, place, margin)
-        first[asking[unmet]] = np.maximum(start[asking[unmet]], returns.start[place[unmet]])
-        asking, place, limit = asking[~unmet], place[~unmet] + 1, limit[~unmet]
-    return np.where(first < end, first, NOTHING)
+    while len(asking.period):
+        unmet = _unmet(attendance, asking, returns, margin)
+        heard, back = asking.period[unmet], returns.start[asking.place[unmet]]
+        first[heard] = np.maximum(periods.start[heard], back)
+        left = asking.only(~unmet)
+        asking = _within(returns, left._replace(place=left.place + 1))
+    return np.where(first < periods.end, first, NOTHING)
 
 
 def pushed_or_waiting(attendance: Attendance) -> I64:
@@ -62,45 +73,65 @@ def pushed_or_waiting(attendance: Attendance) -> I64:
 
     A time at or after the end, or `FAR`, if neither is. Holds for any presence.
     """
-    start = attendance.presence.start
-    first = first_by_others(attendance, attendance.at_start)
-    low, high = attendance.at_prior_end, attendance.at_start
+    periods, online_until = attendance.periods, attendance.online_until
+    first = first_by_others(attendance, periods.at_start)
+    low, high = periods.at_prior_end, periods.at_start
     # The member itself sends nothing in [p, a). The last message there is the likeliest to reach a.
-    asking = np.flatnonzero((first > start) & (attendance.company > 1) & (low < high))
-    online_until = attendance.presence.end[attendance.period]
-    reaching = online_until[high[asking] - 1] > start[asking]
-    first[asking[reaching]] = start[asking[reaching]]
+    asking = np.flatnonzero((first > periods.start) & (periods.company > 1) & (low < high))
+    reaching = online_until[high[asking] - 1] > periods.start[asking]
+    first[asking[reaching]] = periods.start[asking[reaching]]
     asking = asking[~reaching]
-    waiting = range_max(online_until, low[asking], high[asking]) > start[asking]
-    first[asking[waiting]] = start[asking[waiting]]
+    waiting = range_max(online_until, low[asking], high[asking]) > periods.start[asking]
+    first[asking[waiting]] = periods.start[asking[waiting]]
     return first
 
 
 def _returns(attendance: Attendance) -> Returns:
-    member, start, _ = attendance.presence
-    back = np.flatnonzero(attendance.prior_end >= 0)
-    back = back[np.argsort(start[back], kind="stable")]
-    last = attendance.ordered.ts[attendance.first_own[back] - 1]
-    return Returns(padded(start[back]), np.append(member[back], np.int32(-1)), padded(last))
+    periods = attendance.periods
+    back = np.flatnonzero(periods.prior_end >= 0)
+    member = np.append(periods.member[back], np.int32(-1))
+    return Returns(padded(periods.start[back]), member, padded(periods.prior_end[back]))
 
 
-def _unmet(attendance: Attendance, period: I64, returns: Returns, place: I64, margin: int) -> Mask:
-    """Whether the member of each period was offline from the returner's last message until that left."""
-    member, start, _ = attendance.presence
-    said = returns.last[place]
-    left = said + margin
-    missed: Mask = (said >= attendance.prior_end[period]) & (left <= start[period])
+def _asking(attendance: Attendance, returns: Returns, first: I64, margin: int) -> Asking:
+    """Periods in whose window there is any return, each with the first one."""
+    periods = attendance.periods
+    period = np.flatnonzero(first > periods.start)
+    start = periods.start[period]
+    earliest = np.maximum(start - margin + 1, periods.prior_end[period])
+    place = np.searchsorted(returns.start, earliest)
+    limit = np.minimum(first[period], periods.end[period])
+    # Most often the only one is the member's own.
+    place += returns.member[place] == periods.member[period]
+    return _within(returns, Asking(period, place, limit))
+
+
+def _within(returns: Returns, asking: Asking) -> Asking:
+    return asking.only(returns.start[asking.place] < asking.limit)
+
+
+def _unmet(attendance: Attendance, asking: Asking, returns: Returns, margin: int) -> Mask:
+    """Whether the member was offline from the returner's last message until that left."""
+    periods, period = attendance.periods, asking.period
+    prior_end, left = periods.prior_end[period], returns.left[asking.place]
+    said = left - margin
+    missed: Mask = (said >= prior_end) & (left <= periods.start[period])
+    missed &= returns.member[asking.place] != periods.member[period]
     # A message before the member's last period: the returner must have left before that began.
-    prior_start = start[np.maximum(period - 1, 0)]
-    doubtful = np.flatnonzero((said < attendance.prior_end[period]) & (left <= prior_start))
-    missed[doubtful] = _offline(attendance, member[period[doubtful]], said[doubtful], left[doubtful])
-    missed &= returns.member[place] != member[period]
+    older = np.flatnonzero(said < prior_end)
+    before = periods.order[period[older]] - 1
+    older = older[left[older] <= attendance.presence.start[before]]
+    member = periods.member[period[older]]
+    other = returns.member[asking.place[older]] != member
+    missed[older] = other & _offline(attendance.presence, member, said[older], left[older])
     return missed
 
 
-def _offline(attendance: Attendance, member: I32, since: I64, until: I64) -> Mask:
+def _offline(presence: Presence, member: I32, since: I64, until: I64) -> Mask:
     """Whether each member is offline on all of [since, until)."""
-    of, start, end = attendance.presence
+    of, start, end = presence
+    if not len(member):
+        return np.zeros(0, dtype=np.bool_)
     span = np.int64(int(end.max()) + 1)
     begun = np.searchsorted(of * span + start, member * span + since, side="right")
     before = np.maximum(begun - 1, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linnet.lab.relays.attendance import Attendance
-from linnet.lab.relays.chat_arrays import FAR, I64, padded
+from linnet.lab.relays.chat_arrays import I64, padded
 
 NOTHING = -1
 """Nothing is received in the period."""
@@ -14,18 +14,18 @@ NOTHING = -1
 def first_by_others(attendance: Attendance, place: I64) -> I64:
     """For each period, when somebody else says something at or after a place of the chat; or `FAR`."""
     user = np.append(attendance.ordered.chat.user, np.int32(-1))
-    own = user[place] == attendance.presence.member
-    found = np.where(own, attendance.ordered.next_other[place], place)
+    own = np.flatnonzero(user[place] == attendance.periods.member)
+    found = place.copy()
+    found[own] = attendance.ordered.next_other[place[own]]
     return padded(attendance.ordered.chat.ts)[found]
 
 
 def first_relayed(attendance: Attendance) -> I64:
-    """The first reception in each online period with relays; `NOTHING` if there is none.
+    """The first reception in each online period, in arrival order, with relays; `NOTHING` if there is none.
 
     Whatever others sent since the member was online before has its first instant online at the start;
     what they send during the period is received at once.
     """
-    _, start, end = attendance.presence
-    sent = first_by_others(attendance, attendance.at_prior_end)
-    received = np.maximum(start, sent)
-    return np.where((sent < FAR) & (received < end), received, NOTHING)
+    periods = attendance.periods
+    received = np.maximum(periods.start, first_by_others(attendance, periods.at_prior_end))
+    return np.where(received < periods.end, received, NOTHING)
