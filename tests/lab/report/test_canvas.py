@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -40,6 +41,13 @@ def test_the_same_data_give_the_same_bytes_without_a_date() -> None:
     assert first == second
     assert "metadata" not in first
     assert "dc:date" not in first
+
+
+def test_paths_have_no_digits_that_nobody_sees() -> None:
+    svg = as_svg(drawing)("digits")
+    paths = re.findall(r' d="([^"]+)"', svg)
+    assert paths
+    assert not re.search(r"\.\d{3}", " ".join(paths))
 
 
 def test_the_style_ends_with_the_drawing() -> None:

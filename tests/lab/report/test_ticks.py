@@ -49,7 +49,16 @@ def test_numbers(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0 %"), (0.004, "0.4 %"), (0.123, "12 %"), (0.996, "> 99 %"), (1, "100 %")]
+    ("value", "text"),
+    [
+        (0, "0 %"),
+        (0.004, "0.4 %"),
+        (0.123, "12 %"),
+        (0.083, "8.3 %"),
+        (0.996, "99.6 %"),
+        (0.9999, "> 99.9 %"),
+        (1, "100 %"),
+    ],
 )
 def test_few_and_nearly_all_never_read_as_none_and_all(value: float, text: str) -> None:
     assert share(value) == text

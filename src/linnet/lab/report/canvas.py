@@ -8,6 +8,7 @@ bytes: no date, no drawn ids.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -23,6 +24,10 @@ from msgspec import Struct
 
 _Given = ParamSpec("_Given")
 Dash: TypeAlias = str | tuple[int, tuple[float, ...]]
+
+_PATH = re.compile(r' d="[^"]+"')
+_DIGITS = re.compile(r"(\.\d\d)\d+")
+"""A hundredth of a point is finer than any screen or printer; more digits only make files large."""
 
 WIDTH = 7.2
 """Inches; about as wide as the text of the page."""
@@ -120,7 +125,7 @@ def to_svg(figure: Figure) -> str:
     text = StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     drawn = text.getvalue()
-    element = drawn[drawn.index("<svg") :].rstrip()
+    element = _PATH.sub(lambda path: _DIGITS.sub(r"\1", path[0]), drawn[drawn.index("<svg") :].rstrip())
     head, rest = element.split(">", 1)
     return f'{head} role="img">\n <title>{escape(str(figure.get_label()))}</title>{rest}\n'
 

@@ -86,12 +86,13 @@ def number(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """A fraction in percent, with a decimal where it would else read as 0 or all."""
+    """A fraction in percent; little never reads as none, nor nearly all as all."""
     percent = value * 100
-    exact = percent == round(percent)
-    return (
-        f"{percent:.0f} %" if exact or 1 <= percent <= 99 else f"{percent:.2g} %" if percent < 1 else "> 99 %"
-    )
+    if percent == round(percent) or 10 <= percent <= 99:
+        return f"{percent:.0f} %"
+    if percent < 1:
+        return f"{percent:.2g} %"
+    return f"{percent:.1f} %" if percent < 99.9 else "> 99.9 %"
 
 
 def with_unit(label: str, unit: str, width: int = 80) -> str:
