@@ -116,7 +116,7 @@ WINDOWS = Table(
     "member ARRAY<INT> NOT NULL, start_ms ARRAY<BIGINT> NOT NULL, end_ms ARRAY<BIGINT> NOT NULL",
     ("chat", "margin", "mode"),
 )
-"""Pieces of chats to be run through the protocol: messages since the first of the piece, and who is online when.
+"""Pieces of chats to be run through the protocol: messages, since the first of them, and who is online when.
 
 `members` are those who speak in the piece, `relays` those that the whole chat would have.
 """
@@ -134,10 +134,11 @@ AGREEMENTS = Table(
     "agreements",
     1,
     _RUN + "stratum STRING NOT NULL, members INT NOT NULL, events INT NOT NULL, receptions INT NOT NULL, "
-    "backfilled INT NOT NULL, unforeseen INT NOT NULL, held INT NOT NULL, differences INT NOT NULL, first STRING",
+    "backfilled INT NOT NULL, unforeseen INT NOT NULL, held INT NOT NULL, differences INT NOT NULL, "
+    "first STRING",
     ("chat", "margin", "mode"),
 )
-"""Model and protocol side by side; `first` says in words what differs first (`linnet.lab.relays.agreement`)."""
+"""Model and protocol side by side (`linnet.lab.relays.agreement`); `first` says what differs first."""
 
 TRACE = Table(
     "trace",
@@ -167,6 +168,11 @@ AUDIT_ACTIVITY = Table(
 )
 """How much of what each node recorded; `unplaced` rows are counts of a minute in which it started anew."""
 
+AUDIT_LINKS = Table(
+    "audit_links", 1, "node INT NOT NULL, ups BIGINT NOT NULL, peers BIGINT NOT NULL", ("node",)
+)
+"""How often links of a node came up, and to how many peers."""
+
 AUDIT_CHAINS = Table(
     "audit_chains",
     1,
@@ -178,7 +184,8 @@ AUDIT_CHAINS = Table(
 AUDIT_PUBLICATIONS = Table(
     "audit_publications",
     1,
-    "chain INT NOT NULL, seq BIGINT NOT NULL, author INT NOT NULL, published_us BIGINT NOT NULL, event BINARY",
+    "chain INT NOT NULL, seq BIGINT NOT NULL, author INT NOT NULL, published_us BIGINT NOT NULL, "
+    "event BINARY",
     ("chain", "seq"),
 )
 """Events as their authors recorded them; `event` is null within a burst, but for its last."""
@@ -209,6 +216,15 @@ AUDIT_DELAYS = Table(
     ("topic", "author", "receiver", "owed", "bin", "hops"),
 )
 """Deliveries by how long they took; without an author nobody recorded the publication."""
+
+AUDIT_UNSERVED = Table(
+    "audit_unserved",
+    1,
+    "chain INT NOT NULL, topic BINARY NOT NULL, seq BIGINT NOT NULL, author INT NOT NULL, "
+    "published_us BIGINT NOT NULL, event BINARY",
+    ("chain", "seq"),
+)
+"""Events with fewer receivers than their topic has readers."""
 
 AUDIT_MISSING = Table(
     "audit_missing",

@@ -13,6 +13,11 @@ from linnet.streams.stream import Stream
 
 NAME_CHARS = 128
 
+SUBSCRIBED = "subscribed"
+DURABLE = "subscribed, durable"
+UNSUBSCRIBED = "unsubscribed"
+"""Notes of the records by which a trace tells who took part in a stream, and from when to when."""
+
 
 def subscribe(stream: Stream, context: Context, request: int, command: Subscribe) -> list[StreamEffect]:
     """Begin a subscription; what it is handed first follows the answer."""

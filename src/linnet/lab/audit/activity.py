@@ -1,0 +1,143 @@
+"""Who recorded how much of what: one pass over the trace, and what can be read from its counts."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from linnet.lab.audit.reading import microseconds
+from linnet.streams.subscribe import DURABLE, SUBSCRIBED, UNSUBSCRIBED
+from linnet.trace.jsonlines import PER_MINUTE
+from linnet.trace.records import Kind
+
+ROOM = "room"
+"""The note of deliveries in rooms, whatever kind of event it was."""
+MINUTE_US = 60_000_000
+
+
+def nodes_of(trace: DataFrame) -> DataFrame:
+    """Every node that wrote a row, numbered by its name, with when it started. Grain: number."""
+    us = microseconds(F.col("time"))
+    seen = trace.groupBy("node").agg(
+        F.count("*").alias("rows"), F.min(us).alias("first_us"), F.max(us).alias("last_us")
+    )
+    begins = (
+        trace.where((F.col("counter") == 0) | (F.col("kind") == Kind.ONLINE.value))
+        .groupBy("node")
+        .agg(
+            F.array_sort(F.collect_set(F.when(F.col("counter") == 0, us))).alias("epochs"),
+            F.array_sort(F.collect_set(F.when(F.col("kind") == Kind.ONLINE.value, us))).alias("sessions"),
+        )
+    )
+    none = F.array().cast("array<bigint>")
+    return seen.join(begins, "node", "left").select(
+        (F.row_number().over(Window.orderBy("node")) - 1).alias("number"),
+        "node",
+        "rows",
+        "first_us",
+        "last_us",
+        F.coalesce("epochs", none).alias("epochs"),
+        F.coalesce("sessions", none).alias("sessions"),
+    )
+
+
+def activity_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
+    """Rows and events per node, run, kind, topic, author's device, reason and kind of note.
+
+    The device is kept where it tells chains apart: in what was published and delivered.
+    """
+    names = nodes.select(F.col("number"), "node", "epochs", "sessions")
+    us = microseconds(F.col("time"))
+    is_minute = F.col("note").eqNullSafe(PER_MINUTE)
+    # A count of a minute is dated at its begin and written after its end.
+    written = F.when(is_minute, us + (MINUTE_US - 1)).otherwise(us)
+    epoch, session = _place("epochs", written), _place("sessions", written)
+    of_event = F.col("kind").isin(Kind.PUBLISHED.value, Kind.DELIVERED.value)
+    return (
+        trace.join(F.broadcast(names), "node")
+        .select(
+            F.col("number").alias("node"),
+            epoch.alias("epoch"),
+            session.alias("session"),
+            "kind",
+            "topic",
+            F.when(of_event, F.col("device")).alias("device"),
+            "reason",
+            _kept_note(is_minute).alias("note"),
+            "events",
+            F.coalesce("bytes", F.lit(0)).alias("bytes"),
+            (is_minute & (_place("epochs", us) != epoch)).cast("bigint").alias("unplaced"),
+            us.alias("us"),
+            "counter",
+        )
+        .groupBy("node", "epoch", "session", "kind", "topic", "device", "reason", "note")
+        .agg(
+            F.count("*").alias("rows"),
+            F.sum("events").alias("events"),
+            F.sum("bytes").alias("bytes"),
+            F.sum("unplaced").alias("unplaced"),
+            F.min("us").alias("first_us"),
+            F.max("us").alias("last_us"),
+            F.min("counter").alias("low_counter"),
+            F.max("counter").alias("high_counter"),
+        )
+    )
+
+
+def _place(begins: str, us: Column) -> Column:
+    """Which run a time falls in, from 1; what is dated before the first belongs to it."""
+    several = F.size(F.filter(F.col(begins), lambda begin: begin <= us))
+    return F.when(F.size(begins) <= 1, F.lit(1)).otherwise(F.greatest(several, F.lit(1))).cast("int")
+
+
+def _kept_note(is_minute: Column) -> Column:
+    """Notes are free text; these few say something that is counted."""
+    kind, note = F.col("kind"), F.col("note")
+    counted = (kind == Kind.RESYNC.value) & (F.length(note) <= 40)
+    takes_part = (kind == Kind.CONTROL.value) & note.isin(SUBSCRIBED, DURABLE, UNSUBSCRIBED)
+    return (
+        F.when(is_minute, F.lit(PER_MINUTE))
+        .when(kind.isin(Kind.DELIVERED.value, Kind.PUBLISHED.value) & note.isNotNull(), F.lit(ROOM))
+        .when(counted | takes_part, note)
+    )
+
+
+def chains_of(activity: DataFrame) -> DataFrame:
+    """Every chain of events: a device in a topic, numbered by their names. Grain: chain."""
+    found = activity.where(F.col("topic").isNotNull() & F.col("device").isNotNull())
+    return (
+        found.select("topic", "device")
+        .distinct()
+        .select(
+            (F.row_number().over(Window.orderBy("topic", "device")) - 1).alias("chain"), "topic", "device"
+        )
+    )
+
+
+def holes_of(activity: DataFrame) -> DataFrame:
+    """Rows that are missing between others of a run, by their counters. Grain: node.
+
+    `begins_at` is the counter of the first row of its first run: what came before was rotated away.
+    """
+    runs = activity.groupBy("node", "epoch").agg(
+        F.sum("rows").alias("rows"),
+        F.sum("unplaced").alias("unplaced"),
+        F.min("low_counter").alias("low"),
+        F.max("high_counter").alias("high"),
+    )
+    lacking = F.sum(F.col("high") - F.col("low") + 1 - F.col("rows")) - F.sum("unplaced")
+    late = F.sum(F.when(F.col("epoch") > 1, F.col("low")).otherwise(0))
+    return runs.groupBy("node").agg(
+        F.greatest(lacking + late, F.lit(0)).alias("holes"),
+        F.min_by("low", "epoch").alias("begins_at"),
+    )
+
+
+def links_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
+    """How often links came up, and to how many peers. Grain: node."""
+    opened = trace.where((F.col("kind") == Kind.LINK_UP.value) & F.col("peer").isNotNull())
+    pairs = opened.groupBy("node", "peer").agg(F.count("*").alias("ups"))
+    sums = pairs.groupBy("node").agg(F.sum("ups").alias("ups"), F.count("*").alias("peers"))
+    return sums.join(F.broadcast(nodes.select("node", "number")), "node").select(
+        F.col("number").alias("node"), "ups", "peers"
+    )

@@ -1,0 +1,170 @@
+"""What became of events that a reader was not handed.
+
+Each has the first of these fates that fits:
+
+`explained`  the receiver recorded that it rejected, dropped or let go of it, or its author that it is overdue
+`stored`     the receiver has it in its log, and has not handed it over yet, or came to it too late to show
+`before`     published before the receiver took part: not owed
+`after`      published after it had unsubscribed: not owed
+`pending`    the receiver's trace ends before it had to be there
+`away`       published while the receiver was away, which was not to have what it missed: not owed
+`cut`        the receiver was killed within seconds of it, and with it the last rows of its trace
+`lost`       none of these: lost without a record
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from linnet.core.reasons import Reason
+from linnet.lab.audit.reading import microseconds
+from linnet.trace.jsonlines import PER_MINUTE
+from linnet.trace.records import Kind
+
+
+class Fate(StrEnum):
+    """Why an event was not handed to a reader."""
+
+    EXPLAINED = "explained"
+    STORED = "stored"
+    BEFORE = "before"
+    AFTER = "after"
+    PENDING = "pending"
+    AWAY = "away"
+    CUT = "cut"
+    LOST = "lost"
+
+
+NOT_OWED = (Fate.BEFORE, Fate.AFTER, Fate.AWAY)
+
+AT_RECEIVER = (Kind.REJECTED, Kind.DROPPED, Kind.EXPIRED, Kind.EVICTED, Kind.STORED)
+AT_AUTHOR = (Kind.EXPIRED, Kind.REJECTED)
+"""What an author records of events that others did not get; that its own log let one go says nothing."""
+
+CUT_US = 2_000_000
+"""Rows of a trace are in memory for a second at most, and those of one moment belong together."""
+
+
+def unserved(
+    publications: DataFrame, arrivals: DataFrame, chains: DataFrame, readers: DataFrame
+) -> DataFrame:
+    """Events with fewer receivers than their topic has readers. Grain: chain, seq.
+
+    By counts alone: that an event reached everyone is the rule, and no pair of event and reader is made
+    for it.
+    """
+    sizes = readers.groupBy("topic").agg(F.count("*").alias("readers"))
+    modest = readers.where(~F.col("own")).select(
+        "topic", F.col("receiver").alias("author"), F.lit(1).alias("modest")
+    )
+    served = arrivals.groupBy("chain", "seq").agg(F.count("*").alias("served"))
+    expected = F.col("readers") - F.coalesce("modest", F.lit(0))
+    return (
+        publications.join(F.broadcast(chains.select("chain", "topic")), "chain")
+        .join(F.broadcast(sizes), "topic")
+        .join(F.broadcast(modest), ["topic", "author"], "left")
+        .join(served, ["chain", "seq"], "left")
+        .where(F.coalesce("served", F.lit(0)) < expected)
+        .select("chain", "topic", "seq", "author", "published_us", "event")
+    )
+
+
+def missing_pairs(lacking: DataFrame, arrivals: DataFrame, readers: DataFrame) -> DataFrame:
+    """Each event and each reader that was not handed it. Grain: chain, seq, receiver."""
+    others = readers.select("topic", "receiver", "own", "begin_us", "end_us", "lasting")
+    pairs = lacking.join(F.broadcast(others), "topic").where(
+        (F.col("receiver") != F.col("author")) | F.col("own")
+    )
+    came = arrivals.join(lacking.select("chain", "seq"), ["chain", "seq"], "left_semi")
+    return pairs.join(came.select("chain", "seq", "receiver"), ["chain", "seq", "receiver"], "left_anti")
+
+
+def excuses_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
+    """Records that say why events were not handed over; of a range, its ends."""
+    kinds = [kind.value for kind in AT_RECEIVER]
+    chosen = F.col("kind").isin(kinds) & ~F.col("note").eqNullSafe(PER_MINUTE) & F.col("topic").isNotNull()
+    names = nodes.select("node", F.col("number"))
+    return (
+        trace.where(chosen)
+        .join(F.broadcast(names), "node")
+        .select(
+            F.col("number").alias("by"),
+            "topic",
+            "device",
+            F.col("seq").alias("first"),
+            (F.col("seq") + F.col("events") - 1).alias("last"),
+            F.col("event").alias("named"),
+            F.col("kind").alias("kind"),
+            F.col("reason").alias("reason"),
+            microseconds(F.col("time")).alias("said_us"),
+        )
+    )
+
+
+def fates_of(
+    pairs: DataFrame, chains: DataFrame, excuses: DataFrame, sessions: DataFrame, grace_us: int
+) -> DataFrame:
+    """Missing events with their fates. Grain: topic, device, seq, receiver."""
+    named = pairs.join(F.broadcast(chains.select("chain", "device")), "chain")
+    return (
+        _with_excuses(named, excuses, grace_us)
+        .join(F.broadcast(sessions.withColumnRenamed("number", "receiver")), "receiver")
+        .withColumn("session", F.size(F.filter("sessions", lambda begin: begin <= F.col("published_us"))))
+        .withColumn("was", F.get(F.col("ends"), F.greatest(F.col("session") - 1, F.lit(0))))
+        .withColumn("back_us", F.get(F.col("sessions"), F.col("session")))
+        .withColumn("is_away", (F.col("session") > 0) & (F.col("published_us") > F.col("was.end_us")))
+        .withColumn("fate", _fate(grace_us))
+        .select(
+            "topic", "device", "seq", "event", "author", "receiver", "published_us", "fate", "kind", "reason"
+        )
+    )
+
+
+def _fate(grace_us: int) -> Column:
+    published, end = F.col("published_us"), F.col("end_us")
+    due = F.when(F.col("is_away"), F.col("back_us")).otherwise(published)
+    killed = (F.col("was.clean") == 0) & F.col("back_us").isNotNull()
+    is_cut = killed & published.between(F.col("was.end_us") - CUT_US, F.col("was.end_us") + CUT_US)
+    return (
+        F.when(F.col("kind") == Kind.STORED.value, Fate.STORED.value)
+        .when(F.col("kind").isNotNull(), Fate.EXPLAINED.value)
+        .when(published < F.col("begin_us"), Fate.BEFORE.value)
+        .when((published > end) & (end < F.col("last_us")), Fate.AFTER.value)
+        .when(due.isNull() | (due + grace_us > end), Fate.PENDING.value)
+        .when(is_cut, Fate.CUT.value)
+        .when(F.col("is_away") & ~F.col("lasting"), Fate.AWAY.value)
+        .otherwise(Fate.LOST.value)
+    )
+
+
+def _with_excuses(pairs: DataFrame, excuses: DataFrame, grace_us: int) -> DataFrame:
+    """Pairs with one record that explains them, the strongest; what was stored is not lost at all."""
+    by_author = [kind.value for kind in AT_AUTHOR]
+    key = ["chain", "seq", "receiver"]
+    said = F.struct((F.col("e.kind") != Kind.STORED.value).alias("other"), "e.kind", "e.reason")
+    place = F.col("p.seq").between(F.col("e.first"), F.col("e.last")) & (
+        F.col("p.device") == F.col("e.device")
+    )
+    here = F.col("e.by") == F.col("p.receiver")
+    there = (F.col("e.by") == F.col("p.author")) & F.col("e.kind").isin(by_author)
+    p, topic = pairs.alias("p"), F.col("p.topic") == F.col("e.topic")
+    in_place = excuses.where(F.col("device").isNotNull() & F.col("first").isNotNull()).alias("e")
+    by_name = excuses.where(F.col("named").isNotNull()).alias("e")
+    # A subscription that ended because its reader was slow: it is handed nothing from then on.
+    slow = excuses.where(F.col("reason") == Reason.SUBSCRIBER_SLOW.value).alias("e")
+    late = F.col("p.published_us") >= F.col("e.said_us") - grace_us
+    found = [
+        p.join(in_place, topic & (F.col("p.device") == F.col("e.device")) & place & (here | there)),
+        p.join(by_name, topic & (F.col("p.event") == F.col("e.named")) & (here | there)),
+        p.join(slow, topic & here & late),
+    ]
+    selected = [each.select(*(F.col(f"p.{name}") for name in key), said.alias("said")) for each in found]
+    best = (
+        selected[0].unionAll(selected[1]).unionAll(selected[2]).groupBy(*key).agg(F.min("said").alias("said"))
+    )
+    return pairs.join(best, key, "left").select(
+        *pairs.columns, F.col("said.kind").alias("kind"), F.col("said.reason").alias("reason")
+    )
