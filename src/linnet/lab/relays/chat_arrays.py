@@ -49,6 +49,10 @@ class ChatIndex(NamedTuple):
     """Milliseconds since the same member's message before, in time order; `FAR` for the first."""
     until: I64
     """Milliseconds until the same member's next message, in time order; `FAR` for the last."""
+    said_at: I64
+    """Times in time order, with `FAR` for the place after the last."""
+    said_by: I32
+    """Members in time order, with -1 for the place after the last."""
     next_other: I64
     """Time-order place of the next message by somebody else; one entry more than messages, for none."""
 
@@ -69,16 +73,25 @@ def chat_arrays(ts: ArrayLike, user: ArrayLike, chars: ArrayLike) -> ChatArrays:
 
 def index_chat(chat: ChatArrays) -> ChatIndex:
     """Sort a chat by members."""
-    # Sixteen bits are sorted by radix, ten times as fast as thirty-two.
-    keys = chat.user.astype(np.uint16) if chat.members <= _SMALL else chat.user
-    order = np.argsort(keys, kind="stable")
+    order = by_member(chat.user)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     ts, user = chat.ts[order], chat.user[order]
     since = np.full(len(ts) + 1, FAR, dtype=np.int64)
     same = user[1:] == user[:-1]
     since[1:-1][same] = (ts[1:] - ts[:-1])[same]
-    return ChatIndex(chat, order, rank, ts, user, since[rank], since[rank + 1], next_other(chat.user))
+    said_at, said_by = padded(chat.ts), np.append(chat.user, np.int32(-1))
+    # The chat itself keeps no copy of what is there with one place more.
+    chat = chat._replace(ts=said_at[:-1], user=said_by[:-1])
+    others = next_other(chat.user)
+    return ChatIndex(chat, order, rank, ts, user, since[rank], since[rank + 1], said_at, said_by, others)
+
+
+def by_member(member: I32) -> I64:
+    """The order that puts members one after the other, each as it was."""
+    # Sixteen bits are sorted by radix, ten times as fast as thirty-two.
+    small = member.max(initial=0) < _SMALL
+    return np.argsort(member.astype(np.uint16) if small else member, kind="stable")
 
 
 def next_other(member: I32) -> I64:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linnet.lab.relays.attendance import Attendance
-from linnet.lab.relays.chat_arrays import I32, I64, Mask, padded
+from linnet.lab.relays.chat_arrays import I32, I64, Mask, by_member, padded
 from linnet.lab.relays.presence import Presence
 from linnet.lab.relays.range_max import range_max
 from linnet.lab.relays.returns import NOTHING, first_by_others
@@ -33,6 +33,16 @@ class Returns(NamedTuple):
     member: I32
     left: I64
     """When the member was online before."""
+
+
+class Timetable(NamedTuple):
+    """The periods of all members one member after the other, on one long day."""
+
+    span: int
+    """Milliseconds for each member."""
+    starts: I64
+    """One more at the end for none."""
+    ends: I64
 
 
 class Asking(NamedTuple):
@@ -56,11 +66,11 @@ def first_pushes(attendance: Attendance, margin: int) -> I64:
     """
     periods, first = attendance.periods, pushed_or_waiting(attendance)
     returns = _returns(attendance)
-    asking = _asking(attendance, returns, first, margin)
+    asking, timetable = _asking(attendance, returns, first, margin), _timetable(attendance.presence)
     # One return after the other for all periods at once. No member returns twice in a window that is
     # shorter than the margin, so there are at most as many rounds as members.
     while len(asking.period):
-        unmet = _unmet(attendance, asking, returns, margin)
+        unmet = _unmet(attendance, timetable, asking, returns, margin)
         heard, back = asking.period[unmet], returns.start[asking.place[unmet]]
         first[heard] = np.maximum(periods.start[heard], back)
         left = asking.only(~unmet)
@@ -110,32 +120,37 @@ def _within(returns: Returns, asking: Asking) -> Asking:
     return asking.only(returns.start[asking.place] < asking.limit)
 
 
-def _unmet(attendance: Attendance, asking: Asking, returns: Returns, margin: int) -> Mask:
+def _unmet(
+    attendance: Attendance, timetable: Timetable, asking: Asking, returns: Returns, margin: int
+) -> Mask:
     """Whether the member was offline from the returner's last message until that left."""
     periods, period = attendance.periods, asking.period
-    prior_end, left = periods.prior_end[period], returns.left[asking.place]
-    said = left - margin
-    missed: Mask = (said >= prior_end) & (left <= periods.start[period])
-    missed &= returns.member[asking.place] != periods.member[period]
+    left = returns.left[asking.place]
+    said, member = left - margin, periods.member[period]
+    other: Mask = returns.member[asking.place] != member
+    fresh = said >= periods.prior_end[period]
+    missed: Mask = other & fresh & (left <= periods.start[period])
     # A message before the member's last period: the returner must have left before that began.
-    older = np.flatnonzero(said < prior_end)
+    older = np.flatnonzero(other & ~fresh)
     before = periods.order[period[older]] - 1
     older = older[left[older] <= attendance.presence.start[before]]
-    member = periods.member[period[older]]
-    other = returns.member[asking.place[older]] != member
-    missed[older] = other & _offline(attendance.presence, member, said[older], left[older])
+    missed[older] = _offline(timetable, member[older], said[older], left[older])
     return missed
 
 
-def _offline(presence: Presence, member: I32, since: I64, until: I64) -> Mask:
+def _timetable(presence: Presence) -> Timetable:
+    """A day of its own for each member, long enough for all times."""
+    span = int(presence.end.max(initial=0)) + 1
+    day = presence.member * np.int64(span)
+    return Timetable(span, padded(day + presence.start), day + presence.end)
+
+
+def _offline(timetable: Timetable, member: I32, since: I64, until: I64) -> Mask:
     """Whether each member is offline on all of [since, until)."""
-    of, start, end = presence
-    if not len(member):
-        return np.zeros(0, dtype=np.bool_)
-    span = np.int64(int(end.max()) + 1)
-    begun = np.searchsorted(of * span + start, member * span + since, side="right")
-    before = np.maximum(begun - 1, 0)
-    gone: Mask = (begun == 0) | (of[before] != member) | (end[before] <= since)
-    behind = np.minimum(begun, len(of) - 1)
-    gone &= (begun == len(of)) | (of[behind] != member) | (start[behind] >= until)
-    return gone
+    # One member after the other: a search that ends near the last one takes a third of the time.
+    order = by_member(member)
+    day = member[order] * np.int64(timetable.span)
+    ending = np.searchsorted(timetable.ends, day + since[order], side="right")
+    offline = np.empty(len(member), dtype=np.bool_)
+    offline[order] = timetable.starts[ending] >= day + until[order]
+    return offline

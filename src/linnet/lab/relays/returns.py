@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linnet.lab.relays.attendance import Attendance
-from linnet.lab.relays.chat_arrays import I64, padded
+from linnet.lab.relays.chat_arrays import I64
 
 NOTHING = -1
 """Nothing is received in the period."""
@@ -13,11 +13,10 @@ NOTHING = -1
 
 def first_by_others(attendance: Attendance, place: I64) -> I64:
     """For each period, when somebody else says something at or after a place of the chat; or `FAR`."""
-    user = np.append(attendance.ordered.chat.user, np.int32(-1))
-    own = np.flatnonzero(user[place] == attendance.periods.member)
+    own = np.flatnonzero(attendance.ordered.said_by[place] == attendance.periods.member)
     found = place.copy()
     found[own] = attendance.ordered.next_other[place[own]]
-    return padded(attendance.ordered.chat.ts)[found]
+    return attendance.ordered.said_at[found]
 
 
 def first_relayed(attendance: Attendance) -> I64:
