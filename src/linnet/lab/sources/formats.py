@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from linnet.lab.sources import zulip
+from linnet.lab.sources import element, irc, own_trace, plain, slack, slack_csv, whatsapp, zulip
 from linnet.lab.sources.choices import Choices
 from linnet.lab.sources.pieces import Piece, clean_lines, opened, plain_pieces
 from linnet.lab.sources.rows import Bad, Found, Numbered
@@ -46,7 +46,14 @@ class LinesOf(Struct, frozen=True):
         yield from faults
 
 
-FORMATS: dict[str, Format] = {
-    each.name: each
-    for each in (Format("zulip", plain_pieces, zulip.inspect, LinesOf(zulip.parse), numbers_are_ids=True),)
-}
+_ALL = (
+    Format("zulip", plain_pieces, zulip.inspect, LinesOf(zulip.parse), numbers_are_ids=True),
+    Format("whatsapp", whatsapp.pieces, whatsapp.inspect, LinesOf(whatsapp.parse)),
+    Format("element", element.pieces, element.inspect, element.read),
+    Format("slack", slack.pieces, slack.inspect, slack.read),
+    Format("slack-csv", plain_pieces, slack_csv.inspect, LinesOf(slack_csv.parse), numbers_are_ids=True),
+    Format("irc", irc.pieces, irc.inspect, LinesOf(irc.parse, irc.OLD_BYTES)),
+    Format("csv", plain_pieces, plain.inspect, LinesOf(plain.parse), numbers_are_ids=True),
+    Format("linnet", own_trace.pieces, own_trace.inspect, own_trace.read),
+)
+FORMATS: dict[str, Format] = {each.name: each for each in _ALL}

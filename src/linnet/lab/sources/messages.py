@@ -43,6 +43,7 @@ class MessageCounts(Struct, frozen=True):
     """Texts whose length the source does not tell: deleted or encrypted ones."""
     chats: int
     users: int
+    """Who said something; notices are not counted."""
     first_ms: int
     last_ms: int
     quarantined: dict[str, int]
@@ -124,7 +125,7 @@ def _counted(source: Prepared, made: Made, quarantine: Made) -> MessageCounts:
     empty = (F.col("kind") == "text") & (F.col("chars") == 0)
     row = made.frame.agg(
         F.countDistinct("chat").alias("chats"),
-        F.countDistinct("user").alias("users"),
+        F.countDistinct(F.when(F.col("kind") != "notice", F.col("user"))).alias("users"),
         F.min("ts").alias("first"),
         F.max("ts").alias("last"),
         F.count_if(empty).alias("unknown"),

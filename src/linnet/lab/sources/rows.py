@@ -12,6 +12,14 @@ UNKNOWN_USER = "-"
 
 MOST_CHARS = 2**31 - 1
 
+KINDS = ("text", "image", "audio", "video", "file", "notice")
+
+
+def kind_of_media(mime: str) -> str:
+    """The kind of an attachment by its media type."""
+    family = mime.partition("/")[0].lower()
+    return family if family in ("image", "audio", "video") else "file"
+
 
 class Said(NamedTuple):
     """One message, with names as the source has them; `chars` is 0 where the length is not known."""
