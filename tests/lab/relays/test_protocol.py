@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -10,9 +12,9 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from linnet.lab.relays.chat_arrays import ChatArrays, chat_arrays, index_chat
+from linnet.lab.relays.chat_arrays import ChatArrays, ChatIndex, chat_arrays, index_chat
 from linnet.lab.relays.margins import chat_margins, longest_pause
-from linnet.lab.relays.presence import periods_around
+from linnet.lab.relays.presence import Presence, periods_around
 from linnet.lab.relays.protocol import protocol_runs, relays_for, run_protocol
 from linnet.lab.relays.receptions import Reception, relayed_receptions, synchronised_receptions
 from linnet.lab.stages import schema_of
@@ -46,6 +48,15 @@ def test_random_chats_arrive_as_the_definitions_say(seed: int) -> None:
         told = synchronised_receptions(chat, presence)
         assert alone.receptions == sorted((*told.direct, *told.backfilled))
         assert (relayed.held, alone.held) == (0, 0)
+
+
+def test_people_who_are_there_at_any_time(at_any_time: Iterator[tuple[ChatIndex, Presence]]) -> None:
+    for number, (index, presence) in enumerate(islice(at_any_time, CHATS // 4)):
+        chat = index.chat
+        relayed = run_protocol(chat, presence, 1 + number % 2)
+        assert relayed.receptions == relayed_receptions(chat, presence)
+        told = synchronised_receptions(chat, presence)
+        assert run_protocol(chat, presence, 0).receptions == sorted((*told.direct, *told.backfilled))
 
 
 def test_relays_of_a_room() -> None:
