@@ -34,6 +34,9 @@ def test_first_pushes_are_those_of_the_definition(
         attendance = attend(index, presence)
         pushed = by_presence(attendance, first_pushes(attendance, margin))
         assert pushed.tolist() == first_of_periods(direct_pushes(index.chat, presence), presence)
+        assert (
+            first_pushes(attendance, margin, patience=1).tolist() == first_pushes(attendance, margin).tolist()
+        )
         simple = by_presence(attendance, pushed_or_waiting(attendance))
         returners += int((pushed != np.where(simple < presence.end, simple, NOTHING)).sum())
     assert returners > 20, "the third case is hardly ever seen"
@@ -46,6 +49,18 @@ def test_both_ways_to_find_them_agree_on_larger_chats(members: int) -> None:
     user = luck.integers(0, members, 4_000)
     index = index_chat(chat_arrays(np.cumsum(pauses), user, np.ones(4_000)))
     for margin in (30, 500, 4_000, 30_000, 200_000):
+        attendance = attend(index, periods_around(index, margin))
+        assert first_pushes(attendance, margin).tolist() == first_pushes_of_any(attendance).tolist()
+
+
+def test_a_crowd_that_meets_daily_costs_no_look_at_each_pair() -> None:
+    """Forty members, most of them every day within an hour, a few only now and then."""
+    luck = np.random.Generator(np.random.Philox(8))
+    there = luck.random((60, 40)) < np.where(np.arange(40) < 35, 0.9, 0.2)
+    day, member = np.nonzero(there)
+    times = day * 86_400_000 + luck.integers(0, 3_600_000, len(day))
+    index = index_chat(chat_arrays(times, member, np.ones(len(day))))
+    for margin in (60_000, 1_800_000, 3_600_000, 14_400_000):
         attendance = attend(index, periods_around(index, margin))
         assert first_pushes(attendance, margin).tolist() == first_pushes_of_any(attendance).tolist()
 

@@ -15,6 +15,7 @@ there are few returns to look at: those after a - margin and before the first me
 
 from __future__ import annotations
 
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,9 @@ from linnet.lab.relays.chat_arrays import I32, I64, Mask, by_member, padded
 from linnet.lab.relays.presence import Presence
 from linnet.lab.relays.range_max import range_max
 from linnet.lab.relays.returns import NOTHING, first_by_others
+
+PATIENCE = 8
+"""Rounds after which those are sorted out that cannot find anything."""
 
 
 class Returns(NamedTuple):
@@ -59,17 +63,21 @@ class Asking(NamedTuple):
         return Asking(self.period[kept], self.place[kept], self.limit[kept])
 
 
-def first_pushes(attendance: Attendance, margin: int) -> I64:
+def first_pushes(attendance: Attendance, margin: int, patience: int = PATIENCE) -> I64:
     """The first push in each online period, in arrival order; `NOTHING` if there is none.
 
-    The presence must be that of `periods_around` with this margin.
+    The presence must be that of `periods_around` with this margin. Patience changes the time it takes only.
     """
     periods, first = attendance.periods, pushed_or_waiting(attendance)
     returns = _returns(attendance)
     asking, timetable = _asking(attendance, returns, first, margin), _timetable(attendance.presence)
     # One return after the other for all periods at once. No member returns twice in a window that is
     # shorter than the margin, so there are at most as many rounds as members.
-    while len(asking.period):
+    for turn in count(1):
+        if not len(asking.period):
+            break
+        if turn == patience:
+            asking = _hopeful(attendance, asking, returns, margin)
         unmet = _unmet(attendance, timetable, asking, returns, margin)
         heard, back = asking.period[unmet], returns.start[asking.place[unmet]]
         first[heard] = np.maximum(periods.start[heard], back)
@@ -114,6 +122,20 @@ def _asking(attendance: Attendance, returns: Returns, first: I64, margin: int) -
     # Most often the only one is the member's own.
     place += returns.member[place] == periods.member[period]
     return _within(returns, Asking(period, place, limit))
+
+
+def _hopeful(attendance: Attendance, asking: Asking, returns: Returns, margin: int) -> Asking:
+    """Periods in whose window there is anybody who left long enough before or after the member did.
+
+    Where a crowd comes together every day everybody has met everybody, and no return is worth a look.
+    """
+    period, stop = asking.period, np.searchsorted(returns.start, asking.limit)
+    before = attendance.periods.order[period] - 1
+    latest = range_max(returns.left, asking.place, stop)
+    earliest = -range_max(-returns.left, asking.place, stop)
+    hopeful = latest - margin >= attendance.periods.prior_end[period]
+    # Without a period before, the first condition holds, and the place of another member does no harm.
+    return asking.only(hopeful | (earliest <= attendance.presence.start[before]))
 
 
 def _within(returns: Returns, asking: Asking) -> Asking:
