@@ -39,8 +39,9 @@ def test_a_session_inside_another_is_that_one(spark: SparkSession) -> None:
     assert spark.range(3).count() == 3
 
 
-def test_a_session_leaves_nothing_behind_when_it_is_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C in the middle of a job: no Java stays, no scratch folder, and the interrupt ends it."""
+@pytest.mark.parametrize("killed", [False, True], ids=["interrupted", "Java is killed"])
+def test_a_session_leaves_nothing_behind(tmp_path: Path, killed: bool) -> None:
+    """Ctrl-C in the middle of a job, or no more Java: no process stays, no scratch folder, and it is said."""
     code = (
         "import sys\nfrom linnet.lab.spark.session import open_session\n"
         "with open_session('local[1]', '800m') as spark:\n"
@@ -61,10 +62,13 @@ def test_a_session_leaves_nothing_behind_when_it_is_interrupted(tmp_path: Path) 
         assert job.stdout.readline().strip() == "5"
         below = psutil.Process(job.pid).children(recursive=True)
         assert any("java" in process.name() for process in below)
-        job.send_signal(signal.SIGINT)
+        if killed:
+            next(process for process in below if "java" in process.name()).kill()
+        else:
+            job.send_signal(signal.SIGINT)
         said = job.stderr.read()
         job.wait(timeout=60)
-    assert "KeyboardInterrupt" in said
+    assert ("LabError: Java ended with status" if killed else "KeyboardInterrupt") in said
     assert "WARN" not in said
     _, alive = psutil.wait_procs(below, timeout=20)
     assert alive == []

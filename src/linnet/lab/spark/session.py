@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from linnet.lab.errors import LabError
@@ -61,10 +63,18 @@ def open_session(
     try:
         os.environ.update(_environment(scratch))
         session = _start(master, heap, name, scratch)
+        java = session.sparkContext._gateway.proc  # type: ignore[union-attr]
         try:
             yield session
+        except (Py4JError, ConnectionError, EOFError) as error:
+            if _ended(java) is None:
+                raise
+            raise LabError(
+                f"Java ended with status {_ended(java)} in the middle of the job: was it killed, or short of "
+                "memory (--memory)? What is whole stays: the same command goes on from there"
+            ) from error
         finally:
-            _stop(session)
+            _stop(session, java)
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -146,18 +156,28 @@ def _settings(master: str, heap: str, scratch: Path) -> dict[str, str]:
     }
 
 
-def _stop(session: SparkSession) -> None:
-    """Stop Spark and its Java process; a second Ctrl-C while it does so changes nothing."""
-    gateway = session.sparkContext._gateway
+def _ended(java: subprocess.Popen[bytes]) -> int | None:
+    """The status of the Java process, if it is over or about to be."""
     try:
-        session.stop()
+        return java.wait(timeout=2)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _stop(session: SparkSession, java: subprocess.Popen[bytes]) -> None:
+    """Stop Spark and its Java process, unless that is gone already."""
+    try:
+        if java.poll() is None:
+            session.stop()
+    except (Py4JError, ConnectionError, EOFError):
+        java.kill()  # a signal to all processes of the job ended it first, or it hangs
     finally:
-        process = getattr(gateway, "proc", None)
+        gateway = session.sparkContext._gateway
         if gateway is not None:
             gateway.shutdown()
-        if process is not None:
-            process.stdin.close()
-            process.wait(timeout=30)
+        if java.stdin is not None:
+            java.stdin.close()
+        java.wait(timeout=30)
         _forget_gateway()
 
 
@@ -167,3 +187,5 @@ def _forget_gateway() -> None:
 
     SparkContext._gateway = None
     SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
