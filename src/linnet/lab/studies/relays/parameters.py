@@ -21,4 +21,6 @@ class RelaysParameters(Struct, frozen=True, kw_only=True):
     """Chats that also run through the protocol; 0 for none."""
     window: int = 300
     """Messages at most of such a chat."""
+    work: int = 2_000
+    """Messages times members at most of it, which is about what its run costs."""
     seed: int = 1

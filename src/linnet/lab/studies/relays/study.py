@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linnet.lab.relays.phones import PhoneTrace
-from linnet.lab.report.parts import Check, Report, Section
+from linnet.lab.report.parts import Report
 from linnet.lab.report.published import read_published
 from linnet.lab.stages import Made, Workshop, open_table
 from linnet.lab.studies.relays import metrics
@@ -13,6 +13,7 @@ from linnet.lab.studies.relays.checks import checks
 from linnet.lab.studies.relays.parameters import RelaysParameters
 from linnet.lab.studies.relays.report import figures, sections
 from linnet.lab.studies.relays.run import Attending, outcomes_of
+from linnet.lab.studies.relays.sampled import compare_sample, told_of_sample
 from linnet.lab.studies.relays.workload import phone_traces, sent
 from linnet.lab.tables import INVERSIONS, MESSAGES, OUTCOMES, POOLED, PROFILES, SESSIONS
 
@@ -45,8 +46,8 @@ def study(workshop: Workshop, parameters: RelaysParameters) -> Report:
     inverted = workshop.stage(
         "inversions", INVERSIONS, lambda: metrics.inversions(outcomes.frame, profiles.frame), inputs=inputs
     )
-    compared = _compared(workshop, parameters, messages, profiles)
-    return _report(workshop, parameters, pooled, profiles, inverted, *compared)
+    compared = compare_sample(workshop, parameters, messages, profiles) if parameters.sample else None
+    return _report(workshop, parameters, pooled, profiles, inverted, compared)
 
 
 def _outcomes(
@@ -64,25 +65,16 @@ def _outcomes(
     )
 
 
-def _compared(
-    workshop: Workshop, parameters: RelaysParameters, messages: Made, profiles: Made
-) -> tuple[tuple[Check, ...], tuple[Section, ...]]:
-    """Model and protocol on a sample."""
-    if not parameters.sample:
-        return (), ()
-    raise NotImplementedError
-
-
 def _report(
     workshop: Workshop,
     parameters: RelaysParameters,
     pooled: Made,
     profiles: Made,
     inverted: Made,
-    compared: tuple[Check, ...],
-    shown: tuple[Section, ...],
+    compared: Made | None,
 ) -> Report:
     workshop.tell("report")
+    told = [told_of_sample(compared, parameters)] if compared else []
     pool = metrics.read_pool(pooled.frame)
     funnel = {row.step: (row.chats, row.messages) for row in metrics.funnel(profiles.frame).collect()}
     inversions = {(row.population, row.margin): (row.chats, row.inverted) for row in inverted.frame.collect()}
@@ -100,8 +92,8 @@ def _report(
             "seed": parameters.seed,
         },
         figures=tuple(figures(pool, published, funnel)),
-        checks=(*checks(pool), *compared),
-        sections=(*sections(pool, funnel, inversions), *shown),
+        checks=(*checks(pool), *(check for check, _ in told)),
+        sections=(*sections(pool, funnel, inversions), *(section for _, section in told)),
         stages=workshop.costs,
         sources=published.sources,
     )
