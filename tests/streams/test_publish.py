@@ -94,8 +94,11 @@ def test_only_publishers_publish_and_only_owners_declare() -> None:
     assert isinstance(reply, Reply)
     assert isinstance(reply.result, Declined)
     ours = Scene(to_text(Sort.PERSON, known_identity("us").author) + "/news")
-    declare(ours.stream, ours.context, 7, Policy(degree=6), NOW)
+    declared = declare(ours.stream, ours.context, 7, Policy(degree=6), NOW)
     assert ours.stream.governance.policy.degree == 6
+    (promises,) = [effect.effects for effect in declared if isinstance(effect, AfterCommit)]
+    notes = [each.note for each in promises if isinstance(each, Record) and each.kind is Kind.PUBLISHED]
+    assert notes == ["policy"], "nobody will be handed it"
     ours.publish(b"a")
 
 

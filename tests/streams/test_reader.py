@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from tests.delivery.voices import TOPIC, Voice
 from tests.streams.stage import NOW, context_of
@@ -11,14 +13,15 @@ from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.delivery.archive import Archive
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import CaughtUp, Item, Missed
+from linnet.delivery.items import CaughtUp, Missed
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import message_tail
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy, Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.reader import Reader, is_policy, shown
+from linnet.streams.reader import Reader, delivered, is_policy, shown
+from linnet.trace.records import Kind, Record
 
 ANN = Voice("ann").identity.author
 POLICY_TAIL: Tail = Governance(TOPIC, None, MemoryStore().cells).tail(Policy(), 0)
@@ -66,8 +69,9 @@ class Desk:
         return position
 
 
-def bodies(effects: list[Deliver[Item]]) -> list[bytes]:
-    return [getattr(item, "body", b"") for effect in effects for item in effect.items]
+def bodies(effects: Iterable[object]) -> list[bytes]:
+    handed = (effect for effect in effects if isinstance(effect, Deliver))
+    return [getattr(item, "body", b"") for effect in handed for item in effect.items]
 
 
 def test_a_durable_subscription_counts_what_it_was_shown_and_resumes_there() -> None:
@@ -91,7 +95,13 @@ def test_it_stays_behind_until_the_log_was_read_to_its_end() -> None:
     assert reader.behind
     assert reader.logged(desk.keep(units[3]), units[3]) == [], "what was passed over comes first"
     more = reader.handled(2, desk.store.log)
-    assert more == [Deliver(1, units[2].events), Deliver(1, units[3].events)]
+    third, fourth = units[2:]
+    assert more == [
+        Deliver(1, third.events),
+        delivered_record(third),
+        Deliver(1, fourth.events),
+        delivered_record(fourth),
+    ]
     assert not reader.behind
 
 
@@ -100,6 +110,23 @@ def test_a_long_log_is_read_page_by_page() -> None:
     for unit in desk.ann.units(600):
         desk.keep(unit)
     assert bodies(desk.reader().pump(desk.store.log)) == [b"%d" % number for number in range(600)]
+
+
+def delivered_record(unit: Verified) -> Record:
+    return Record(Kind.DELIVERED, TOPIC, unit.head, unit.unit.device, unit.unit.seq, len(unit.events))
+
+
+def test_what_is_handed_over_later_is_recorded_in_as_few_records_as_there_are_runs() -> None:
+    ann, ben = Voice("ann"), Voice("ben")
+    burst, other, single = ann.say(b"0", b"1", b"2"), ben.say(b"x"), ann.say(b"3")
+    assert delivered([*burst.events, *other.events, *single.events]) == [
+        delivered_record(burst),
+        delivered_record(other),
+        delivered_record(single),
+    ]
+    both = delivered([*burst.events[1:], *single.events])
+    assert [(record.seq, record.events, record.event) for record in both] == [(1, 3, single.head)]
+    assert delivered([]) == []
 
 
 def live() -> Reader:

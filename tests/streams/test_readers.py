@@ -138,7 +138,9 @@ def test_a_durable_reader_gets_the_log_from_its_cursor_on() -> None:
     scene = Scene()
     one, two = scene.ann.units(2)
     scene.archive.keep(one, NOW)
-    assert scene.durable(1) == [AfterCommit((Deliver(1, one.events),))]
+    unit = one.unit
+    record = Record(Kind.DELIVERED, unit.topic, one.head, unit.device, unit.seq)
+    assert scene.durable(1) == [AfterCommit((Deliver(1, one.events), record))]
     assert shown(scene.log(two)) == list(two.events)
     assert scene.readers.durable
     assert scene.readers.named("mine")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tests.streams.village import STREAM, Village
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.delivery.commands import Declined, Unsubscribe
 from linnet.delivery.items import CaughtUp, Ended
 from linnet.streams.commands import Published
+from linnet.streams.subscribe import SUBSCRIBED, UNSUBSCRIBED
+from linnet.trace.records import Kind
 
 
 def test_everyone_gets_every_event_once() -> None:
@@ -34,6 +36,21 @@ def test_a_late_subscriber_gets_history_then_what_comes() -> None:
     village.run(2)
     assert village.bodies("p5", late) == [*(b"%d" % i for i in range(10)), b"live"]
     assert any(isinstance(item, CaughtUp) for item in village.items["p5", late])
+
+
+def test_a_trace_tells_who_took_part_and_what_it_was_handed_from_history() -> None:
+    village = Village(peers=4)
+    village.subscribe("p1")
+    village.run(5)
+    village.publish("p0", b"a", b"b")
+    village.run(3)
+    late = village.subscribe("p3", since=0.0)
+    village.run(5)
+    village.ask("p3", Unsubscribe(late))
+    ours = [record for node, record in village.notes.records if node == village.peer("p3")]
+    told = [r.note for r in ours if r.kind is Kind.CONTROL and r.note in (SUBSCRIBED, UNSUBSCRIBED)]
+    assert told == [SUBSCRIBED, UNSUBSCRIBED]
+    assert [(r.seq, r.events, r.hops) for r in ours if r.kind is Kind.DELIVERED] == [(0, 2, None)]
 
 
 def test_history_alone_ends() -> None:

@@ -12,7 +12,8 @@ from linnet.delivery.commands import Declined
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Subscribe, Subscribed
 from linnet.streams.stream import Stream
-from linnet.streams.subscribe import NAME_CHARS, subscribe
+from linnet.streams.subscribe import DURABLE, NAME_CHARS, SUBSCRIBED, subscribe
+from linnet.trace.records import Kind, Record
 
 
 class Scene:
@@ -28,26 +29,30 @@ class Scene:
     def answer(self, resumed: bool = False) -> Reply[Subscribed]:
         return Reply(7, Subscribed(self.stream.topic, resumed))
 
+    def began(self, note: str = DURABLE) -> Record:
+        return Record(Kind.CONTROL, self.stream.topic, note=note)
+
 
 def test_a_live_one_is_answered_at_once() -> None:
     scene = Scene()
-    assert scene.ask(Subscribe(1, "tea")) == [scene.answer()]
+    assert scene.ask(Subscribe(1, "tea")) == [scene.answer(), scene.began(SUBSCRIBED)]
     assert not scene.stream.keeps
 
 
 def test_history_is_looked_for_after_the_answer() -> None:
     scene = Scene()
     timer = SetTimer(5.0, Tick("catchup", "ask", scene.stream.topic + (1).to_bytes(8, "big")))
-    assert scene.ask(Subscribe(1, "tea", since=0.0)) == [scene.answer(), timer]
+    assert scene.ask(Subscribe(1, "tea", since=0.0)) == [scene.answer(), scene.began(SUBSCRIBED), timer]
 
 
 def test_a_durable_one_is_answered_when_its_place_is_durable() -> None:
     store = MemoryStore()
     scene = Scene(store)
-    assert scene.ask(Subscribe(1, "tea", name="mine")) == [AfterCommit((scene.answer(),))]
+    assert scene.ask(Subscribe(1, "tea", name="mine")) == [AfterCommit((scene.answer(), scene.began()))]
     assert scene.stream.keeps
     again = Scene(store)
-    assert again.ask(Subscribe(2, "tea", name="mine")) == [AfterCommit((again.answer(resumed=True),))]
+    resumed = AfterCommit((again.answer(resumed=True), again.began()))
+    assert again.ask(Subscribe(2, "tea", name="mine")) == [resumed]
     assert again.stream.intake.wants_all
 
 
@@ -55,10 +60,11 @@ def test_a_durable_one_from_now_on_leaves_out_what_the_log_holds() -> None:
     scene = Scene()
     unit = scene.ann.say()
     scene.stream.archive.keep(unit, NOW)
-    assert scene.ask(Subscribe(1, "tea", name="now")) == [AfterCommit((scene.answer(),))]
+    delivered = Record(Kind.DELIVERED, scene.stream.topic, unit.head, unit.unit.device, unit.unit.seq)
+    assert scene.ask(Subscribe(1, "tea", name="now")) == [AfterCommit((scene.answer(), scene.began()))]
     assert scene.ask(Subscribe(2, "tea", name="all", since=0.0)) == [
-        AfterCommit((scene.answer(),)),
-        AfterCommit((Deliver(2, unit.events),)),
+        AfterCommit((scene.answer(), scene.began())),
+        AfterCommit((Deliver(2, unit.events), delivered)),
     ]
 
 

@@ -119,6 +119,14 @@ def test_fewer_files_are_kept_when_asked_for_later(tmp_path: Path) -> None:
     assert [file.name for file in trace_files(tmp_path)] == ["trace.jsonl"]
 
 
+def test_without_a_flush_period_every_row_is_there_at_once(tmp_path: Path) -> None:
+    trace = JsonTrace(tmp_path, Level.FULL, 1 << 20, 3, flush_period=0)
+    for number in range(3):
+        trace.write(NODE, UP, 60.0)
+        assert len(list(read_trace(tmp_path))) == number + 1
+    trace.close()
+
+
 def test_rows_are_seen_within_a_second_or_a_flush(tmp_path: Path) -> None:
     trace = open_trace(tmp_path)
     trace.write(NODE, UP, 10.0)

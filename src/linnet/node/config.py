@@ -103,6 +103,8 @@ class TraceSection(Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of one trace file; then the next is begun."""
     keep: Annotated[int, Meta(ge=1, le=10_000)] = 8
     """Trace files that are kept; the oldest are removed."""
+    flush_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
+    """Seconds that rows wait in memory at most. 0: none does, so that a killed process leaves them all."""
 
 
 class ControlSection(Struct, frozen=True, forbid_unknown_fields=True):

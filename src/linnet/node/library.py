@@ -289,7 +289,9 @@ class Node:
         if home is None:
             return NullTrace()
         section = self.config.trace
-        self.trace_file = JsonTrace(home.trace, section.level, section.max_bytes, section.keep)
+        self.trace_file = JsonTrace(
+            home.trace, section.level, section.max_bytes, section.keep, section.flush_seconds
+        )
         return stack.enter_context(self.trace_file)
 
     def _machine(self, store: Store, listeners: list[Listener]) -> NodeMachine:

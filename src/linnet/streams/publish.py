@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from linnet.core.effects import AfterCommit, Reply
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId
@@ -15,6 +17,8 @@ from linnet.event.event import Tail, Verified
 from linnet.identity.cards import check_dates
 from linnet.streams.commands import Fate, Policy, Published
 from linnet.streams.effects import StreamEffect, StreamPromise
+from linnet.streams.policy import POLICY
+from linnet.streams.reader import shown
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind
 
@@ -62,7 +66,9 @@ def _own(
         raise InvalidEvent(Reason.FORKED_CHAIN, "our own chain does not go on where it ended")
     stream.flood.distinct += 1
     position = stream.archive.keep(verified, now)
-    promises.append(unit_record(Kind.PUBLISHED, verified))
+    record = unit_record(Kind.PUBLISHED, verified)
+    # No application is handed a policy: whoever asks where it was delivered must know.
+    promises.append(record if shown(verified, stream.governance.owner) else replace(record, note=POLICY))
     if stream.flood.neighbors:
         promises += stream.flood.spread(verified, context.card, (), 1, 0, now)
     else:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId
 from linnet.core.stores import EventLog
@@ -13,6 +17,7 @@ from linnet.event.event import Event, Verified
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.streams.commands import Subscribe
 from linnet.streams.policy import POLICY
+from linnet.trace.records import Kind, Record
 
 _PAGE = 256
 """Units that are read from the log at once for a durable subscription."""
@@ -78,11 +83,11 @@ class Reader:
         self.cursor.handed(position, len(events))
         return self.window.hand(events)
 
-    def pump(self, log: EventLog) -> list[Deliver[Item]]:
+    def pump(self, log: EventLog) -> list[Deliver[Item] | Record]:
         """Hand over what the log holds for a durable subscription, as far as there is room."""
         if self.cursor is None or not self.behind:
             return []
-        effects: list[Deliver[Item]] = []
+        effects: list[Deliver[Item] | Record] = []
         topic = self.cursor.topic
         while True:
             found = log.read(topic, self.cursor.read, _PAGE)
@@ -92,20 +97,37 @@ class Reader:
                 if not self.window.fits(len(events)):
                     return effects
                 self.cursor.handed(position, len(events))
-                effects += self.window.hand(events)
+                handed = self.window.hand(events)
+                effects += [*handed, *delivered(events)] if handed else []
             if len(found) < _PAGE:
                 self.behind = False
                 return effects
 
-    def handled(self, items: int, log: EventLog) -> list[Deliver[Item] | CatchUpEffect]:
+    def handled(self, items: int, log: EventLog) -> list[Deliver[Item] | Record | CatchUpEffect]:
         """The application is done with so many items."""
-        effects: list[Deliver[Item] | CatchUpEffect] = [*self.window.handled(items)]
+        effects: list[Deliver[Item] | Record | CatchUpEffect] = [*self.window.handled(items)]
         if self.cursor is not None:
             self.cursor.handled(items)
             effects += self.pump(log)
         if self.catchup is not None and self.window.idle:
             effects += self.catchup.resume()
         return effects
+
+
+def delivered(events: Iterable[Event]) -> list[Record]:
+    """That events were handed over which did not come just now; what is consecutive, in one record."""
+    records: list[Record] = []
+    for event in events:
+        last = records[-1] if records else None
+        if last is not None and last.device == event.device and _after(last) == event.seq:
+            records[-1] = replace(last, event=event.id, events=last.events + 1)
+            continue
+        records.append(Record(Kind.DELIVERED, event.topic, event.id, event.device, event.seq))
+    return records
+
+
+def _after(record: Record) -> int | None:
+    return None if record.seq is None else record.seq + record.events
 
 
 def shown(verified: Verified, owner: AuthorId | None) -> tuple[Event, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
@@ -15,7 +15,7 @@ from linnet.delivery.messages import HistoryPage
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.streams.commands import Subscribe
-from linnet.streams.reader import Reader, is_policy, shown
+from linnet.streams.reader import Reader, delivered, is_policy, shown
 from linnet.trace.records import Kind, Record
 
 ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Item] | Record]
@@ -174,14 +174,16 @@ class Readers:
             return []
         effects: list[ReadersEffect] = []
         for effect in reader.handled(items, self._context.store.log):
-            effects += self._in_line(reader, [effect]) if isinstance(effect, Deliver) else [effect]
+            effects += self._in_line(reader, [effect]) if isinstance(effect, Deliver | Record) else [effect]
         return effects
 
     def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
         # History knows nothing of kinds: what only nodes need is left out here, as it is live.
         owner = self._owner
-        events = (item for item in items if not (isinstance(item, Event) and is_policy(item, owner)))
-        effects: list[ReadersEffect] = [*self._handed(reader, reader.window.hand(events))]
+        told = [item for item in items if not (isinstance(item, Event) and is_policy(item, owner))]
+        effects: list[ReadersEffect] = [*self._handed(reader, reader.window.hand(told))]
+        if not reader.window.ended:
+            effects += delivered(item for item in told if isinstance(item, Event))
         if reader.catchup is not None and reader.catchup.over:
             reader.passed_history()
             if not reader.command.live:
@@ -211,7 +213,7 @@ class Readers:
         events = len(shown(verified, self._owner))
         return Record(Kind.DELIVERED, self._topic, verified.head, unit.device, unit.seq, events, hops=hops)
 
-    def _in_line(self, reader: Reader, effects: list[Deliver[Item]]) -> list[ReadersEffect]:
+    def _in_line(self, reader: Reader, effects: Sequence[Deliver[Item] | Record]) -> list[ReadersEffect]:
         """What a durable subscription is handed comes after the commit, all of it: in one order."""
         return self._after_commit(effects) if reader.cursor is not None else [*effects]
 

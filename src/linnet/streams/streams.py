@@ -41,7 +41,7 @@ from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.publish import declare, publish
 from linnet.streams.status import status_of
 from linnet.streams.stream import Stream
-from linnet.streams.subscribe import subscribe
+from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
 from linnet.trace.records import Kind, Record
 
 OWNERS = (
@@ -169,6 +169,8 @@ class Streams:
         if stream is None:
             return [Reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))]
         effects: list[StreamEffect] = [*stream.readers.remove(subscription)]
+        if not stream.readers:
+            effects.append(Record(Kind.CONTROL, stream.topic, note=UNSUBSCRIBED))
         if not stream.readers and not stream.stores:
             effects += self._joined.linger(stream, now)
         return [*effects, AfterCommit((Reply(request, Done()),))]

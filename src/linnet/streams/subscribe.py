@@ -8,8 +8,9 @@ from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.delivery.subscription import Cursor
 from linnet.streams.commands import Subscribe, Subscribed
-from linnet.streams.effects import StreamEffect
+from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.stream import Stream
+from linnet.trace.records import Kind, Record
 
 NAME_CHARS = 128
 
@@ -28,6 +29,7 @@ def subscribe(stream: Stream, context: Context, request: int, command: Subscribe
         reader = stream.readers.add(command, None)
         return [
             Reply(request, Subscribed(stream.topic, False)),
+            Record(Kind.CONTROL, stream.topic, note=SUBSCRIBED),
             *stream.readers.begin(reader),
             *stream.cast_anchor(),
         ]
@@ -50,8 +52,11 @@ def subscribe(stream: Stream, context: Context, request: int, command: Subscribe
         for chain in stream.intake.chains.values():
             repairs += stream.gaps.changed(chain)
     reader = stream.readers.add(command, cursor)
-    durable = AfterCommit((Reply(request, Subscribed(stream.topic, cursor.resumed)),))
-    return [durable, *stream.readers.begin(reader), *repairs, *stream.cast_anchor()]
+    promises: tuple[StreamPromise, ...] = (
+        Reply(request, Subscribed(stream.topic, cursor.resumed)),
+        Record(Kind.CONTROL, stream.topic, note=DURABLE),
+    )
+    return [AfterCommit(promises), *stream.readers.begin(reader), *repairs, *stream.cast_anchor()]
 
 
 def _objection(stream: Stream, command: Subscribe) -> Declined | None:

@@ -25,8 +25,8 @@ PER_MINUTE = "per_minute"
 """The note of a row that counts the events of one kind and topic in the minute that begins at its time."""
 
 _BUFFER_BYTES = 64 * 1024
-_FLUSH_PERIOD = 1.0
-"""Seconds that a row waits in memory at most while others come."""
+FLUSH_PERIOD = 1.0
+"""Seconds that a row waits in memory at most while others come, unless told otherwise."""
 _COUNTERS = 4096
 """Pairs of topic and kind that are counted apart in a minute; the rest is counted without a topic."""
 
@@ -68,11 +68,14 @@ class JsonTrace:
     missing in the file.
     """
 
-    def __init__(self, folder: Path, level: Level, max_bytes: int, keep: int) -> None:
+    def __init__(
+        self, folder: Path, level: Level, max_bytes: int, keep: int, flush_period: float = FLUSH_PERIOD
+    ) -> None:
         self._path = folder / FILE_NAME
         self._level = level
         self._max_bytes = max_bytes
         self._keep = keep
+        self._flush_period = flush_period
         self._header = (
             msgspec.json.encode(Header(SCHEMA_VERSION, level, tuple(c for c, _, _ in SCHEMA))) + b"\n"
         )
@@ -115,7 +118,7 @@ class JsonTrace:
             if key not in self._counts and len(self._counts) >= _COUNTERS:
                 key = (node, None, record.kind)
             self._counts[key] = self._counts.get(key, 0) + record.events
-        if not 0 <= now - self._flushed_at < _FLUSH_PERIOD:
+        if not 0 <= now - self._flushed_at < self._flush_period:
             self.flush()
             self._flushed_at = now
 

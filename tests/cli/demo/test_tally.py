@@ -6,11 +6,12 @@ import msgspec
 from msgspec.structs import replace
 
 from linnet.cli.demo.messages import Published, Received
-from linnet.cli.demo.tally import PeerTally, percentile, published_ids, tally
-from linnet.core.ids import PeerId
+from linnet.cli.demo.tally import PeerTally, percentile, publication_times, published_ids, tally
+from linnet.core.ids import DeviceId, PeerId
 from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.records import Kind, Level, Record
 
+DEVICE = DeviceId(b"d" * 8)
 NODE, OTHER = PeerId(bytes(32)), PeerId(bytes([1]) * 32)
 
 
@@ -37,13 +38,17 @@ def test_the_numbers_come_from_what_was_written(tmp_path: Path) -> None:
             Record(Kind.RESYNC, note="pushed"),
             Record(Kind.LINK_DOWN, peer=OTHER),
             Record(Kind.LINK_UP, peer=OTHER),
+            Record(Kind.PUBLISHED, device=DEVICE, seq=0, events=2),
         ):
             trace.write(NODE, record, 1.0)
+        trace.write(NODE, Record(Kind.DELIVERED, device=DEVICE, seq=1), 1.25)
+        trace.write(NODE, Record(Kind.DELIVERED, device=DEVICE, seq=0, events=2), 1.5)
     published = published_ids([tmp_path])
     assert list(published) == ["a", "b", "c"]
-    found = tally("peer 1", tmp_path, published)
-    assert (round(found.p50_ms, 3), round(found.p99_ms, 3)) == (2.0, 3.0)
-    assert replace(found, p50_ms=0.0, p99_ms=0.0) == PeerTally(
+    found = tally("peer 1", tmp_path, published, publication_times([tmp_path]))
+    assert (found.p50_ms, found.p99_ms) == (250.0, 500.0), "the first delivery counts"
+    assert (round(found.felt_p50_ms, 3), round(found.felt_p99_ms, 3)) == (2.0, 3.0)
+    assert replace(found, p50_ms=0.0, p99_ms=0.0, felt_p50_ms=0.0, felt_p99_ms=0.0) == PeerTally(
         peer="peer 1",
         delivered=3,
         missing=1,
@@ -51,6 +56,8 @@ def test_the_numbers_come_from_what_was_written(tmp_path: Path) -> None:
         duplicates=4,
         p50_ms=0.0,
         p99_ms=0.0,
+        felt_p50_ms=0.0,
+        felt_p99_ms=0.0,
         gaps_filled=1,
         resent=3,
         reconnects=1,
@@ -59,7 +66,7 @@ def test_the_numbers_come_from_what_was_written(tmp_path: Path) -> None:
 
 
 def test_a_peer_that_wrote_nothing_misses_everything(tmp_path: Path) -> None:
-    found = tally("peer 1", tmp_path, {"a": None, "b": None})
+    found = tally("peer 1", tmp_path, {"a": None, "b": None}, {})
     assert (found.delivered, found.missing) == (0, 2)
 
 

@@ -28,8 +28,8 @@ from linnet.trace.records import Level
 
 STREAM = "demo"
 
-_TRACE = TraceSection(level=Level.FULL, max_bytes=256 * 1024 * 1024)
-"""One file holds a whole run: nothing of it is rotated away."""
+_TRACE = TraceSection(level=Level.FULL, max_bytes=256 * 1024 * 1024, flush_seconds=0)
+"""One file holds a whole run: nothing of it is rotated away, and nothing dies with a process."""
 
 _CONTROL = ControlSection(enabled=False)
 _READY_SECONDS = 40.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from linnet.cli.demo.story import Facts, Plan
-from linnet.cli.demo.tally import PeerTally, published_ids, tally
+from linnet.cli.demo.tally import PeerTally, publication_times, published_ids, tally
 from linnet.cli.output import say, say_json, say_table
 
 _COLUMNS = (
@@ -38,9 +38,9 @@ class Outcome(Struct, frozen=True):
     @classmethod
     def of(cls, plan: Plan, facts: Facts) -> Outcome:
         """Count what the processes wrote."""
-        published = published_ids(facts.homes)
+        published, times = published_ids(facts.homes), publication_times(facts.homes)
         peers = tuple(
-            tally(name, home, published) for name, home in zip(facts.names, facts.homes, strict=True)
+            tally(name, home, published, times) for name, home in zip(facts.names, facts.homes, strict=True)
         )
         missing = sum(peer.missing for peer in peers)
         wrong = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,9 @@ from linnet.trace.jsonlines import FILE_NAME, Line
 from linnet.trace.records import Kind
 
 T = TypeVar("T")
+
+Times: TypeAlias = dict[tuple[str, int], float]
+"""When something happened to an event, which is known by its device and its place in that chain."""
 
 
 class PeerTally(Struct, frozen=True):
@@ -31,8 +34,11 @@ class PeerTally(Struct, frozen=True):
     duplicates: int
     """Copies that came over another path and were filtered out; from its trace."""
     p50_ms: float
-    """From publishing to being handed over, the time that it was away included."""
+    """From publication to delivery, the time that it was away included; from the traces."""
     p99_ms: float
+    felt_p50_ms: float
+    """From the call to publish until the application held it: with both applications' own delays."""
+    felt_p99_ms: float
     gaps_filled: int
     """Gaps in chains that it noticed and closed; from its trace."""
     resent: int
@@ -48,7 +54,18 @@ def published_ids(homes: Iterable[Path]) -> dict[str, None]:
     return {line.id: None for home in homes for line in _lines(home / PUBLISHED, Published)}
 
 
-def tally(name: str, home: Path, published: dict[str, None]) -> PeerTally:
+def publication_times(homes: Iterable[Path]) -> Times:
+    """When each event was published, by the traces of those who did."""
+    return {
+        (row.device, place): row.time
+        for home in homes
+        for row in _rows(home / "trace" / FILE_NAME)
+        if row.kind is Kind.PUBLISHED and row.device is not None and row.seq is not None
+        for place in range(row.seq, row.seq + row.events)
+    }
+
+
+def tally(name: str, home: Path, published: dict[str, None], times: Times) -> PeerTally:
     """What one peer got, by its own files."""
     first: dict[str, float] = {}
     repeated = 0
@@ -59,8 +76,9 @@ def tally(name: str, home: Path, published: dict[str, None]) -> PeerTally:
             repeated += 1
         else:
             first[line.id] = line.got - line.at
-    delays = sorted(first.values())
+    felt = sorted(first.values())
     traced = _Traced(home / "trace" / FILE_NAME)
+    delays = sorted(time - times[event] for event, time in traced.delivered.items() if event in times)
     return PeerTally(
         peer=name,
         delivered=len(first),
@@ -69,6 +87,8 @@ def tally(name: str, home: Path, published: dict[str, None]) -> PeerTally:
         duplicates=traced.duplicates,
         p50_ms=1000 * percentile(delays, 0.50),
         p99_ms=1000 * percentile(delays, 0.99),
+        felt_p50_ms=1000 * percentile(felt, 0.50),
+        felt_p99_ms=1000 * percentile(felt, 0.99),
         gaps_filled=traced.gaps_filled,
         resent=traced.resent,
         reconnects=traced.reconnects,
@@ -89,10 +109,15 @@ class _Traced:
         self.gaps_filled = 0
         self.resent = 0
         self.reconnects = 0
+        self.delivered: dict[tuple[str, int], float] = {}
+        """When each event was handed over first."""
         linked: dict[str, None] = {}
         for row in _rows(path):
             if row.kind is Kind.DUPLICATE:
                 self.duplicates += row.events
+            elif row.kind is Kind.DELIVERED and row.device is not None and row.seq is not None:
+                for place in range(row.seq, row.seq + row.events):
+                    self.delivered.setdefault((row.device, place), row.time)
             elif row.kind is Kind.RESYNC and row.note is not None:
                 self.gaps_filled += row.note == "gap filled"
             elif row.kind is Kind.RESYNC:
