@@ -203,10 +203,15 @@ AUDIT_READERS = Table(
     "audit_readers",
     1,
     "topic BINARY NOT NULL, receiver INT NOT NULL, begin_us BIGINT NOT NULL, end_us BIGINT NOT NULL, "
-    "lasting BOOLEAN NOT NULL, own BOOLEAN NOT NULL",
+    "lasting BOOLEAN NOT NULL, own BOOLEAN NOT NULL, "
+    "switches ARRAY<STRUCT<us: BIGINT, on: BOOLEAN>> NOT NULL",
     ("topic", "receiver"),
 )
-"""Who takes part in a topic from when to when; `lasting` if what was missed while away is owed too."""
+"""Who takes part in a topic from when to when; `lasting` if what was missed while away is owed too.
+
+`switches`, in order: when it subscribed and unsubscribed or started anew; empty if the trace does not tell.
+`own` if it is handed what it publishes itself.
+"""
 
 AUDIT_DELAYS = Table(
     "audit_delays",
@@ -246,3 +251,15 @@ AUDIT_COMPLETENESS = Table(
     ("topic", "receiver"),
 )
 """What was owed to each reader of a topic, and what came of it."""
+
+STREAM_COUNTS = Table(
+    "stream_counts",
+    1,
+    "mode STRING NOT NULL, size INT NOT NULL, degree INT NOT NULL, repeat INT NOT NULL, "
+    "measure STRING NOT NULL, bin INT NOT NULL, count BIGINT NOT NULL",
+    ("mode", "size", "degree", "repeat", "measure", "bin"),
+)
+"""What a simulated stream or a graph came to: histograms, and sums in bin 0 (`linnet.sim.tally`)."""
+
+STREAM_PAIRS = Table("stream_pairs", 1, "a INT NOT NULL, b INT NOT NULL, graphs BIGINT NOT NULL", ("a", "b"))
+"""In how many graphs the nodes that joined as number a and b, with a < b, were neighbours."""

@@ -6,7 +6,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from linnet.lab.audit.reading import microseconds
-from linnet.streams.subscribe import DURABLE, SUBSCRIBED, UNSUBSCRIBED
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 
@@ -94,11 +93,10 @@ def _kept_note(is_minute: Column) -> Column:
     """Notes are free text; these few say something that is counted."""
     kind, note = F.col("kind"), F.col("note")
     counted = (kind == Kind.RESYNC.value) & (F.length(note) <= 40)
-    takes_part = (kind == Kind.CONTROL.value) & note.isin(SUBSCRIBED, DURABLE, UNSUBSCRIBED)
     return (
         F.when(is_minute, F.lit(PER_MINUTE))
         .when(kind.isin(Kind.DELIVERED.value, Kind.PUBLISHED.value) & note.isNotNull(), F.lit(ROOM))
-        .when(counted | takes_part, note)
+        .when(counted, note)
     )
 
 

@@ -7,7 +7,7 @@ Each has the first of these fates that fits:
 `before`     published before the receiver took part: not owed
 `after`      published after it had unsubscribed: not owed
 `pending`    the receiver's trace ends before it had to be there
-`away`       published while the receiver was away, which was not to have what it missed: not owed
+`away`       published while the receiver was away or had no subscription, and none that lasts: not owed
 `cut`        the receiver was killed within seconds of it, and with it the last rows of its trace
 `lost`       none of these: lost without a record
 """
@@ -74,7 +74,7 @@ def unserved(
 
 def missing_pairs(lacking: DataFrame, arrivals: DataFrame, readers: DataFrame) -> DataFrame:
     """Each event and each reader that was not handed it. Grain: chain, seq, receiver."""
-    others = readers.select("topic", "receiver", "own", "begin_us", "end_us", "lasting")
+    others = readers.select("topic", "receiver", "own", "begin_us", "end_us", "lasting", "switches")
     pairs = lacking.join(F.broadcast(others), "topic").where(
         (F.col("receiver") != F.col("author")) | F.col("own")
     )
@@ -116,11 +116,18 @@ def fates_of(
         .withColumn("was", F.get(F.col("ends"), F.greatest(F.col("session") - 1, F.lit(0))))
         .withColumn("back_us", F.get(F.col("sessions"), F.col("session")))
         .withColumn("is_away", (F.col("session") > 0) & (F.col("published_us") > F.col("was.end_us")))
+        .withColumn("is_off", ~F.coalesce(_last_switch()["on"], F.lit(True)))
         .withColumn("fate", _fate(grace_us))
         .select(
             "topic", "device", "seq", "event", "author", "receiver", "published_us", "fate", "kind", "reason"
         )
     )
+
+
+def _last_switch() -> Column:
+    """What a reader did last, before an event was published: it subscribed, or it stopped."""
+    before = F.filter("switches", lambda switch: switch["us"] <= F.col("published_us"))
+    return F.get(before, F.size(before) - 1)
 
 
 def _fate(grace_us: int) -> Column:
@@ -135,7 +142,7 @@ def _fate(grace_us: int) -> Column:
         .when((published > end) & (end < F.col("last_us")), Fate.AFTER.value)
         .when(due.isNull() | (due + grace_us > end), Fate.PENDING.value)
         .when(is_cut, Fate.CUT.value)
-        .when(F.col("is_away") & ~F.col("lasting"), Fate.AWAY.value)
+        .when((F.col("is_away") | F.col("is_off")) & ~F.col("lasting"), Fate.AWAY.value)
         .otherwise(Fate.LOST.value)
     )
 

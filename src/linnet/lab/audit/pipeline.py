@@ -13,7 +13,7 @@ from linnet.lab.audit.delays import delays_of
 from linnet.lab.audit.events import arrivals_of, publications_of
 from linnet.lab.audit.fates import excuses_of, fates_of, missing_pairs, unserved
 from linnet.lab.audit.quarantine import quarantine_of
-from linnet.lab.audit.readers import readers_of, sessions_of
+from linnet.lab.audit.readers import readers_of, sessions_of, switches_of
 from linnet.lab.audit.reading import table_rows, trace_rows
 from linnet.lab.audit.sources import Sources
 from linnet.lab.manifest import Origin
@@ -76,7 +76,11 @@ def run_stages(workshop: Workshop, sources: Sources, parameters: Parameters) -> 
     names = (chains.frame, nodes.frame)
     publications = stage(AUDIT_PUBLICATIONS, lambda: publications_of(trace, *names), chains)
     arrivals = stage(AUDIT_ARRIVALS, lambda: arrivals_of(trace, *names), chains)
-    readers = stage(AUDIT_READERS, lambda: readers_of(activity.frame, nodes.frame), activity)
+
+    def readers_build() -> DataFrame:
+        return readers_of(activity.frame, nodes.frame, switches_of(trace, nodes.frame))
+
+    readers = stage(AUDIT_READERS, readers_build, activity)
     known = (arrivals, publications, chains, readers)
     delays = stage(AUDIT_DELAYS, lambda: delays_of(*(made.frame for made in known)), *known)
 

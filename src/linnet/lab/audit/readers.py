@@ -6,12 +6,41 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from linnet.lab.audit.activity import ROOM
+from linnet.lab.audit.reading import microseconds
 from linnet.streams.subscribe import DURABLE, SUBSCRIBED, UNSUBSCRIBED
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 
 
-def readers_of(activity: DataFrame, nodes: DataFrame) -> DataFrame:
+def switches_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
+    """When each node subscribed to a topic and unsubscribed, in order. Grain: topic, receiver.
+
+    Whoever starts anew has to subscribe again.
+    """
+    note = F.col("note")
+    told = trace.where(
+        (F.col("kind") == Kind.CONTROL.value)
+        & note.isin(SUBSCRIBED, DURABLE, UNSUBSCRIBED)
+        & F.col("topic").isNotNull()
+    )
+    switch = F.struct(microseconds(F.col("time")).alias("us"), (note != UNSUBSCRIBED).alias("on"))
+    names = nodes.select("node", F.col("number").alias("receiver"), "sessions")
+    grouped = told.groupBy("topic", "node").agg(
+        F.collect_list(switch).alias("switches"),
+        F.max((note == DURABLE).cast("int")).alias("durable"),
+        F.min(F.when(note != UNSUBSCRIBED, microseconds(F.col("time")))).alias("subscribed_us"),
+    )
+    starts = F.transform("sessions", lambda us: F.struct(us.alias("us"), F.lit(False).alias("on")))
+    return grouped.join(F.broadcast(names), "node").select(
+        "topic",
+        "receiver",
+        F.array_sort(F.concat("switches", starts)).alias("switches"),
+        "durable",
+        "subscribed_us",
+    )
+
+
+def readers_of(activity: DataFrame, nodes: DataFrame, switches: DataFrame) -> DataFrame:
     """Every node that subscribed to a topic or was handed an event of it. Grain: topic, receiver.
 
     It takes part from its first subscription on; where the trace tells of none (rooms, and traces that
@@ -20,35 +49,33 @@ def readers_of(activity: DataFrame, nodes: DataFrame) -> DataFrame:
     were away.
     """
     kind, note = F.col("kind"), F.col("note")
-    subscribed = (kind == Kind.CONTROL.value) & note.isin(SUBSCRIBED, DURABLE)
-    unsubscribed = (kind == Kind.CONTROL.value) & (note == UNSUBSCRIBED)
     delivered = (kind == Kind.DELIVERED.value) & ~note.eqNullSafe(PER_MINUTE)
-    lasting = (delivered & note.eqNullSafe(ROOM)) | (subscribed & note.eqNullSafe(DURABLE))
-    found = (
+    seen = (
         activity.where(F.col("topic").isNotNull())
         .groupBy("topic", F.col("node").alias("receiver"))
         .agg(
-            F.min(F.when(subscribed, F.col("first_us"))).alias("subscribed_us"),
-            F.max(F.when(subscribed, F.col("last_us"))).alias("again_us"),
-            F.max(F.when(unsubscribed, F.col("last_us"))).alias("unsubscribed_us"),
             F.min("first_us").alias("seen_us"),
-            F.max(lasting.cast("int")).alias("lasting"),
-            F.max((delivered | subscribed).cast("int")).alias("reads"),
+            F.max((delivered & note.eqNullSafe(ROOM)).cast("int")).alias("member"),
+            F.max(delivered.cast("int")).alias("handed"),
         )
-        .where(F.col("reads") == 1)
     )
-    ended = F.col("unsubscribed_us") > F.coalesce("again_us", F.lit(0))
-    ends = nodes.select(F.col("number").alias("receiver"), F.col("last_us"))
+    ends = nodes.select(F.col("number").alias("receiver"), "last_us")
+    last = F.element_at("switches", -1)
+    ended = F.col("switches").isNotNull() & ~last["on"]
+    none = F.array().cast("array<struct<us: bigint, on: boolean>>")
     return (
-        found.join(F.broadcast(ends), "receiver")
+        seen.join(switches, ["topic", "receiver"], "left")
+        .where((F.col("handed") == 1) | F.col("subscribed_us").isNotNull())
+        .join(F.broadcast(ends), "receiver")
         .join(_self_readers(activity), ["topic", "receiver"], "left")
         .select(
             "topic",
             "receiver",
             F.coalesce("subscribed_us", "seen_us").alias("begin_us"),
-            F.when(ended, F.col("unsubscribed_us")).otherwise(F.col("last_us")).alias("end_us"),
-            (F.coalesce("lasting", F.lit(0)) == 1).alias("lasting"),
+            F.when(ended, last["us"]).otherwise(F.col("last_us")).alias("end_us"),
+            ((F.coalesce("durable", F.lit(0)) == 1) | (F.col("member") == 1)).alias("lasting"),
             F.col("own").isNotNull().alias("own"),
+            F.coalesce("switches", none).alias("switches"),
         )
     )
 
