@@ -1,7 +1,8 @@
 """What the closed-form model of relays costs for each message and margin, on chats of three sizes.
 
-``python -m bench.lab_model [--messages N] [--json]``. Everything is in the figure: the index of the chat, its
-five margins, presence, deliveries, receptions, histograms and sums.
+``python -m bench.lab_model [--scale SHARE] [--seed N] [--json]``. Everything is in the figure: the index of
+the chat, its five margins, presence, deliveries, receptions, histograms and sums. Processor time, of user and
+system; the first margin of each chat pays for memory that the others use again.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from linnet.lab.relays.chat_arrays import ChatArrays, ChatIndex, chat_arrays, index_chat
 from linnet.lab.relays.presence import Presence, merge_periods, periods_around
 
-CASES = 10_000 if os.environ.get("LINNET_SOAK") else 400
+CASES = 10_000 if os.environ.get("LINNET_SOAK") else 300
 STEPS = np.array([0, 0, 1, 2, 3, 5, 8, 20, 60, 300])
 
 

@@ -68,6 +68,17 @@ def test_any_presence_gives_the_same_without_its_margin(
         assert outcomes(index, presence) == outcomes(index, presence, margin)
 
 
+def test_neither_a_second_run_nor_the_numbers_of_members_change_anything(
+    around_sends: Iterable[tuple[ChatIndex, Presence, int]],
+) -> None:
+    for index, presence, margin in around_sends:
+        chat = index.chat
+        backwards = index_chat(chat._replace(user=(chat.members - 1 - chat.user).astype(np.int32)))
+        outcome = outcomes(index, presence, margin)
+        assert outcome == outcomes(index_chat(chat), presence, margin)
+        assert outcome == outcomes(backwards, periods_around(backwards, margin), margin)
+
+
 def test_the_checks_find_what_must_not_be() -> None:
     """Deliveries that are late or missing are counted, whoever was the last to be online."""
     index = index_chat(chat_arrays([0, 100, 200, 300], ["a", "b", "a", "a"], [1] * 4))
