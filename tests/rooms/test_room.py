@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.rooms.bench import Bench
 
+from linnet.core.effects import Dial, Send, SetTimer
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
@@ -13,8 +14,9 @@ from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, W
 from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.identity.text import Sort, to_text
+from linnet.peer.interface import Start, Stop
 from linnet.peer.messages import Message
-from linnet.rooms.commands import ExamineRooms, SendToRoom, SetMembership
+from linnet.rooms.commands import ExamineRooms, SendToRoom, SetLevel, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import (
     MEMBER,
@@ -402,3 +404,21 @@ def test_who_is_linked_and_has_not_greeted_is_greeted_again() -> None:
     bench.up("bob")
     effects = bench.tick(Tick("room", "announce", bench.id))
     assert [each.answer for each in bench.sent("bob", Greet, effects)] == [False]
+
+
+def test_a_node_that_stops_begins_nothing_again_as_its_links_go() -> None:
+    bench = Bench()
+    bench.join("bob", "rex")
+    rex = bench.who("rex")
+    body = body_of(Relay(True, rex.author, ("tls://rex:1",)))
+    bench.say(SetLevel(bench.id, 100, person=bench.who("bob").author))
+    bench.bring("bob", bench.forge("bob", RELAY, to_text(Sort.DEVICE, rex.peer), body))
+    assert bench.room.relays.chosen == (rex.peer,)
+    bench.ask(Stop())
+    for effects in (bench.down("bob"), bench.down("rex")):
+        assert [each for each in effects if isinstance(each, Send | SetTimer | Dial)] == []
+        assert bench.records(Kind.RESYNC, effects) == []
+    assert not bench.room.relays.chosen
+    # Whoever starts it again finds all as it was.
+    bench.ask(Start())
+    assert bench.room.relays.chosen == (rex.peer,)

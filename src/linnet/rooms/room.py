@@ -45,6 +45,11 @@ OWNER = "room"
 _HEADS = 256
 
 
+JOINED = "joined"
+LEFT = "left"
+"""Notes of the records by which a trace tells when this node was of a room."""
+
+
 class Room:
     """A room that this node is in, was in, or is joining."""
 
@@ -76,6 +81,8 @@ class Room:
         self._seen_relays: tuple[PeerId, ...] = ()
         self._seen_joined: dict[AuthorId, None] = {}
         self._was_present = self._was_active = False
+        self.is_open = True
+        """Whether the node runs: once it stops nothing begins again, while its links go one by one."""
         self._armed: float | None = None
 
     @property
@@ -123,7 +130,7 @@ class Room:
                     waiting.extendleft(reversed(self._heeding.heed(effect, now)))
                 else:
                     out.append(effect)
-            waiting.extend(self._changed(now))
+            waiting.extend(self._changed(now) if self.is_open else ())
             if not waiting:
                 return out
 
@@ -345,7 +352,7 @@ class Room:
         self._seen_control = self.control.heads
         if changed:
             effects += self._expel(now)
-            self._look_at_ourselves()
+            effects += self._look_at_ourselves()
         if not self.is_present:
             return [*effects, *self.stop(now)] if self._was_present else effects
         if not self._was_present:
@@ -358,7 +365,7 @@ class Room:
         named = self._named_relays()
         return [*effects, *self.neighbors.relays(named, now), *self.relays.relays(named, now)]
 
-    def _look_at_ourselves(self) -> None:
+    def _look_at_ourselves(self) -> list[RoomStep]:
         """If we have left, by a word of this device, others have to learn it before we are gone."""
         own = self.view.get((MEMBER, member_key(self.context.author)))
         memory = self.parts.memory
@@ -366,7 +373,10 @@ class Room:
             memory.leaving = False
         elif self._was_active and own is not None and own.device == self.context.device:
             memory.leaving = self.membership is Membership.LEAVE and own.sender == self.context.author
+        if self.is_active == self._was_active:
+            return []
         self._was_active = self.is_active
+        return [Record(Kind.CONTROL, self.id, note=JOINED if self.is_active else LEFT)]
 
     def _expel(self, now: float) -> list[RoomStep]:
         """Have nothing more to do with whoever is no longer of the room, here or away."""

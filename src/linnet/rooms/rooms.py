@@ -112,6 +112,7 @@ class Rooms:
         """Open every room of before, and turn to whoever is in them."""
         effects = self._registry.reopen(now)
         for room in self._registry:
+            room.is_open = True
             effects += room.settle(room.start(now), now)
         return effects if self._relay is None else [*effects, *self._relay.start(now)]
 
@@ -123,6 +124,7 @@ class Rooms:
         for adding in list(self._desk.adding.values()):
             effects += self._desk.relay_silent(adding)
         for room in self._registry:
+            room.is_open = False
             effects += room.stop(now)
         return effects
 
