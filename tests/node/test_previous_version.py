@@ -18,9 +18,10 @@ from typing import IO
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PREVIOUS = "3f7acb9c766fc1688dd8296412c5e5cd6ff94854"
-"""The commit of that version: kernel and streams, before there were rooms."""
+PREVIOUS = "f638a2d6141e8217c1aefc80ca91e8cd016809ce"
+"""The commit of that version: streams, rooms and relays, before there was a lab."""
 LIMIT = 30
+ALL_THAT_IS_SAID = ("--from", "beginning", "--no-state", "--timeout", "20")
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,8 @@ def both(previous: Path, tmp_path: Path) -> Iterator[tuple[Version, Version]]:
 
 
 def test_it_really_is_another_version(previous: Path) -> None:
-    assert not (previous / "linnet" / "rooms").exists()
+    assert (previous / "linnet" / "rooms").exists()
+    assert not (previous / "linnet" / "lab").exists()
 
 
 def test_both_versions_hear_each_other(both: tuple[Version, Version]) -> None:
@@ -116,3 +118,16 @@ def test_both_versions_hear_each_other(both: tuple[Version, Version]) -> None:
     assert "rain" in heard
     assert "sun" in heard
     assert old.address.partition("@")[0][:10] in new.run("peers")
+
+
+@pytest.mark.parametrize("founded_by", ["the previous version", "this version"])
+def test_both_versions_are_in_a_room(both: tuple[Version, Version], founded_by: str) -> None:
+    founder, guest = both if founded_by == "the previous version" else reversed(both)
+    founder.run("room", "create", "tea")
+    guest.run("room", "join", founder.run("room", "invite", "tea", "--no-qr").strip())
+    founder.run("room", "send", "tea", "milk?")
+    guest.run("room", "send", "tea", "lemon!")
+    for each in both:
+        heard = each.run("room", "read", "tea", *ALL_THAT_IS_SAID, "--count", "2")
+        assert "milk?" in heard
+        assert "lemon!" in heard
