@@ -98,11 +98,12 @@ def _section(found: Verdict, agreements: DataFrame, parameters: RelaysParameters
     return Section(
         title="Model and protocol on a sample",
         text=(
-            f"{found.chats} chats, as evenly from each class of members and messages as there are some, were "
-            "also run through the shipped rooms and relays in simulation, instant by instant, at all margins, "
-            f"with and without relays. Windows have at most {limits}; that is this part's own limit.{fewer}",
-            "Without relays our members also tell each other what they have. What a third brought sooner than "
-            f"the sender could is backfilled: {found.backfilled:,} receptions, not compared. Of them "
+            f"{found.chats} chats, as evenly from each class of members and messages as there are some, "
+            "were also run through the shipped rooms and relays in simulation, instant by instant, at each "
+            f"margin, with relays and without. Windows have at most {limits}; that is this part's own "
+            f"limit.{fewer}",
+            "Without relays our members also tell each other what they have. What a third brought sooner "
+            f"than the sender could is backfilled: {found.backfilled:,} receptions, not compared. Of them "
             f"{found.unforeseen:,} came otherwise than if all who are online always knew the same. "
             f"{found.held:,} receptions waited for an earlier event before the application was told.",
         ),
