@@ -63,6 +63,7 @@ TESTED_ELSEWHERE = {
     "cli/options.py": "the help of every command: tests/cli/test_app.py",
     "cli/play/nodes.py": "real nodes: tests/cli/play/test_command.py",
     "cli/play/live.py": "plays on real nodes: tests/cli/play/test_command.py",
+    "cli/room/membership.py": "by its commands: tests/cli/room/test_ban.py, test_kick.py and test_unban.py",
     "cli/room/options.py": "the help of every command: tests/cli/test_app.py",
     "cli/demo/messages.py": "values without behaviour",
     "cli/demo/member.py": "runs as a process of the demo: tests/cli/demo/test_command.py",

@@ -16,13 +16,7 @@ def ban(
     as_json: JsonOption = False,
 ) -> None:
     """Put a person out of a room for good, or keep them from ever joining."""
-    from linnet.cli.room.finding import find_person, find_room
-    from linnet.cli.room.outcome import tell_sent
-    from linnet.cli.running_node import control
+    from linnet.cli.room.membership import change
     from linnet.rooms.content import Membership
 
-    with control(home) as node:
-        found = find_room(node, room).room
-        whom = find_person(node, found, person)
-        reply = node.set_membership(found, whom, Membership.BAN, reason)
-    tell_sent(reply, f"banned {whom}", as_json)
+    change(room, person, Membership.BAN, "banned", reason, home, as_json)

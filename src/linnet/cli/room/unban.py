@@ -16,13 +16,7 @@ def unban(
     as_json: JsonOption = False,
 ) -> None:
     """Take a ban back: the person may be invited again."""
-    from linnet.cli.room.finding import find_person, find_room
-    from linnet.cli.room.outcome import tell_sent
-    from linnet.cli.running_node import control
+    from linnet.cli.room.membership import change
     from linnet.rooms.content import Membership
 
-    with control(home) as node:
-        found = find_room(node, room).room
-        whom = find_person(node, found, person)
-        reply = node.set_membership(found, whom, Membership.LEAVE, reason)
-    tell_sent(reply, f"unbanned {whom}", as_json)
+    change(room, person, Membership.LEAVE, "unbanned", reason, home, as_json)
