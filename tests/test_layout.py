@@ -44,6 +44,7 @@ TESTED_ELSEWHERE = {
     "rooms/config.py": "values without behaviour",
     "rooms/effects.py": "names of unions; mypy closes them",
     "rooms/parts.py": "a room put together and read back: tests/rooms/test_room.py and test_intake.py",
+    "rooms/places.py": "heights, what is early, what is in the log: tests/rooms/test_intake.py",
     "rooms/relay_notices.py": "values without behaviour",
     "rooms/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "node/caller.py": "the way of every call: tests/node/test_client.py",

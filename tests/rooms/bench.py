@@ -175,7 +175,7 @@ class Bench:
 
     def height(self, event: EventId) -> int:
         known = self._heights.get(event)
-        return self.room.intake.claimed(event) if known is None else known
+        return self.room.intake.places.claimed(event) if known is None else known
 
     def data(self, made: Verified) -> Data:
         author = next(who for who in self._people.values() if who.author == made.unit.author)

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from linnet.core.effects import Blame
 from linnet.core.ids import EventId, PeerId, TopicId
-from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.barriers import Barriers, Offered
 from linnet.delivery.context import Context
@@ -26,11 +25,12 @@ from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.arrival import Arrival, Placed, Verdict, checked
-from linnet.rooms.authoring import causes_of, refs_of
+from linnet.rooms.authoring import causes_of
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS
 from linnet.rooms.lane import Lane
-from linnet.rooms.memory import LATE, SOFT, RoomMemory
+from linnet.rooms.memory import SOFT, RoomMemory
+from linnet.rooms.places import Places
 from linnet.rooms.soft_failure import SoftFailure
 from linnet.trace.records import Kind, Record
 
@@ -57,23 +57,14 @@ class Intake:
         self._config = config
         self._control = control
         self._dag = dag
-        self._ids = ids
-        self._plain = plain
         self._memory = memory
         self.order = order
         """Events that wait for all that they refer to."""
         self._lane = Lane(order)
-        self.early: dict[EventId, int] = {}
-        """Heights of events that count and have no place yet: control events, and our own."""
-        self.shed: dict[EventId, None] = {}
-        """Soft-failed events that were one too many of their author, and are not to be fetched again."""
-        self._soft: dict[bytes, int] = {}
-        """Soft-failed events by author that nobody refers to."""
-        self._failure = SoftFailure(control, dag, self.early)
-        self._doubted: dict[EventId, Refusal] = {}
-        """Control events that were soft-failed when they were judged, and have no place yet."""
-        self._claims: dict[EventId, int] = {}
-        """Heights that events claim, where these are too low: a control event's is believed by nobody."""
+        self.places = Places(context, dag, ids, plain, memory)
+        self.early = self.places.early
+        self._failure = SoftFailure(control, dag, self.early, config)
+        self.shed = self._failure.shed
         self.rejected = 0
         self.soft_failed = 0
 
@@ -105,8 +96,8 @@ class Intake:
         # A control event counts though it has no room to wait in: that must not keep out a ban.
         lane = [arrival] if event.kind in CONTROL_KINDS else []
         ready = [arrival] if offered is Offered.READY else []
-        if offered is Offered.WAITING and self._is_ours(event):
-            self._keep_early(arrival)
+        if offered is Offered.WAITING and self.places.is_ours(event):
+            self.places.keep_early(arrival)
         self._work(lane, ready, now, effects, placed)
         return effects, placed
 
@@ -142,16 +133,14 @@ class Intake:
         """An event of the log, at the start."""
         event = verified.events[0]
         flag = self._memory.hidden.get(event.id)
-        self._doubted.pop(event.id, None)
         self._recall_heads(event)
         if event.kind in CONTROL_KINDS:
             self._control.add(event)
         for each in causes_of(event):
             # It stood before this once: refused and forgotten since, or gone and come back later.
             self._dag.settle(each, 0)
-        self._enter(event, shown=flag != SOFT)
-        if flag == SOFT:
-            self._soft[event.author] = self._soft.get(event.author, 0) + 1
+        self.places.enter(event, shown=flag != SOFT)
+        self._failure.placed(event, flag == SOFT)
 
     def recall_early(self, verified: Verified, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
         """An event that was kept early, at the start: it waits again."""
@@ -172,19 +161,12 @@ class Intake:
             one = stack.pop()
             doubt = self._control.doubt(one)
             if doubt is not None:
-                self._doubted[one.id] = doubt
+                self._failure.judged(one, doubt)
             self._control.add(one)
 
     def _lacking(self, event: Event) -> list[Event]:
         heads = map(self._memory.event, self._control.missing(event.tail.control or ()))
         return [head for head in heads if head is not None]
-
-    def claimed(self, event: EventId) -> int:
-        """The height that a known event claims: what is reckoned with by those that refer to it."""
-        for heights in (self.early, self._claims, self._memory.rejected):
-            if event in heights:
-                return heights[event]
-        return self._dag.height(event)
 
     def _work(
         self,
@@ -222,7 +204,7 @@ class Intake:
         early = [arrival for arrival in judged if not self._dag.knows(arrival.event.id)]
         judged.clear()
         for arrival in early:
-            self._keep_early(arrival)
+            self.places.keep_early(arrival)
             placed.append(Placed(arrival, Verdict.EARLY, None, False, None))
         return [each for arrival in early for each in self._spared(arrival.event.id)]
 
@@ -259,15 +241,8 @@ class Intake:
             self._reject(arrival, refusal, effects, placed)
             return False
         if doubt is not None:
-            self._doubted[event.id] = doubt
-            self._count_soft(event, doubt)
+            self._failure.judged(event, doubt)
         return True
-
-    def _keep_early(self, arrival: Arrival) -> None:
-        # With its card: after a restart it takes its place without having come over a link.
-        self._context.cards.keep(arrival.event.author, arrival.event.device)
-        self._memory.keep_early(arrival.verified)
-        self.early[arrival.event.id] = arrival.event.tail.height or 0
 
     def _place(self, arrival: Arrival, now: float, effects: list[IntakeEffect], placed: list[Placed]) -> None:
         """Everything that it refers to is known or settled: into the log with it, if it is allowed."""
@@ -278,13 +253,9 @@ class Intake:
         if event.kind in CONTROL_KINDS:
             if not self._control.knows(event.id):
                 return  # It was not taken into the control DAG, and a record says why.
-            doubt = self._doubted.pop(event.id, None)
-            if doubt is None:
-                # More may be known than when it was judged.
-                doubt = self._failure.doubt(event)
-                self._count_soft(event, doubt)
+            doubt = self._failure.doubt(event)
         else:
-            refusal = self._misplaced(event) or self._wrong_height(event)
+            refusal = self._misplaced(event) or self.places.wrong_height(event)
             if refusal is None and self._control.missing(event.tail.control or ()):
                 note = "a control head"
                 effects.append(self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, note))
@@ -297,7 +268,6 @@ class Intake:
             if doubt is not None and self._is_too_soft(event):
                 self._shed(arrival, Reason.FLOODING, effects)
                 return
-            self._count_soft(event, doubt)
         self._append(arrival, doubt, now, effects, placed)
 
     def _append(
@@ -309,38 +279,12 @@ class Intake:
         placed: list[Placed],
     ) -> None:
         event = arrival.event
-        late = self._dag.is_settled(event.id)
-        was_early = self.early.pop(event.id, None) is not None
-        flag = SOFT if doubt is not None else (LATE if late else None)
-        position = self._memory.append(arrival.verified, flag, now)
-        self._context.cards.keep(event.author, event.device)
-        self._enter(event, shown=doubt is None)
-        verdict = Verdict.ACCEPTED if doubt is None else Verdict.SOFT_FAILED
-        placed.append(Placed(arrival, verdict, position, late, doubt, was_early))
+        placed.append(self.places.append(arrival, doubt, now))
+        self._failure.placed(event, doubt is not None)
         if doubt is not None:
             self.soft_failed += 1
             note = f"{event.kind}: {doubt.rule}"
             effects.append(self._record(Kind.REJECTED, arrival, Reason.SOFT_FAILED, note))
-
-    def _enter(self, event: Event, shown: bool) -> None:
-        """Into the graph, the order of reconciliation, and the state."""
-        mine = event.seq if self._is_ours(event) else None
-        refs = causes_of(event)  # A control head may have no place yet, and then never adds to the past.
-        claimed = event.tail.height or 0
-        height = max(claimed, 1 + max(map(self._dag.height, refs), default=-1))
-        if height != claimed:
-            self._claims[event.id] = claimed
-        if event.kind in CONTROL_KINDS:
-            self._failure.placed(event)
-        late = self._dag.late
-        self._dag.add(event.id, height, refs, shown, mine)
-        self._ids.add(claimed, event.id)
-        if self._dag.late != late:
-            self._plain.rebuild()
-        elif event.kind in CONTROL_KINDS:
-            self._plain.reconsider()
-        if event.tail.key is not None and event.kind not in CONTROL_KINDS:
-            self._plain.add(event)
 
     def _misplaced(self, event: Event) -> Refusal | None:
         """Control heads that are refused, or none at all."""
@@ -349,16 +293,6 @@ class Intake:
                 continue
             if each not in self._memory.expired:
                 return Refusal(Reason.NOT_ALLOWED, "a control head that is refused or no control event")
-        return None
-
-    def _wrong_height(self, event: Event) -> Refusal | None:
-        """Of a control event nobody asks: relays and newcomers judge it without what it depends on."""
-        refs = refs_of(event)
-        if any(self._dag.is_settled(each) and each not in self._memory.rejected for each in refs):
-            return None  # Heights of what has expired are not known.
-        height = min(LARGEST_COUNT, 1 + max(map(self.claimed, refs), default=-1))
-        if event.tail.height != height:
-            return Refusal(Reason.MALFORMED, f"its height is {event.tail.height}, not {height}")
         return None
 
     def _from_future(self, event: Event, now: float) -> Refusal | None:
@@ -383,22 +317,16 @@ class Intake:
         effects.append(self._record(Kind.REJECTED, arrival, refusal.reason, refusal.rule))
         placed.append(Placed(arrival, Verdict.REJECTED, None, False, refusal))
 
-    def _count_soft(self, event: Event, doubt: Refusal | None) -> None:
-        if doubt is not None:
-            self._soft[event.author] = self._soft.get(event.author, 0) + 1
-
     def _is_too_soft(self, event: Event) -> bool:
         """Whether an author has had its share of events that fail, and nobody builds on this one."""
-        return self._soft.get(event.author, 0) >= self._config.flood_soft and not self._is_needed(event)
+        return self._failure.is_frequent(event.author) and not self._is_needed(event)
 
     def _is_needed(self, event: Event) -> bool:
         """Whether something waits for an event, and so somebody builds on it."""
         return event.id in self._lane or self.order.wants(event.id)
 
     def _shed(self, arrival: Arrival, reason: Reason, effects: list[IntakeEffect]) -> None:
-        self.shed[arrival.event.id] = None
-        if len(self.shed) > self._config.rejected:
-            del self.shed[next(iter(self.shed))]
+        self._failure.let_go(arrival.event.id)
         effects.append(self._record(Kind.DROPPED, arrival, reason, arrival.event.kind))
 
     def _record(self, kind: Kind, arrival: Arrival, reason: Reason | None, note: str) -> Record:
@@ -414,6 +342,3 @@ class Intake:
             reason=reason,
             note=note,
         )
-
-    def _is_ours(self, event: Event) -> bool:
-        return event.device == self._context.device and event.author == self._context.author

@@ -86,7 +86,7 @@ class Parts:
         self.intake = Intake(
             room, context, config, self.control, self.dag, self.ids, self.plain, self.memory, order
         )
-        self.author = Author(context, self.control, self.dag, self.intake.claimed)
+        self.author = Author(context, self.control, self.dag, self.intake.places.claimed)
         self.guests = Guests(self.control, context.cards, context.card_check)
         self.flood = Flood(room)
         self.serving = Serving(room, self.memory, context.cards, self.control, self.dag, config)

@@ -19,13 +19,17 @@ from linnet.rooms.access.facts import Fact, StateKey, fact_of
 from linnet.rooms.access.rules import allowed
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.access.view import View
-from linnet.rooms.content import RELAY, Relay
+from linnet.rooms.config import RoomsConfig
+from linnet.rooms.content import CONTROL_KINDS, RELAY, Relay
 
 
 class SoftFailure:
-    """What is held against the events of one room."""
+    """What is held against the events of one room, and what failed of whom."""
 
-    def __init__(self, control: ControlDag, dag: Dag, early: Mapping[EventId, int]) -> None:
+    def __init__(
+        self, control: ControlDag, dag: Dag, early: Mapping[EventId, int], config: RoomsConfig
+    ) -> None:
+        self._config = config
         self._control = control
         self._dag = dag
         self._early = early
@@ -33,25 +37,58 @@ class SoftFailure:
         self._heads: dict[EventId, None] = {}
         """Heads of the control events that have their place."""
 
-    def placed(self, control: Event) -> None:
-        """A control event has its place: from now on nothing can come that it follows."""
-        for head in control.tail.control or ():
-            self._heads.pop(head, None)
-        self._heads[control.id] = None
+        self._doubts: dict[EventId, Refusal] = {}
+        """Of control events that had failed when they were judged, and have no place yet."""
+        self._counts: dict[AuthorId, int] = {}
+        """Events that failed, by author."""
+        self.shed: dict[EventId, None] = {}
+        """Events that were one too many of their author, and are not to be fetched again."""
+
+    def judged(self, control: Event, doubt: Refusal) -> None:
+        """A control event counts, and has failed before it has its place."""
+        self._doubts[control.id] = doubt
+        self._count(control.author, 1)
+
+    def placed(self, event: Event, failed: bool) -> None:
+        """An event has its place: from now on nothing can come that it follows."""
+        was_counted = self._doubts.pop(event.id, None) is not None
+        if failed != was_counted:
+            self._count(event.author, 1 if failed else -1)
+        if event.kind in CONTROL_KINDS:
+            for head in event.tail.control or ():
+                self._heads.pop(head, None)
+            self._heads[event.id] = None
+
+    def is_frequent(self, author: AuthorId) -> bool:
+        """Whether so much of an author has failed that nothing more of it is kept for its own sake."""
+        return self._counts.get(author, 0) >= self._config.flood_soft
+
+    def let_go(self, event: EventId) -> None:
+        """Remember that an event was one too many; the oldest of these is forgotten in its time."""
+        self.shed[event] = None
+        if len(self.shed) > self._config.rejected:
+            del self.shed[next(iter(self.shed))]
 
     def doubt(self, event: Event) -> Refusal | None:
-        """What stands against an event that takes its place now, and is allowed at its control heads."""
+        """What stands against an event that takes its place now, and is allowed at its control heads.
+
+        Of a control event that was early more may be known than when it was judged.
+        """
+        known = self._doubts.get(event.id)
+        if known is not None:
+            return known
         named = event.tail.control or ()
         heads = (*self._beside(event.id), *named)
-        refusal = self._control.doubt(event, heads)
-        if refusal is None:
+        if self._control.doubt(event, heads) is None:
             return None
         fact = fact_of(event)
         own = self._control.view(self._control.state_at(named))
-        held = _Held(
-            self._control, own, self._control.view(self._control.state_at(heads)), self._stands(event)
-        )
+        now = self._control.view(self._control.state_at(heads))
+        held = _Held(self._control, own, now, self._stands(event))
         return allowed(fact, held) or self._hidden(fact, own, held)
+
+    def _count(self, author: AuthorId, more: int) -> None:
+        self._counts[author] = self._counts.get(author, 0) + more
 
     def _beside(self, event: EventId) -> list[EventId]:
         """The latest control events that have their place and do not follow an event along control heads."""
