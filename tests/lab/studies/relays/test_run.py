@@ -12,9 +12,8 @@ from tests.lab.studies.relays.small_chats import Message, drawn_messages, frame_
 from linnet.lab.relays.chat_arrays import chat_arrays, index_chat
 from linnet.lab.relays.outcomes import MODES
 from linnet.lab.relays.phones import PhoneTrace
-from linnet.lab.studies.relays import run
-from linnet.lab.studies.relays.run import Attending, outcome_rows, outcomes_of
-from linnet.lab.studies.relays.workload import sent
+from linnet.lab.studies.relays.run import Attending, Work, chat_luck, outcome_rows, outcomes_of
+from linnet.lab.studies.relays.workload import LARGE, sent
 
 PHONES = Attending(
     phones=[PhoneTrace(np.array([0, 50_000_000]), np.array([9_000_000, 60_000_000]), 604_800_000)], seed=3
@@ -32,13 +31,16 @@ def plainly(messages: list[Message], attending: Attending) -> Told:
             continue
         index = index_chat(chat_arrays([m.ts for m in rows], [m.user for m in rows], [m.chars for m in rows]))
         began = min(m.ts for m in rows)
-        for row in outcome_rows(index, rows[0].granularity == "s", attending, 0, began):
+        work = Work(chat, index, rows[0].granularity == "s", began=began)
+        for row in outcome_rows(work, attending):
             told[chat, row.margin, row.mode, row.measure] = dict(row.counts)
     return told
 
 
-def through_spark(spark: SparkSession, messages: list[Message], attending: Attending) -> Told:
-    found = outcomes_of(sent(frame_of(spark, messages)), attending).collect()
+def through_spark(
+    spark: SparkSession, messages: list[Message], attending: Attending, large: int = LARGE
+) -> Told:
+    found = outcomes_of(sent(frame_of(spark, messages)), attending, large).collect()
     told = {
         (row.chat, row.margin, row.mode, row.measure): dict(zip(row.bins, row.counts, strict=True))
         for row in found
@@ -55,13 +57,11 @@ def test_every_chat_gives_what_it_gives_alone(spark: SparkSession, attending: At
     assert {mode for _, _, mode, _ in told} >= {*MODES, "profile"}
 
 
-def test_a_chat_in_pieces_gives_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chat_in_pieces_gives_the_same(spark: SparkSession) -> None:
     messages = drawn_messages(12, chats=3)
     whole = through_spark(spark, messages, Attending())
-    cut = run.pieces
-    monkeypatch.setattr(run, "pieces", lambda frame: cut(frame, large=1))
-    assert through_spark(spark, messages, Attending()) == whole
-    assert through_spark(spark, messages, PHONES) == plainly(messages, PHONES)
+    assert through_spark(spark, messages, Attending(), large=1) == whole
+    assert through_spark(spark, messages, PHONES, large=1) == plainly(messages, PHONES)
 
 
 def test_the_order_of_messages_at_one_time_does_not_matter() -> None:
@@ -72,3 +72,8 @@ def test_the_order_of_messages_at_one_time_does_not_matter() -> None:
         told = plainly(messages, Attending())
         luck.shuffle(messages)
         assert plainly(messages, Attending()) == told
+
+
+def test_each_chat_has_a_luck_of_its_own() -> None:
+    assert len({chat_luck(seed, chat) for seed in (1, 2) for chat in ("a", "b")}) == 4
+    assert chat_luck(1, "a") == chat_luck(1, "a") == 13_771_330_872_463_629_691

@@ -5,10 +5,12 @@ Deliveries are never rows; of a chat with a million messages a few hundred numbe
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 
 from linnet.lab.relays.chat_arrays import ChatIndex, index_chat
@@ -55,35 +57,52 @@ class Online(NamedTuple):
     presence: Presence
 
 
+class Work(NamedTuple):
+    """A chat, or one margin of a large one."""
+
+    chat: str
+    ordered: ChatIndex
+    seconds: bool
+    """Whether its clock shows seconds."""
+    piece: int = ALL_MARGINS
+    began: int = 0
+    """When its first message was sent."""
+
+
 class Attending(NamedTuple):
     """Who is online when: by margins, or like phones if there are traces of some."""
 
     phones: Sequence[PhoneTrace] = ()
     seed: int = 1
 
-    def of(self, index: ChatIndex, profile: Profile, piece: int, began: int) -> Iterator[Online]:
-        """The presences of a chat that are this piece's work; `began` is when its first message was sent."""
+    def of(self, work: Work, profile: Profile) -> Iterator[Online]:
+        """The presences of a chat that are this piece's work."""
+        index, piece = work.ordered, work.piece
         if self.phones:
             if piece <= 1:
-                yield Online(0, None, phone_presence(index, self.phones, self.seed, began % WEEK))
+                luck = chat_luck(self.seed, work.chat)
+                yield Online(0, None, phone_presence(index, self.phones, luck, work.began % WEEK))
             return
         for number, margin in enumerate(chat_margins(profile.longest_pause), 1):
             if piece in (ALL_MARGINS, number):
                 yield Online(number, margin, periods_around(index, margin))
 
 
-def outcome_rows(
-    index: ChatIndex, seconds: bool, attending: Attending, piece: int, began: int
-) -> Iterator[Row]:
+def chat_luck(seed: int, chat: str) -> int:
+    """A seed for one chat: its members get other phones than those of the next."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{chat}".encode()).digest()[:8])
+
+
+def outcome_rows(work: Work, attending: Attending) -> Iterator[Row]:
     """All that is said about a chat in this piece of work."""
-    found = profile(index)
-    if piece <= 1:
-        for name, value in {**found._asdict(), "seconds": int(seconds)}.items():
+    found = profile(work.ordered)
+    if work.piece <= 1:
+        for name, value in {**found._asdict(), "seconds": int(work.seconds)}.items():
             yield Row(0, PROFILE, name, {0: value})
     if found.members < 2:
         return
-    for number, margin, presence in attending.of(index, found, piece, began):
-        yield from _told(number, outcomes(index, presence, margin))
+    for number, margin, presence in attending.of(work, found):
+        yield from _told(number, outcomes(work.ordered, presence, margin))
 
 
 def _told(margin: int, outcome: ChatOutcome) -> Iterator[Row]:
@@ -98,12 +117,16 @@ def outcomes_of(messages: DataFrame, attending: Attending, large: int = LARGE) -
     return pieces(messages, large).groupBy("chat", "piece").applyInArrow(_worker(attending), OUTCOMES.columns)
 
 
+def work_of(key: tuple[pa.Scalar, ...], table: pa.Table) -> Work:
+    """The piece of work of a group of messages."""
+    arrays, seconds = chat_of(table)
+    began = pc.min(table["ts"]).as_py()
+    return Work(key[0].as_py(), index_chat(arrays), seconds, key[1].as_py(), began)
+
+
 def _worker(attending: Attending) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
     def work(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        chat, piece = key[0].as_py(), key[1].as_py()
-        arrays, seconds = chat_of(table)
-        began = pa.compute.min(table["ts"]).as_py()
-        return to_arrow(chat, outcome_rows(index_chat(arrays), seconds, attending, piece, began))
+        return to_arrow(key[0].as_py(), outcome_rows(work_of(key, table), attending))
 
     return work
 
