@@ -4,8 +4,8 @@ Three things are ours and not the model's:
 
 - Everybody writes at least once, so that the members of a chat can be counted in its messages.
 - Times are sums of pauses in whole seconds, or whole minutes. It is the *pause* that is cut to minutes, not
-  the instant: the published shares (69 % within the same minute) were counted on data of which three
-  quarters are in minutes, and cutting instants would leave 50 % of those.
+  the instant, so that the published shares (69 % within the same minute) hold for these chats too, which
+  are three quarters of all. Cutting instants would leave 51 % within the same minute.
 - A chat that would last longer than ten years has its pauses of more than two minutes drawn in, all
   in the same proportion and never below two minutes, so that it lasts as long as it may. The shares of
   pauses under 60 s and 120 s stay as they are. A chat of 142,000 messages needs ten years on average.
