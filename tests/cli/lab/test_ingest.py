@@ -12,6 +12,8 @@ from typer.testing import CliRunner, Result
 
 from linnet.cli.lab.ingest import EPILOG, ingest
 from linnet.core.errors import LinnetError
+from linnet.lab.stages import open_table
+from linnet.lab.tables import TEXTS
 
 APP = typer.Typer()
 APP.command(epilog=EPILOG)(ingest)
@@ -63,3 +65,39 @@ def test_a_wrong_source_is_refused_before_any_work(tmp_path: Path, zulip: Path) 
     with pytest.raises(LinnetError, match="has no column stream_id, topic, chars"):
         typed("--format", "zulip", zulip, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_text_is_kept_only_while_somebody_asks_for_it(spark: SparkSession, tmp_path: Path) -> None:
+    chat = tmp_path / "tea.txt"
+    chat.write_text("31.12.23, 21:15 - Ada: hello\n31.12.23, 21:16 - Ada: <Media omitted>\n")
+    words = ("--format", "whatsapp", chat, "--out", tmp_path / "out", "--timezone", "Europe/Berlin", "--json")
+    counts = json.loads(typed(*words, "--keep-text").stdout)
+    assert (counts["kinds"], counts["first_ms"]) == ({"file": 1, "text": 1}, 1_704_053_700_000)
+    texts = open_table(spark, tmp_path / "out" / "texts", TEXTS).frame.collect()
+    assert [(row.text, row.chars, row.granularity) for row in texts] == [("hello", 5, "min"), ("", 0, "min")]
+    assert json.loads(typed(*words).stdout) == counts
+    assert not (tmp_path / "out" / "texts").exists()
+
+
+def test_tables_around_messages(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("from,to,ms\na,b,3\nb,a,4\n")
+    words = ("--format", "latency", path, "--out", tmp_path / "out")
+    with pytest.raises(LinnetError, match="give --values rtt or --values oneway"):
+        typed(*words)
+    result = typed(*words, "--values", "rtt", "--columns", "from, to, ms")
+    assert [line.split() for line in result.stdout.splitlines()[2:6]] == [
+        ["files", "1"],
+        ["latencies", "2"],
+        ["origins", "2"],
+        ["targets", "2"],
+    ]
+
+
+def test_a_table_of_other_files_is_not_replaced_in_silence(
+    spark: SparkSession, tmp_path: Path, zulip: Path
+) -> None:
+    words = ("--format", "zulip", zulip, "--out", tmp_path / "out")
+    assert "replaced" not in typed(*words).stderr
+    zulip.write_text(zulip.read_text() + "1519660928,7,1,4,2\n")
+    assert "messages was made from other files; it is replaced" in typed(*words).stderr

@@ -10,13 +10,18 @@ import typer
 
 from linnet.cli.lab.options import MasterOption, MemoryOption, OutOption, lab_extra, workshop
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say_json, say_table
+from linnet.cli.output import say, say_json, say_table, warn
 
 if TYPE_CHECKING:
+    from linnet.lab.sources.choices import Choices
     from linnet.lab.sources.messages import MessageCounts
+    from linnet.lab.sources.surroundings import TableCounts
 
 EPILOG = examples(
     "linnet lab ingest --format zulip messages.csv.gz --out chats",
+    "linnet lab ingest --format whatsapp 'WhatsApp Chat with Tea.txt' --timezone Europe/Berlin --out chats",
+    "linnet lab ingest --format csv chats.csv --unit ms --out chats",
+    "linnet lab ingest --format latency pings.csv --values rtt --columns from,to,avg_ms --out net",
 )
 
 
@@ -24,68 +29,167 @@ class Format(StrEnum):
     """The formats of sources."""
 
     ZULIP = "zulip"
+    WHATSAPP = "whatsapp"
+    ELEMENT = "element"
+    SLACK = "slack"
+    SLACK_CSV = "slack-csv"
+    IRC = "irc"
+    CSV = "csv"
+    LINNET = "linnet"
+    LATENCY = "latency"
+    AVAILABILITY = "availability"
+    SUBSCRIPTIONS = "subscriptions"
+
+
+class Dates(StrEnum):
+    """Orders of day, month and year."""
+
+    DMY = "dmy"
+    MDY = "mdy"
+    YMD = "ymd"
+
+
+class Unit(StrEnum):
+    """Units of time."""
+
+    S = "s"
+    MS = "ms"
+    ISO = "iso"
+
+
+class Values(StrEnum):
+    """What a latency is of."""
+
+    RTT = "rtt"
+    ONEWAY = "oneway"
 
 
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files or folders of the source.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="What wrote the files.")]
 Salt = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Names are hashed with it; else one is kept in DIR.")
+    str | None, typer.Option(metavar="TEXT", help="Names are hashed with it; else one is kept in DIR/salt.")
 ]
-KeepText = Annotated[bool, typer.Option("--keep-text", help="Also keep what was said, as table texts.")]
-KeepNames = Annotated[bool, typer.Option("--keep-names", help="Chats keep their names.")]
 Excluded = Annotated[
     Path | None,
     typer.Option(
         "--exclude-users", "--bots", metavar="FILE", help="CSV with a column user: these are left out."
     ),
 ]
+WithoutBots = Annotated[bool, typer.Option("--without-bots", help="Leave out what Slack says bots said.")]
+Timezone = Annotated[str, typer.Option(metavar="NAME", help="Of times that do not say theirs.")]
+DatesOption = Annotated[
+    Dates | None,
+    typer.Option(help="Order of day, month, year in WhatsApp's dates.", show_default="found in the file"),
+]
+UnitOption = Annotated[Unit | None, typer.Option(help="Of the column ts of a csv; it must be stated.")]
+ValuesOption = Annotated[
+    Values | None, typer.Option(help="Latencies are for there and back, or one way; it must be stated.")
+]
+Columns = Annotated[
+    str, typer.Option(metavar="A,B[,C]", help="Names of the columns of a latency or subscriptions table.")
+]
+KeepText = Annotated[bool, typer.Option("--keep-text", help="Also keep what was said, in DIR/texts.")]
+KeepNames = Annotated[bool, typer.Option("--keep-names", help="Chats and topics keep their names.")]
 
 
 def ingest(
     files: FilesArgument,
     out: OutOption,
     format: FormatOption,
-    salt: Salt = None,
+    timezone: Timezone = "UTC",
+    dates: DatesOption = None,
+    unit: UnitOption = None,
+    values: ValuesOption = None,
+    columns: Columns = "",
     exclude_users: Excluded = None,
+    without_bots: WithoutBots = False,
+    salt: Salt = None,
     keep_text: KeepText = False,
     keep_names: KeepNames = False,
     master: MasterOption = "local[*]",
     memory: MemoryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read files of the world into the lab's tables.
+    """Read files of the world into the lab's tables: messages, latencies, sessions or subscriptions.
 
-    People become salted hashes, and what they said its length. Rows that cannot be used go to
-    DIR/quarantine with file, line and reason.
+    People become salted hashes, chats too unless they are numbers, and what was said becomes its
+    length. Rows that cannot be used go to DIR/quarantine with file, line and reason.
     """
     with lab_extra():
         from linnet.lab.sources.choices import Choices
         from linnet.lab.sources.excluded import read_users
-        from linnet.lab.sources.messages import ingest_messages, prepare
-        from linnet.lab.sources.names import kept_salt, names_of
 
-        excluded = read_users(exclude_users) if exclude_users else frozenset()
-        source = prepare(format.value, files, Choices(excluded=excluded, keep_text=keep_text))
-        names = names_of(kept_salt(out) if salt is None else salt, keep_names)
-        with workshop(out, master, memory, as_json) as place:
-            counts = ingest_messages(place, source, names)
+        choices = Choices(
+            timezone=timezone,
+            dates=dates or "",
+            unit=unit or "",
+            values=values or "",
+            columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
+            without_bots=without_bots,
+            excluded=read_users(exclude_users) if exclude_users else frozenset(),
+            keep_text=keep_text,
+        )
+        counts = _ingested(files, out, format.value, choices, salt, keep_names, master, memory, as_json)
     if as_json:
         say_json(counts)
     else:
-        _say(counts)
+        say_table(("of the source", "is "), _rows(counts))
+        say(f"tables: {out}")
 
 
-def _say(counts: MessageCounts) -> None:
-    say_table(("of the source", "is "), _rows(counts))
+def _ingested(
+    files: list[Path],
+    out: Path,
+    format: str,
+    choices: Choices,
+    salt: str | None,
+    keep_names: bool,
+    master: str,
+    memory: str | None,
+    quiet: bool,
+) -> MessageCounts | TableCounts:
+    """Look at the files, and only then start Spark."""
+    from linnet.lab.sources.messages import ingest_messages, prepare, replaced
+    from linnet.lab.sources.names import kept_salt, names_of
+    from linnet.lab.sources.surroundings import SURROUNDINGS, ingest_surrounding, prepare_surrounding
+    from linnet.lab.tables import MESSAGES
+
+    around = SURROUNDINGS.get(format)
+    source = (prepare_surrounding if around else prepare)(format, files, choices)
+    table = around.table if around else MESSAGES
+    if replaced(out, table, source):
+        warn(f"linnet: {out / table.name} was made from other files; it is replaced")
+    names = names_of(kept_salt(out) if salt is None else salt, keep_names)
+    with workshop(out, master, memory, quiet) as place:
+        return ingest_surrounding(place, source, names) if around else ingest_messages(place, source, names)
 
 
-def _rows(counts: MessageCounts) -> list[tuple[str, object]]:
+def _rows(counts: MessageCounts | TableCounts) -> list[tuple[str, object]]:
+    from linnet.lab.sources.messages import MessageCounts
+
+    if isinstance(counts, MessageCounts):
+        found = [
+            ("messages", counts.messages),
+            *((f"  {kind}", count) for kind, count in counts.kinds.items()),
+        ]
+        if counts.unknown_lengths:
+            found += [("  texts of unknown length", counts.unknown_lengths)]
+        found += [("chats", counts.chats), ("users", counts.users)]
+        days: list[tuple[str, object]] = [("from", _day(counts.first_ms)), ("to", _day(counts.last_ms))]
+    else:
+        found = [(counts.table, counts.rows), *counts.distinct.items()]
+        days = []
+    apart = counts.quarantined
     return [
         ("files", counts.files),
-        ("messages", counts.messages),
-        *((f"  {kind}", count) for kind, count in counts.kinds.items()),
-        ("chats", counts.chats),
-        ("users", counts.users),
-        ("in quarantine", sum(counts.quarantined.values())),
-        *((f"  {reason}", count) for reason, count in counts.quarantined.items()),
+        *found,
+        *days,
+        ("in quarantine", sum(apart.values())),
+        *((f"  {reason}", count) for reason, count in apart.items()),
     ]
+
+
+def _day(ts: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(ts / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")

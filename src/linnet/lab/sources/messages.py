@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from linnet.lab.errors import LabError
-from linnet.lab.manifest import Origin
+from linnet.lab.manifest import Origin, read_manifest
 from linnet.lab.sources.choices import Choices
 from linnet.lab.sources.formats import FORMATS, Format
 from linnet.lab.sources.harvest import bad_rows, good_rows, harvest
@@ -103,7 +104,10 @@ def ingest_messages(workshop: Workshop, source: Prepared, names: Names) -> Messa
     try:
         made = table(MESSAGES, lambda: by_chat(good_rows(found, MESSAGES)))
         quarantine = table(QUARANTINE, lambda: bad_rows(found, source.format))
-        if source.choices.keep_text:
+        if not source.choices.keep_text:
+            # Texts that nobody asks for any more do not stay behind.
+            shutil.rmtree(workshop.out / TEXTS.name, ignore_errors=True)
+        else:
             table(TEXTS, lambda: by_chat(good_rows(found, TEXTS)))
     finally:
         found.unpersist()
@@ -143,3 +147,9 @@ def _counted(source: Prepared, made: Made, quarantine: Made) -> MessageCounts:
         last_ms=row["last"],
         quarantined=quarantined,
     )
+
+
+def replaced(out: Path, table: Table, source: Prepared) -> bool:
+    """Whether a table of another source stands where this one is going to be."""
+    manifest = read_manifest(out / table.name)
+    return manifest is not None and set(manifest.recipe.inputs) != set(source.origins)

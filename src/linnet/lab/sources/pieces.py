@@ -42,6 +42,8 @@ class Piece(Struct, frozen=True):
     """Of its clock, if a look at the file told it."""
     order: str = ""
     """Of day, month and year in its dates, likewise; or the day of the whole file."""
+    columns: tuple[str, ...] = ()
+    """The columns that are read, where files differ in them."""
 
 
 def plain_pieces(paths: Sequence[Path]) -> list[Piece]:
