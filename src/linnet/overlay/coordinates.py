@@ -78,21 +78,28 @@ class Coordinates(Generic[V]):
             return None
         return _distance(one, other)
 
+    def _place(self, v: V) -> _Place:
+        place = self._places.get(v)
+        if place is None:
+            place = self._places[v] = _Place()
+        return place
+
     def _move(self, a: V, b: V, rtt: float) -> None:
-        one = self._places.setdefault(a, _Place())
-        other = self._places.setdefault(b, _Place())
+        one, other = self._place(a), self._place(b)
         rtt = max(rtt, _LEAST_RTT)
-        distance = _distance(one, other)
+        x, y, z = one.x - other.x, one.y - other.y, one.z - other.z
+        flat = sqrt(x * x + y * y + z * z)
+        distance = flat + one.height + other.height
         weight = one.error / (one.error + other.error)
         wrong = abs(distance - rtt) / rtt
         one.error = min(1.0, wrong * _GAIN * weight + one.error * (1 - _GAIN * weight)) or 1e-9
         force = _GAIN * weight * (rtt - distance)
-        x, y, z = one.x - other.x, one.y - other.y, one.z - other.z
         height = one.height + other.height
         if x == y == z == 0.0:
             # Two nodes at one point are pushed apart in a random direction (section 3.2).
             x, y, z = (self._rng.uniform(-height, height) for _ in range(3))
-        length = sqrt(x * x + y * y + z * z) + height
+            flat = sqrt(x * x + y * y + z * z)
+        length = flat + height
         one.x += force * x / length
         one.y += force * y / length
         one.z += force * z / length

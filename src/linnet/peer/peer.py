@@ -113,6 +113,15 @@ class Peer:
             relay = Relay(self._context, config.relay, config.rooms, rng.randbytes)
         self._rooms = Rooms(setting, relay)
         self._started_at = 0.0
+        self._hello = Hello(
+            WIRE_VERSION,
+            WIRE_VERSION,
+            PROTOCOLS,
+            self.roles,
+            FRAME_BYTES,
+            config.listens,
+            config.agent,
+        )
         self._looped: deque[Input] = deque()
         self._lacking: dict[PeerId, tuple[str, ...]] = {}
         """Peers of which we know that they do not speak all of our protocols, and which they lack."""
@@ -120,15 +129,7 @@ class Peer:
     @property
     def hello(self) -> Hello:
         """What to say first on each link."""
-        return Hello(
-            WIRE_VERSION,
-            WIRE_VERSION,
-            PROTOCOLS,
-            self.roles,
-            FRAME_BYTES,
-            self._config.listens,
-            self._config.agent,
-        )
+        return self._hello
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -234,6 +235,8 @@ class Peer:
 
     def _noticed(self, effects: list[MemberEffect], now: float) -> list[Asking]:
         """What the overlay asks and tells; its notices go to the topic that they are about."""
+        if not effects:
+            return []
         rooms = self._rooms
         told = [each for each in effects if isinstance(each, OverlayNotice) and rooms.holds(each.topic)]
         if not told:

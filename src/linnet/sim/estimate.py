@@ -48,7 +48,7 @@ def estimate(nodes: Sequence[PeerId], edges: Edges, weights: Mapping[PeerId, int
 
     Pairs without a path are left out of the means; `reached` tells how many there are with one.
     """
-    np, csgraph, sparse = _libraries()
+    np, csgraph, sparse = libraries()
     place = {peer: number for number, peer in enumerate(nodes)}
     sources = list(nodes) if weights is None else [peer for peer, weight in weights.items() if weight > 0]
     if not sources or len(nodes) < 2:
@@ -86,7 +86,8 @@ def _hops(np: Any, seconds: NDArray[np.float64], before: NDArray[np.int32]) -> N
     return hops  # type: ignore[no-any-return]
 
 
-def _libraries() -> tuple[Any, Any, Any]:
+def libraries() -> tuple[Any, Any, Any]:
+    """numpy, scipy.sparse.csgraph and scipy.sparse; `MissingExtra` if they are not installed."""
     try:
         import numpy as np
         from scipy import sparse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from linnet.core.effects import Deliver
-from linnet.core.ids import PeerId
+from linnet.core.ids import DeviceId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Item
 from linnet.event.event import Event
@@ -37,13 +37,18 @@ class Meter:
         self.sent = 0
         self.received = 0
         self.duplicates = 0
+        self.returned = 0
+        """Duplicates of what the node itself had published."""
         self.hops: dict[int, int] = {}
         """First receipts by the links that were crossed."""
         self.delays: list[float] = []
         """Seconds from publication to each first receipt."""
+        self.links: list[int] = []
+        """Links that each of these crossed; 0 if that was not told."""
         self.published: dict[bytes, float] = {}
         """When events were published."""
         self.published_by: dict[bytes, PeerId] = {}
+        self._devices: dict[PeerId, DeviceId | None] = {}
         self.publishers: dict[PeerId, int] = {}
         """Nodes with how many events they published."""
         self.delivered: dict[bytes, dict[PeerId, None]] = {}
@@ -57,6 +62,8 @@ class Meter:
             self.sent += record.events
         elif kind is Kind.DUPLICATE:
             self.duplicates += record.events
+            if node in self._devices and self._devices[node] == record.device:
+                self.returned += record.events
         elif kind is Kind.RECEIVED:
             self._received(record, now)
         elif kind is Kind.DELIVERED:
@@ -66,6 +73,7 @@ class Meter:
         elif kind is Kind.PUBLISHED and record.event is not None:
             self.published[record.event] = now
             self.published_by[record.event] = node
+            self._devices[node] = record.device
             self.publishers[node] = self.publishers.get(node, 0) + record.events
         elif kind is Kind.REJECTED and record.reason is Reason.STALE:
             self.stale += 1
@@ -78,6 +86,7 @@ class Meter:
             published_at = self.published.get(record.event)
             if published_at is not None:
                 self.delays.append(now - published_at)
+                self.links.append(record.hops or 0)
 
     def deliver(self, node: PeerId, effect: Deliver[Item], now: float) -> None:
         """What an application of the simulation does: remember what it was handed."""

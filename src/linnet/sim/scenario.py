@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from linnet.overlay.config import DEFAULT_DEGREE, Control
+from linnet.sim.links import LatencyTable
 
 STREAM = "simulation"
 """The name of the one stream of a scenario."""
@@ -18,8 +19,11 @@ class StreamScenario(Struct, frozen=True):
     control: Control = Control.COUNTER
     near: bool = False
     """Whether half of each node's links go to near nodes."""
-    latency: str = "aws"
-    """``aws``, ``constant:MS``, or the path of a table; nodes are spread evenly over its regions."""
+    latency: str | LatencyTable = "aws"
+    """A table, or its name; nodes are spread evenly over its regions.
+
+    Names are ``aws``, ``constant:MS``, and the path of a file.
+    """
     messages: int = 50
     """Events in all, each from a node that the seed draws."""
     seed: int = 1
@@ -44,6 +48,8 @@ class StreamScenario(Struct, frozen=True):
     """Seconds that an event is held back, to skip neighbours that send it meanwhile."""
     tracker_region: str = "eu-central-1"
     """Where the tracker is, if the table has that region; otherwise in its first one."""
+    still: bool = False
+    """Whether the tracker falls silent before the first event, so that the overlay stays as it is."""
     settle_limit: float = 120.0
     """Seconds after the last join at which events are published, whether the overlay is regular or not."""
     until: float | None = None

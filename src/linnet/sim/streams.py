@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from math import ceil
 from typing import Any
 
+from msgspec import Struct
+
 from linnet.core.ids import PeerId
 from linnet.peer.interface import NodeMachine
 from linnet.sim.churn import drawn_churn, schedule_churn
@@ -24,6 +26,7 @@ from linnet.sim.scenario import STREAM, StreamScenario
 from linnet.sim.world import Overlay, StreamWorld
 from linnet.streams.commands import Publish
 from linnet.trace.columns import ColumnTrace
+from linnet.trace.sink import TraceSink
 
 Progress = Callable[[float, str], None]
 """Told how far a run is, from 0 to 1, and what it is at."""
@@ -35,18 +38,57 @@ REPAIR_SECONDS = 30.0
 """Virtual seconds after the last event, if there is something to repair: loss or churn."""
 
 
+class Played(Struct, frozen=True):
+    """A scenario that has been run to its end."""
+
+    world: StreamWorld
+    overlay: Overlay
+    converged_at: float | None
+    """Virtual seconds at which the overlay changed last before the first event."""
+    control_messages: int
+    statuses_stale: int
+    """Both until the first event."""
+    received: int
+    """Messages handled while events were published."""
+    publishing_took: float
+    """Seconds of one core."""
+
+
 def run_streams(
     scenario: StreamScenario, trace: HashedTrace | None = None, progress: Progress | None = None
 ) -> StreamReport:
     """Run a scenario to its end and report. Equal scenarios give equal reports and traces."""
-    tell = progress or _silent
     began = time.perf_counter()
     kept = ColumnTrace() if trace is None else trace
-    world = StreamWorld(scenario, kept)
+    played = play_streams(scenario, kept, progress)
+    world, took = played.world, played.publishing_took
+    paths, all_paths = _estimates(world, played.overlay)
+    return StreamReport(
+        **_flow(world),
+        **_shape(world, played.overlay),
+        received=played.received,
+        estimate_ms=paths,
+        estimate_all_ms=all_paths,
+        converged_at=played.converged_at,
+        control_messages=played.control_messages,
+        statuses_stale=played.statuses_stale,
+        virtual_seconds=world.network.elapsed,
+        trace_sha256=kept.sha256(),
+        wall_seconds=time.perf_counter() - began,
+        receives_per_second=played.received / took if took else 0.0,
+    )
+
+
+def play_streams(scenario: StreamScenario, trace: TraceSink, progress: Progress | None = None) -> Played:
+    """Run a scenario to its end, for whoever wants to look at the world that is left."""
+    tell = progress or _silent
+    world = StreamWorld(scenario, trace)
     with _unhurried_collector():
         tell(0.0, f"{scenario.nodes} nodes join")
         world.join()
         world.settle(lambda done: tell(done * JOINED, "the overlay settles"))
+        if scenario.still:
+            world.still()
         converged_at = world.converged_at
         control, stale = world.control_messages, world.meter.stale
         publishing_began = time.process_time()
@@ -55,22 +97,7 @@ def run_streams(
         publishing_took = time.process_time() - publishing_began
         received = world.network.handled - handled
     tell(1.0, "measuring")
-    overlay = world.overlay()
-    paths, all_paths = _estimates(world, overlay)
-    return StreamReport(
-        **_flow(world),
-        **_shape(world, overlay),
-        received=received,
-        estimate_ms=paths,
-        estimate_all_ms=all_paths,
-        converged_at=converged_at,
-        control_messages=control,
-        statuses_stale=stale,
-        virtual_seconds=world.network.elapsed,
-        trace_sha256=kept.sha256(),
-        wall_seconds=time.perf_counter() - began,
-        receives_per_second=received / publishing_took if publishing_took else 0.0,
-    )
+    return Played(world, world.overlay(), converged_at, control, stale, received, publishing_took)
 
 
 def _publish_all(world: StreamWorld, tell: Progress) -> None:

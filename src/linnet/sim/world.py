@@ -95,7 +95,8 @@ class StreamWorld:
     def __init__(self, scenario: StreamScenario, trace: TraceSink) -> None:
         self.scenario = scenario
         self.meter = Meter(trace)
-        table = named_latency(scenario.latency)
+        named = scenario.latency
+        table = named_latency(named) if isinstance(named, str) else named
         links = LinkModel(table, scenario.jitter, scenario.loss, scenario.bandwidth)
         self.network = Network(scenario.seed, links, self.meter)
         self._verifier = RememberingVerifier()
@@ -165,6 +166,11 @@ class StreamWorld:
         for number, peer in enumerate(self.peers):
             self._start(peer, FIRST_JOIN + number * self.scenario.join, since=None)
         self.network.run(FIRST_JOIN + (len(self.peers) - 1) * self.scenario.join)
+
+    def still(self) -> None:
+        """Let the tracker fall silent, and what it ordered last be carried out: the overlay stays then."""
+        self.network.crash(self._tracker.peer, silent=True)
+        self.network.run(self.network.elapsed + CALM)
 
     def revive(self, peer: PeerId, since: float | None) -> NodeMachine:
         """A new machine for a node that comes back, with its keys and its store."""
