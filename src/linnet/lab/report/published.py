@@ -57,6 +57,10 @@ class Published:
         self._asked[id] = None
         return self._printed[id]
 
+    def __contains__(self, id: object) -> bool:
+        """Whether something is published under this id; asking so is no use of it."""
+        return id in self._printed
+
     def number(self, id: str) -> float:
         """A published figure that must be a number, for a plot or a check."""
         value = self[id].value
