@@ -77,15 +77,18 @@ def reception_plot(pool: Pool, population: str) -> Plot:
         "Time until something arrives after coming online",
         "after the period began",
         "Shares are of all online periods: a curve that ends below 100 % says how many stayed empty.",
+        missing="empty",
     )
 
 
-def _distributions(pool: Pool, population: str, measure: str, title: str, label: str, caption: str) -> Plot:
+def _distributions(
+    pool: Pool, population: str, measure: str, title: str, label: str, caption: str, missing: str = "never"
+) -> Plot:
     panels = {
         margin_name(margin): {
             name: ecdf(pool.bins(population, margin, mode, measure)) for mode, name in NAMES.items()
         }
         for margin in pool.margins()
     }
-    svg = plots.ecdf_panels(panels, title=f"{title}: {PEOPLE[population]}", x_label=label)
+    svg = plots.ecdf_panels(panels, title=f"{title}: {PEOPLE[population]}", x_label=label, missing=missing)
     return Plot(title=title, svg=svg, caption=caption)

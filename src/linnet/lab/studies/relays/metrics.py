@@ -80,10 +80,14 @@ def in_populations(outcomes: DataFrame, profiles: DataFrame) -> DataFrame:
 
 def pooled(outcomes: DataFrame, profiles: DataFrame) -> DataFrame:
     """All chats of a population together: grain (population, margin, mode, measure, bin)."""
+    return summed(in_populations(outcomes, profiles))
+
+
+def summed(placed: DataFrame) -> DataFrame:
+    """Outcomes that know their population, bin by bin: grain (population, margin, mode, measure, bin)."""
     cells = f.explode(f.arrays_zip("bins", "counts")).alias("cell")
     return (
-        in_populations(outcomes, profiles)
-        .select("population", "margin", "mode", "measure", cells)
+        placed.select("population", "margin", "mode", "measure", cells)
         .groupBy("population", "margin", "mode", "measure", f.col("cell.bins").alias("bin"))
         .agg(f.sum("cell.counts").alias("count"))
     )

@@ -96,13 +96,18 @@ def chat_luck(seed: int, chat: str) -> int:
 def outcome_rows(work: Work, attending: Attending) -> Iterator[Row]:
     """All that is said about a chat in this piece of work."""
     found = profile(work.ordered)
-    if work.piece <= 1:
-        for name, value in {**found._asdict(), "seconds": int(work.seconds)}.items():
-            yield Row(0, PROFILE, name, {0: value})
+    yield from profile_rows(work, found)
     if found.members < 2:
         return
     for number, margin, presence in attending.of(work, found):
         yield from _told(number, outcomes(work.ordered, presence, margin))
+
+
+def profile_rows(work: Work, found: Profile) -> Iterator[Row]:
+    """What a chat is like; told once, in however many pieces it is worked on."""
+    if work.piece <= 1:
+        for name, value in {**found._asdict(), "seconds": int(work.seconds)}.items():
+            yield Row(0, PROFILE, name, {0: value})
 
 
 def _told(margin: int, outcome: ChatOutcome) -> Iterator[Row]:
@@ -114,7 +119,14 @@ def _told(margin: int, outcome: ChatOutcome) -> Iterator[Row]:
 
 def outcomes_of(messages: DataFrame, attending: Attending, large: int = LARGE) -> DataFrame:
     """Messages of chats to what became of them: grain (chat, margin, mode, measure)."""
-    return pieces(messages, large).groupBy("chat", "piece").applyInArrow(_worker(attending), OUTCOMES.columns)
+    return told_of_chats(messages, lambda work: outcome_rows(work, attending), large)
+
+
+def told_of_chats(
+    messages: DataFrame, told: Callable[[Work], Iterator[Row]], large: int = LARGE
+) -> DataFrame:
+    """What is told of each chat, or of each margin of a large one: grain (chat, margin, mode, measure)."""
+    return pieces(messages, large).groupBy("chat", "piece").applyInArrow(_worker(told), OUTCOMES.columns)
 
 
 def work_of(key: tuple[pa.Scalar, ...], table: pa.Table) -> Work:
@@ -124,9 +136,9 @@ def work_of(key: tuple[pa.Scalar, ...], table: pa.Table) -> Work:
     return Work(key[0].as_py(), index_chat(arrays), seconds, key[1].as_py(), began)
 
 
-def _worker(attending: Attending) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
+def _worker(told: Callable[[Work], Iterator[Row]]) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
     def work(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return to_arrow(key[0].as_py(), outcome_rows(work_of(key, table), attending))
+        return to_arrow(key[0].as_py(), told(work_of(key, table)))
 
     return work
 
