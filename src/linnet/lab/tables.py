@@ -226,7 +226,7 @@ AUDIT_UNSERVED = Table(
     "audit_unserved",
     1,
     "chain INT NOT NULL, topic BINARY NOT NULL, seq BIGINT NOT NULL, author INT NOT NULL, "
-    "published_us BIGINT NOT NULL, event BINARY",
+    "published_us BIGINT NOT NULL, event BINARY, served BIGINT NOT NULL",
     ("chain", "seq"),
 )
 """Events with fewer receivers than their topic has readers."""

@@ -2,7 +2,8 @@
 
 Each has the first of these fates that fits:
 
-`explained`  the receiver recorded that it rejected, dropped or let go of it, or its author that it is overdue
+`explained`  the receiver recorded that it rejected, dropped or let go of it; or its author that it did not
+             get through; or, if nobody was handed it, somebody that it was refused
 `stored`     the receiver has it in its log, and has not handed it over yet, or came to it too late to show
 `before`     published before the receiver took part: not owed
 `after`      published after it had unsubscribed: not owed
@@ -41,8 +42,9 @@ class Fate(StrEnum):
 NOT_OWED = (Fate.BEFORE, Fate.AFTER, Fate.AWAY)
 
 AT_RECEIVER = (Kind.REJECTED, Kind.DROPPED, Kind.EXPIRED, Kind.EVICTED, Kind.STORED)
-AT_AUTHOR = (Kind.EXPIRED, Kind.REJECTED)
-"""What an author records of events that others did not get; that its own log let one go says nothing."""
+ELSEWHERE = (Kind.REJECTED, Kind.DROPPED, Kind.EXPIRED)
+"""What its author records of an event that others did not get. Where nobody at all was handed it, the same
+of whoever had it in hand last: a relay that refused it. That a log let one go later says nothing."""
 
 CUT_US = 2_000_000
 """Rows of a trace are in memory for a second at most, and those of one moment belong together."""
@@ -67,8 +69,9 @@ def unserved(
         .join(F.broadcast(sizes), "topic")
         .join(F.broadcast(modest), ["topic", "author"], "left")
         .join(served, ["chain", "seq"], "left")
-        .where(F.coalesce("served", F.lit(0)) < expected)
-        .select("chain", "topic", "seq", "author", "published_us", "event")
+        .withColumn("served", F.coalesce("served", F.lit(0)))
+        .where(F.col("served") < expected)
+        .select("chain", "topic", "seq", "author", "published_us", "event", "served")
     )
 
 
@@ -142,21 +145,22 @@ def _fate(grace_us: int) -> Column:
         .when((published > end) & (end < F.col("last_us")), Fate.AFTER.value)
         .when(due.isNull() | (due + grace_us > end), Fate.PENDING.value)
         .when(is_cut, Fate.CUT.value)
-        .when((F.col("is_away") | F.col("is_off")) & ~F.col("lasting"), Fate.AWAY.value)
+        .when(F.col("is_off") | (F.col("is_away") & ~F.col("lasting")), Fate.AWAY.value)
         .otherwise(Fate.LOST.value)
     )
 
 
 def _with_excuses(pairs: DataFrame, excuses: DataFrame, grace_us: int) -> DataFrame:
     """Pairs with one record that explains them, the strongest; what was stored is not lost at all."""
-    by_author = [kind.value for kind in AT_AUTHOR]
+    elsewhere = [kind.value for kind in ELSEWHERE]
     key = ["chain", "seq", "receiver"]
     said = F.struct((F.col("e.kind") != Kind.STORED.value).alias("other"), "e.kind", "e.reason")
     place = F.col("p.seq").between(F.col("e.first"), F.col("e.last")) & (
         F.col("p.device") == F.col("e.device")
     )
     here = F.col("e.by") == F.col("p.receiver")
-    there = (F.col("e.by") == F.col("p.author")) & F.col("e.kind").isin(by_author)
+    last = (F.col("e.by") == F.col("p.author")) | (F.col("p.served") == 0)
+    there = last & F.col("e.kind").isin(elsewhere)
     p, topic = pairs.alias("p"), F.col("p.topic") == F.col("e.topic")
     in_place = excuses.where(F.col("device").isNotNull() & F.col("first").isNotNull()).alias("e")
     by_name = excuses.where(F.col("named").isNotNull()).alias("e")

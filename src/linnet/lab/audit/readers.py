@@ -7,46 +7,56 @@ from pyspark.sql import functions as F
 
 from linnet.lab.audit.activity import ROOM
 from linnet.lab.audit.reading import microseconds
+from linnet.rooms.room import JOINED, LEFT
 from linnet.streams.subscribe import DURABLE, SUBSCRIBED, UNSUBSCRIBED
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 
+_ON = (SUBSCRIBED, DURABLE, JOINED)
+_OFF = (UNSUBSCRIBED, LEFT)
+
 
 def switches_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
-    """When each node subscribed to a topic and unsubscribed, in order. Grain: topic, receiver.
+    """When each node began and ceased to take part in a topic, in order. Grain: topic, receiver.
 
-    Whoever starts anew has to subscribe again.
+    Whoever starts anew has to subscribe again, unless it is a member or its subscription is durable; one
+    that is durable goes on where it was, so that only its last end counts.
     """
-    note = F.col("note")
+    note, us = F.col("note"), microseconds(F.col("time"))
+    is_on = note.isin(*_ON)
     told = trace.where(
-        (F.col("kind") == Kind.CONTROL.value)
-        & note.isin(SUBSCRIBED, DURABLE, UNSUBSCRIBED)
-        & F.col("topic").isNotNull()
+        (F.col("kind") == Kind.CONTROL.value) & note.isin(*_ON, *_OFF) & F.col("topic").isNotNull()
     )
-    switch = F.struct(microseconds(F.col("time")).alias("us"), (note != UNSUBSCRIBED).alias("on"))
-    names = nodes.select("node", F.col("number").alias("receiver"), "sessions")
     grouped = told.groupBy("topic", "node").agg(
-        F.collect_list(switch).alias("switches"),
+        F.array_sort(F.collect_list(F.struct(us.alias("us"), is_on.alias("on")))).alias("told"),
         F.max((note == DURABLE).cast("int")).alias("durable"),
-        F.min(F.when(note != UNSUBSCRIBED, microseconds(F.col("time")))).alias("subscribed_us"),
+        F.max(note.isin(JOINED, LEFT).cast("int")).alias("member"),
+        F.min(F.when(is_on, us)).alias("begin_us"),
     )
-    starts = F.transform("sessions", lambda us: F.struct(us.alias("us"), F.lit(False).alias("on")))
+    last = F.element_at("told", -1)
+    starts = F.transform("sessions", lambda start: F.struct(start.alias("us"), F.lit(False).alias("on")))
+    switches = (
+        F.when(F.col("durable") == 1, F.filter("told", lambda switch: switch["on"] | (switch == last)))
+        .when(F.col("member") == 1, F.col("told"))
+        .otherwise(F.array_sort(F.concat("told", starts)))
+    )
+    names = nodes.select("node", F.col("number").alias("receiver"), "sessions")
     return grouped.join(F.broadcast(names), "node").select(
         "topic",
         "receiver",
-        F.array_sort(F.concat("switches", starts)).alias("switches"),
-        "durable",
-        "subscribed_us",
+        switches.alias("switches"),
+        ((F.col("durable") == 1) | (F.col("member") == 1)).alias("lasting"),
+        "begin_us",
     )
 
 
 def readers_of(activity: DataFrame, nodes: DataFrame, switches: DataFrame) -> DataFrame:
     """Every node that subscribed to a topic or was handed an event of it. Grain: topic, receiver.
 
-    It takes part from its first subscription on; where the trace tells of none (rooms, and traces that
-    begin later) from the first row that it wrote about the topic. It ends with its last unsubscription, or
-    with its trace. Members of rooms, and durable subscriptions, are owed what was said while they
-    were away.
+    It takes part from its first subscription on, or since it joined; where the trace tells of neither,
+    because it begins later, from the first row that it wrote about the topic. It ends when it unsubscribed
+    or left for good, or with its trace. Members of rooms, and durable subscriptions, are owed what was said
+    while they were away.
     """
     kind, note = F.col("kind"), F.col("note")
     delivered = (kind == Kind.DELIVERED.value) & ~note.eqNullSafe(PER_MINUTE)
@@ -55,7 +65,7 @@ def readers_of(activity: DataFrame, nodes: DataFrame, switches: DataFrame) -> Da
         .groupBy("topic", F.col("node").alias("receiver"))
         .agg(
             F.min("first_us").alias("seen_us"),
-            F.max((delivered & note.eqNullSafe(ROOM)).cast("int")).alias("member"),
+            F.max((delivered & note.eqNullSafe(ROOM)).cast("int")).alias("in_room"),
             F.max(delivered.cast("int")).alias("handed"),
         )
     )
@@ -65,15 +75,15 @@ def readers_of(activity: DataFrame, nodes: DataFrame, switches: DataFrame) -> Da
     none = F.array().cast("array<struct<us: bigint, on: boolean>>")
     return (
         seen.join(switches, ["topic", "receiver"], "left")
-        .where((F.col("handed") == 1) | F.col("subscribed_us").isNotNull())
+        .where((F.col("handed") == 1) | (F.col("begin_us").isNotNull()))
         .join(F.broadcast(ends), "receiver")
         .join(_self_readers(activity), ["topic", "receiver"], "left")
         .select(
             "topic",
             "receiver",
-            F.coalesce("subscribed_us", "seen_us").alias("begin_us"),
+            F.coalesce("begin_us", "seen_us").alias("begin_us"),
             F.when(ended, last["us"]).otherwise(F.col("last_us")).alias("end_us"),
-            ((F.coalesce("durable", F.lit(0)) == 1) | (F.col("member") == 1)).alias("lasting"),
+            (F.coalesce("lasting", F.lit(False)) | (F.col("in_room") == 1)).alias("lasting"),
             F.col("own").isNotNull().alias("own"),
             F.coalesce("switches", none).alias("switches"),
         )
