@@ -62,6 +62,7 @@ def test_a_device_is_a_user_in_a_week() -> None:
         (f"7 0 {START} 2 {WEEK_MS}", NEVER),
         (f"7 2 {START} 2 5", NO_NUMBERS),
         (f"7 1 {START} 2", NO_NUMBERS),
+        (f"7 1 {'9' * 5000} 2 5", NO_NUMBERS),
         (f"7 1 {START} 2 5 -5", NO_NUMBERS),
         (f"7 1 {START} 2 5 x", NO_NUMBERS),
     ],

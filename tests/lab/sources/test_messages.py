@@ -14,7 +14,7 @@ from linnet.lab.sources.choices import Choices
 from linnet.lab.sources.messages import EXCLUDED, ingest_messages, prepare
 from linnet.lab.sources.names import names_of
 from linnet.lab.stages import Workshop, open_table
-from linnet.lab.tables import MESSAGES, QUARANTINE
+from linnet.lab.tables import MESSAGES, QUARANTINE, TEXTS
 
 HEADER = "ts,stream_id,topic,user,chars\n"
 NAMES = names_of("salt")
@@ -82,3 +82,15 @@ def test_a_source_of_bad_rows_is_an_error_that_says_why(spark: SparkSession, tmp
     source = prepare("zulip", [path], Choices())
     with pytest.raises(LabError, match=r"no message could be used: chars is no count \(1\)"):
         ingest_messages(Workshop(spark, tmp_path / "out"), source, NAMES)
+
+
+def test_text_with_half_a_character_is_kept_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "room.json"
+    event = '{"type": "m.room.message", "sender": "@a:x", "origin_server_ts": 1704110400123, "content": %s}'
+    events = [event % '{"body": "caf\\u00e9 \\ud83d"}', event % "7"]
+    path.write_text(f'{{"messages": [{", ".join(events)}]}}')
+    source = prepare("element", [path], Choices(keep_text=True))
+    counts = ingest_messages(Workshop(spark, tmp_path / "out"), source, NAMES)
+    [row] = open_table(spark, tmp_path / "out" / "texts", TEXTS).frame.collect()
+    assert (row.text, row.chars, row.user) == ("café ?", 6, NAMES.user("@a:x"))
+    assert counts.quarantined == {"it is no event of Matrix": 1}

@@ -36,6 +36,12 @@ def test_numbers_of_chats_are_kept_where_they_are_ids() -> None:
     assert names_of("salt", keep=True).chat(("general", "plans"), numbers_are_ids=False) == "general/plans"
 
 
+def test_halves_of_characters_have_a_hash_and_no_place_in_a_table() -> None:
+    half = "\ud83d"
+    assert names_of("salt").user(half) != names_of("salt").user("?")
+    assert names_of("salt", keep=True).chat((f"tea {half}",), numbers_are_ids=False) == "tea ?"
+
+
 def test_a_salt_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
     first = kept_salt(tmp_path / "out")
     assert kept_salt(tmp_path / "out") == first

@@ -22,6 +22,7 @@ RECORDS = [
     (Record(Kind.PUBLISHED, TOPIC, EVENT, DEVICE, 3, 3, bytes=100), 1_704_110_402.0),
     (Record(Kind.DELIVERED, TOPIC, EVENT, DEVICE, 3, 3, bytes=100), 1_704_110_402.0),
     (Record(Kind.PUBLISHED, None, EVENT, DEVICE, 3), 1_704_110_403.0),
+    (Record(Kind.PUBLISHED, TOPIC, EVENT, DEVICE, 4), 9e12),
 ]
 
 
@@ -48,7 +49,8 @@ def test_what_was_published_is_a_message(tmp_path: Path) -> None:
     names = {(each.chat, each.user, each.granularity) for each in said}
     assert names == {((TOPIC.hex(),), DEVICE.hex(), "ms")}
     assert [each.reason for each in everything(tmp_path) if isinstance(each, Bad)] == [
-        "it does not say in which topic, or who"
+        "it does not say in which topic, or who",
+        "its time is none",
     ]
 
 
@@ -69,7 +71,7 @@ def test_a_broken_line_is_bad_and_the_rest_is_read(tmp_path: Path) -> None:
     path.write_text("".join([lines[0], "{torn\n", *lines[1:]]))
     found = everything(tmp_path)
     assert found[0] == Bad(2, "it is no record of a trace", "{torn")
-    assert len(found) == 7
+    assert len(found) == 8
 
 
 def test_a_trace_that_only_counts_is_refused(tmp_path: Path) -> None:

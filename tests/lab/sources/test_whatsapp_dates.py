@@ -74,6 +74,8 @@ def test_the_order_is_found_from_any_line_of_the_file() -> None:
     assert order_of("f", [*heads, the("3/14/24, 10:00 - A: b")], "") == ("mdy", "min")
     assert order_of("f", [*heads, the("14/3/24, 10:00 - A: b")], "") == ("dmy", "min")
     assert order_of("f", heads, "dmy") == ("dmy", "min")
+    with pytest.raises(LabError, match="--dates mdy months would be above 12"):
+        order_of("f", [the("14/3/24, 10:00 - A: b")], "mdy")
     assert order_of("f", [the("[1.2.24, 10:00:00] A: b")], "") == ("dmy", "s")
 
 

@@ -66,3 +66,5 @@ def test_deleted_and_edited() -> None:
     assert not is_deleted("This message was deleted by whom?")
     assert without_edit_mark("so \u200e<This message was edited>") == "so"
     assert without_edit_mark("so <3") == "so <3"
+    long = "long " * 100
+    assert without_edit_mark(long + "<This message was edited>") == long.rstrip()

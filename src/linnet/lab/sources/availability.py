@@ -13,10 +13,12 @@ from itertools import islice
 from linnet.lab.errors import LabError
 from linnet.lab.sources.choices import Choices
 from linnet.lab.sources.clocks import check_unit
+from linnet.lab.sources.delimited import natural
 from linnet.lab.sources.names import Names
 from linnet.lab.sources.pieces import Piece, clean_lines, opened, plain_pieces
 from linnet.lab.sources.rows import LEFT_OUT, Bad, Entry, Numbered
 
+MOST_START = 10**15
 WEEK_MS = 604_800_000
 DAY_MS = 86_400_000
 _LOOKED_AT = 100
@@ -83,7 +85,7 @@ def sessions(online: bool, durations: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _durations(fields: Sequence[str]) -> list[int] | None:
-    if len(fields) <= _BEFORE or fields[1] not in ("0", "1") or not fields[2].isdecimal():
+    if len(fields) <= _BEFORE or fields[1] not in ("0", "1") or natural(fields[2], MOST_START) is None:
         return None
     try:
         durations = [int(field) for field in fields[_BEFORE:]]

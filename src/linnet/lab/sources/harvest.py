@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from linnet.lab.sources.pieces import Piece
-from linnet.lab.sources.rows import Bad, Entry
+from linnet.lab.sources.rows import Bad, Entry, storable
 from linnet.lab.tables import QUARANTINE, Table
 
 BATCH_ROWS = 8192
@@ -54,7 +54,7 @@ def found_batches(pieces: Iterable[Piece], read: Reading, arrow: pa.Schema) -> I
     rows = (
         (*found.values, piece.shown, found.line, None, None)
         if isinstance(found, Entry)
-        else (*nothing, piece.shown, found.line, found.reason, found.content[:CONTENT_CHARS])
+        else (*nothing, piece.shown, found.line, found.reason, storable(found.content[:CONTENT_CHARS]))
         for piece in pieces
         for found in read(piece)
     )

@@ -17,7 +17,7 @@ from linnet.lab.sources.formats import FORMATS, Format
 from linnet.lab.sources.harvest import bad_rows, good_rows, harvest
 from linnet.lab.sources.names import Names
 from linnet.lab.sources.pieces import Piece, origins_of
-from linnet.lab.sources.rows import LEFT_OUT, Bad, Entry
+from linnet.lab.sources.rows import LEFT_OUT, Bad, Entry, storable
 from linnet.lab.stages import Made, Workshop
 from linnet.lab.tables import MESSAGES, QUARANTINE, TEXTS, Table
 
@@ -77,7 +77,7 @@ class Reader(Struct, frozen=True):
             else:
                 chat = self.names.chat(found.chat, known.numbers_are_ids)
                 user = self.names.user(found.user)
-                text = found.text if keep else ""
+                text = storable(found.text) if keep else ""
                 values = (chat, found.ts, user, found.chars, found.kind, found.granularity, text)
                 yield Entry(found.line, values)
 

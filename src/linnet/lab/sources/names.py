@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from linnet.lab.errors import LabError
-from linnet.lab.sources.rows import UNKNOWN_USER
+from linnet.lab.sources.rows import UNKNOWN_USER, storable
 
 SALT_FILE = "salt"
 _REMEMBERED = 1 << 16
@@ -34,7 +34,7 @@ class Names(Struct, frozen=True):
     def chat(self, parts: tuple[str, ...], numbers_are_ids: bool) -> str:
         """A chat: hashes of the parts of its name, besides numbers where those are ids of a program."""
         return "/".join(
-            part
+            storable(part)
             if self.keep or (numbers_are_ids and part.isascii() and part.isdecimal())
             else _hashed(self.key, b"chat", part)
             for part in parts
@@ -48,7 +48,7 @@ class Names(Struct, frozen=True):
 
 @lru_cache(maxsize=_REMEMBERED)
 def _hashed(key: bytes, purpose: bytes, name: str) -> str:
-    return blake2b(name.encode(), key=key, person=purpose, digest_size=8).hexdigest()
+    return blake2b(name.encode("utf-8", "surrogatepass"), key=key, person=purpose, digest_size=8).hexdigest()
 
 
 def names_of(salt: str, keep: bool = False) -> Names:

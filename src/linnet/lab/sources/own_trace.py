@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from linnet.lab.errors import LabError
 from linnet.lab.sources.choices import Choices
+from linnet.lab.sources.clocks import LATEST
 from linnet.lab.sources.pieces import Piece, clean_lines, files_below, named_by_place, opened
 from linnet.lab.sources.rows import MOST_CHARS, Bad, Found, Numbered, Said
 from linnet.trace.jsonlines import FILE_NAME, PER_MINUTE, Header, Line
@@ -128,6 +129,8 @@ def published(
     """The messages of one record: those of a burst share its bytes as evenly as whole bytes can be."""
     if note == PER_MINUTE:
         yield Bad(line, "it counts messages and does not name them", "")
+    elif not 0 <= time < LATEST / 1000:
+        yield Bad(line, "its time is none", "")
     elif topic is None or device is None or not 1 <= events <= MOST_CHARS:
         yield Bad(line, "it does not say in which topic, or who", "")
     else:

@@ -15,6 +15,11 @@ MOST_CHARS = 2**31 - 1
 KINDS = ("text", "image", "audio", "video", "file", "notice")
 
 
+def storable(text: str) -> str:
+    """The text without halves of characters, which JSON can have and no table."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def kind_of_media(mime: str) -> str:
     """The kind of an attachment by its media type."""
     family = mime.partition("/")[0].lower()

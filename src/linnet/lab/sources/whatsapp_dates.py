@@ -76,18 +76,21 @@ def order_of(shown: str, heads: Iterable[Head], given: str) -> tuple[str, str]:
     A number above 12 is no month; four digits are a year; dates with dots have the day first in every
     language that writes them so. `LabError` if there is no head, or the order cannot be known.
     """
-    first = second = year_first = dots = seconds = count = 0
+    first = second = year_first = dots = seconds = count = wrong = 0
     for head in heads:
         count += 1
         one, two, _ = head.numbers
         seconds += head.second is not None
         year_first += one > 99
+        wrong += bool(given) and head.numbers[given.index("m")] > 12
         dots += head.dots
         first = max(first, one if one <= 99 else 0)
         second = max(second, two)
     if not count:
         raise LabError(f"{shown}: no line begins with a date and a time: is it an export of WhatsApp?")
     granularity = "s" if seconds == count else "min"
+    if wrong * 10 > count:
+        raise LabError(f"{shown}: with --dates {given} months would be above 12: give the order that it has")
     if given:
         return given, granularity
     if year_first == count:

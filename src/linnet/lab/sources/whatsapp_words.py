@@ -80,6 +80,7 @@ _EDITED = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_MARKER = 60
+_LONGEST_MARK = 80
 
 
 def media_kind(line: str, own_words: bool) -> str | None:
@@ -110,4 +111,4 @@ def is_deleted(text: str) -> bool:
 
 def without_edit_mark(text: str) -> str:
     """The text without WhatsApp's own words that it was edited."""
-    return _EDITED.sub("", text)
+    return text[:-_LONGEST_MARK] + _EDITED.sub("", text[-_LONGEST_MARK:]) if text.endswith(">") else text
