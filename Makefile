@@ -10,10 +10,10 @@ LAB_STAMP := $(VENV)/.lab
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab run test check format soak bench lock changelog clean
+.PHONY: help setup lab run test check format soak bench bench-lab lock changelog clean
 
 help: ## List the commands.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with the `linnet` command; a second call has nothing to do.
 
@@ -40,6 +40,9 @@ soak: $(LAB_STAMP) ## Run the tests with their heavy counts; takes long.
 
 bench: $(STAMP) ## Measure; a table on the screen and JSON beside it.
 	$(BIN)/python -m bench
+
+bench-lab: $(LAB_STAMP) ## Rows a second of the lab's stages, beside a bare pass of Spark.
+	$(BIN)/python -m bench.lab
 
 lock: ## Write the lock again after pyproject.toml changed (needs uv; UPGRADE=1 takes newer versions).
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: $(BIN)/python -m pip install uv" >&2; exit 1; }
