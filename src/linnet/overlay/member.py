@@ -134,14 +134,14 @@ class Member:
     def handle(self, event: OverlayInput, now: float) -> list[MemberEffect]:
         """Apply one input; the caller performs the effects, in order."""
         match event:
+            case Received(peer, message):
+                return self._receive(peer, message, now)
             case LinkUp(peer):
                 return self._link_up(peer)
             case LinkDown(peer, _):
                 return self._link_down(peer)
             case DialFailed(peer, _):
                 return self._dial_failed(peer)
-            case Received(peer, message):
-                return self._receive(peer, message, now)
             case TimerFired(Tick(_, what, key)):
                 return self._fire(what, key, now)
             case Probed():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 
 from linnet.core.ids import Contact, PeerId, TopicId
@@ -28,11 +29,7 @@ class Registry:
         self._contacts: dict[PeerId, Contact] = {}
         for contact in trackers:
             self._contacts.setdefault(contact.peer, contact)
-        ring = sorted(
-            (_place(b"linnet/tracker/1", peer, number), peer)
-            for peer in self._contacts
-            for number in range(points)
-        )
+        ring = sorted((place, peer) for peer in self._contacts for place in _points(peer, points))
         self._places = [place for place, _ in ring]
         self._peers = [peer for _, peer in ring]
 
@@ -58,6 +55,12 @@ class Registry:
             peer = self._peers[(start + step) % len(self._peers)]
             found.setdefault(peer, self._contacts[peer])
         return tuple(found.values())
+
+
+@lru_cache(maxsize=64)
+def _points(peer: PeerId, points: int) -> tuple[int, ...]:
+    """Where a tracker stands on the ring; kept, since thousands of simulated nodes know the same ones."""
+    return tuple(_place(b"linnet/tracker/1", peer, number) for number in range(points))
 
 
 def _place(tag: bytes, name: bytes, number: int) -> int:

@@ -77,6 +77,8 @@ _OVERLAY_MESSAGES = frozenset(get_args(OverlayMessage))
 _ROOM_MESSAGES = frozenset(get_args(RoomMessage))
 
 _FOR_THE_NODE = frozenset({Hold, Release, Blame})
+_LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
+_NOTICES = frozenset(get_args(OverlayNotice))
 
 Asking = StreamEffect | RoomEffect | TrackerEffect | LinksEffect | Reply[NodeStatus]
 """What the parts return, before the node machine has heeded what is meant for itself."""
@@ -238,8 +240,11 @@ class Peer:
         if not effects:
             return []
         rooms = self._rooms
-        told = [each for each in effects if isinstance(each, OverlayNotice) and rooms.holds(each.topic)]
-        if not told:
+        # By type and not by isinstance: a union is slow to ask.
+        notices = [cast("OverlayNotice", each) for each in effects if type(each) in _NOTICES]
+        if not notices:
+            return [*effects]  # type: ignore[list-item] # none is a notice
+        if not any(rooms.holds(each.topic) for each in notices):
             return [*self._streams.heed(effects, now)]
         out: list[Asking] = []
         for each in effects:
@@ -302,7 +307,10 @@ class Peer:
         effects: list[Effect] = []
         ours = self._ours
         for effect in asked:
-            if isinstance(effect, Send):
+            # By type first: most of what is asked is for the driver.
+            if type(effect) not in _LOOKED_AT and not isinstance(effect, Send):
+                effects.append(effect)  # type: ignore[arg-type] # just seen
+            elif isinstance(effect, Send):
                 if effect.peer == ours:
                     self._looped.append(Received(ours, effect.message))
                 elif self._lacking:
