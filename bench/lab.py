@@ -1,8 +1,8 @@
 """How fast the stages of the lab are, each beside a bare pass of Spark over the same Parquet.
 
 ``python -m bench.lab [--messages N] [--records N] [--json FILE]`` (`make bench-lab`). The bare pass reads
-every column of every row and hashes it, which is the least that a stage can do; it runs right after the stage,
-in the same session, so that both see the same machine.
+every column of every row and hashes it, which is the least that a stage can do; it runs right after the
+stage, in the same session, so that both see the same machine.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Generator
@@ -33,10 +32,6 @@ MemoryOption: TypeAlias = Annotated[
     ),
 ]
 SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal tables.")]
-DataOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--data", envvar="LINNET_DATA", metavar="DIR", help="Where data sets lie."),
-]
 
 _PACKAGES = (
     "pyspark",
@@ -115,16 +110,3 @@ def say_report(report: Report, out: Path, as_json: bool) -> None:
         warn(f"linnet: does not hold: {check.says}: {check.detail}")
     if not report.ok:
         raise typer.Exit(ExitCode.FAILED)
-
-
-def data_file(data: Path | None, relative: str, what: str, source: str) -> Path:
-    """A file of a data set; without it, say where the public has it, and exit 2."""
-    if data is None:
-        raise Failure(
-            f"{what} is needed: give its folder by --data DIR or LINNET_DATA (public source: {source})",
-            ExitCode.USAGE,
-        )
-    path = data / relative
-    if not os.path.exists(path):
-        raise Failure(f"there is no {path} ({what}; public source: {source})", ExitCode.USAGE)
-    return path
