@@ -148,6 +148,20 @@ TRACE = Table(
 )
 """What nodes recorded (`linnet.trace.records`)."""
 
+AUDIT_SIGNS = Table("audit_signs", 1, TRACE.columns, TRACE.grain)
+"""The rows of a trace that are few and say much: starts, links, who takes part, what was published."""
+
+_TALLIED = (
+    "epoch INT NOT NULL, session INT NOT NULL, kind STRING NOT NULL, topic BINARY, device BINARY, "
+    "reason STRING, note STRING, rows BIGINT NOT NULL, events BIGINT NOT NULL, bytes BIGINT NOT NULL, "
+    "unplaced BIGINT NOT NULL, first_us BIGINT NOT NULL, last_us BIGINT NOT NULL, "
+    "low_counter BIGINT NOT NULL, high_counter BIGINT NOT NULL"
+)
+_TALLY_GRAIN = ("node", "epoch", "session", "kind", "topic", "device", "reason", "note")
+
+AUDIT_TALLY = Table("audit_tally", 1, f"node BINARY NOT NULL, {_TALLIED}", _TALLY_GRAIN)
+"""How much of what each node recorded; `unplaced` rows are counts of a minute in which it started anew."""
+
 AUDIT_NODES = Table(
     "audit_nodes",
     1,
@@ -157,16 +171,8 @@ AUDIT_NODES = Table(
 )
 """Who wrote the trace. `epochs`: when counters began at 0; `sessions`: when it came online; sorted."""
 
-AUDIT_ACTIVITY = Table(
-    "audit_activity",
-    1,
-    "node INT NOT NULL, epoch INT NOT NULL, session INT NOT NULL, kind STRING NOT NULL, topic BINARY, "
-    "device BINARY, reason STRING, note STRING, rows BIGINT NOT NULL, events BIGINT NOT NULL, "
-    "bytes BIGINT NOT NULL, unplaced BIGINT NOT NULL, first_us BIGINT NOT NULL, last_us BIGINT NOT NULL, "
-    "low_counter BIGINT NOT NULL, high_counter BIGINT NOT NULL",
-    ("node", "epoch", "session", "kind", "topic", "device", "reason", "note"),
-)
-"""How much of what each node recorded; `unplaced` rows are counts of a minute in which it started anew."""
+AUDIT_ACTIVITY = Table("audit_activity", 1, f"node INT NOT NULL, {_TALLIED}", _TALLY_GRAIN)
+"""The tally with nodes as numbers."""
 
 AUDIT_LINKS = Table(
     "audit_links", 1, "node INT NOT NULL, ups BIGINT NOT NULL, peers BIGINT NOT NULL", ("node",)
@@ -194,10 +200,13 @@ AUDIT_ARRIVALS = Table(
     "audit_arrivals",
     1,
     "chain INT NOT NULL, seq BIGINT NOT NULL, receiver INT NOT NULL, first_us BIGINT NOT NULL, "
-    "hops INT NOT NULL, times INT NOT NULL",
+    "hops INT NOT NULL, times INT NOT NULL, author INT, published_us BIGINT",
     ("chain", "seq", "receiver"),
 )
-"""First deliveries; `hops` is -1 if it came otherwise than over the overlay."""
+"""First deliveries; `hops` is -1 if it came otherwise than over the overlay.
+
+Without an author nobody recorded the publication.
+"""
 
 AUDIT_READERS = Table(
     "audit_readers",
@@ -216,11 +225,22 @@ AUDIT_READERS = Table(
 AUDIT_DELAYS = Table(
     "audit_delays",
     1,
-    "topic BINARY NOT NULL, author INT, receiver INT NOT NULL, owed BOOLEAN NOT NULL, bin INT NOT NULL, "
-    "hops INT NOT NULL, count BIGINT NOT NULL, repeated BIGINT NOT NULL, least_us BIGINT",
-    ("topic", "author", "receiver", "owed", "bin", "hops"),
+    "topic BINARY NOT NULL, receiver INT NOT NULL, standing STRING NOT NULL, bin INT NOT NULL, early INT, "
+    "count BIGINT NOT NULL, repeated BIGINT NOT NULL, least_us BIGINT",
+    ("topic", "receiver", "standing", "bin", "early"),
 )
-"""Deliveries by how long they took; without an author nobody recorded the publication."""
+"""Deliveries by how long they took; `standing` is ``owed``, ``history`` or ``unpublished``.
+
+`early` is the author if the delivery was recorded before the publication, and null otherwise.
+"""
+
+AUDIT_HOPS = Table(
+    "audit_hops",
+    1,
+    "topic BINARY NOT NULL, hops INT NOT NULL, count BIGINT NOT NULL",
+    ("topic", "hops"),
+)
+"""Over how many links first deliveries came."""
 
 AUDIT_UNSERVED = Table(
     "audit_unserved",

@@ -6,46 +6,47 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from linnet.lab.audit.reading import microseconds
+from linnet.rooms.room import JOINED, LEFT
+from linnet.streams.subscribe import DURABLE, SUBSCRIBED, UNSUBSCRIBED
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
+
+BEGINS = (SUBSCRIBED, DURABLE, JOINED)
+ENDS = (UNSUBSCRIBED, LEFT)
+"""Notes by which a node says that it begins or ceases to take part in a topic."""
 
 ROOM = "room"
 """The note of deliveries in rooms, whatever kind of event it was."""
 MINUTE_US = 60_000_000
 
 
-def nodes_of(trace: DataFrame) -> DataFrame:
-    """Every node that wrote a row, numbered by its name, with when it started. Grain: number."""
-    us = microseconds(F.col("time"))
-    seen = trace.groupBy("node").agg(
-        F.count("*").alias("rows"), F.min(us).alias("first_us"), F.max(us).alias("last_us")
-    )
-    begins = (
-        trace.where((F.col("counter") == 0) | (F.col("kind") == Kind.ONLINE.value))
+def signs_of(trace: DataFrame) -> DataFrame:
+    """The rows that are few and say much, so that the many are read as seldom as can be."""
+    kind = F.col("kind")
+    few = kind.isin(Kind.PUBLISHED.value, Kind.ONLINE.value, Kind.OFFLINE.value, Kind.LINK_UP.value)
+    takes_part = (kind == Kind.CONTROL.value) & F.col("note").isin(*BEGINS, *ENDS)
+    return trace.where(few | takes_part | (F.col("counter") == 0))
+
+
+def begins_of(signs: DataFrame) -> DataFrame:
+    """When each node's counters began at 0, and when it came online, in order. Grain: node."""
+    us, is_first = microseconds(F.col("time")), F.col("counter") == 0
+    is_online = F.col("kind") == Kind.ONLINE.value
+    return (
+        signs.where(is_first | is_online)
         .groupBy("node")
         .agg(
-            F.array_sort(F.collect_set(F.when(F.col("counter") == 0, us))).alias("epochs"),
-            F.array_sort(F.collect_set(F.when(F.col("kind") == Kind.ONLINE.value, us))).alias("sessions"),
+            F.array_sort(F.collect_set(F.when(is_first, us))).alias("epochs"),
+            F.array_sort(F.collect_set(F.when(is_online, us))).alias("sessions"),
         )
     )
-    none = F.array().cast("array<bigint>")
-    return seen.join(begins, "node", "left").select(
-        (F.row_number().over(Window.orderBy("node")) - 1).alias("number"),
-        "node",
-        "rows",
-        "first_us",
-        "last_us",
-        F.coalesce("epochs", none).alias("epochs"),
-        F.coalesce("sessions", none).alias("sessions"),
-    )
 
 
-def activity_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
+def tally_of(trace: DataFrame, begins: DataFrame) -> DataFrame:
     """Rows and events per node, run, kind, topic, author's device, reason and kind of note.
 
     The device is kept where it tells chains apart: in what was published and delivered.
     """
-    names = nodes.select(F.col("number"), "node", "epochs", "sessions")
     us = microseconds(F.col("time"))
     is_minute = F.col("note").eqNullSafe(PER_MINUTE)
     # A count of a minute is dated at its begin and written after its end.
@@ -53,9 +54,9 @@ def activity_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
     epoch, session = _place("epochs", written), _place("sessions", written)
     of_event = F.col("kind").isin(Kind.PUBLISHED.value, Kind.DELIVERED.value)
     return (
-        trace.join(F.broadcast(names), "node")
+        trace.join(F.broadcast(begins), "node", "left")
         .select(
-            F.col("number").alias("node"),
+            "node",
             epoch.alias("epoch"),
             session.alias("session"),
             "kind",
@@ -83,10 +84,34 @@ def activity_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
     )
 
 
+def nodes_of(tally: DataFrame, begins: DataFrame) -> DataFrame:
+    """Every node that wrote a row, numbered by its name, with when it started. Grain: number."""
+    seen = tally.groupBy("node").agg(
+        F.sum("rows").alias("rows"), F.min("first_us").alias("first_us"), F.max("last_us").alias("last_us")
+    )
+    none = F.array().cast("array<bigint>")
+    return seen.join(begins, "node", "left").select(
+        (F.row_number().over(Window.orderBy("node")) - 1).alias("number"),
+        "node",
+        "rows",
+        "first_us",
+        "last_us",
+        F.coalesce("epochs", none).alias("epochs"),
+        F.coalesce("sessions", none).alias("sessions"),
+    )
+
+
+def activity_of(tally: DataFrame, nodes: DataFrame) -> DataFrame:
+    """The tally with nodes as numbers."""
+    numbers = nodes.select("node", "number")
+    return tally.join(F.broadcast(numbers), "node").drop("node").withColumnRenamed("number", "node")
+
+
 def _place(begins: str, us: Column) -> Column:
     """Which run a time falls in, from 1; what is dated before the first belongs to it."""
     several = F.size(F.filter(F.col(begins), lambda begin: begin <= us))
-    return F.when(F.size(begins) <= 1, F.lit(1)).otherwise(F.greatest(several, F.lit(1))).cast("int")
+    is_single = F.coalesce(F.size(begins), F.lit(0)) <= 1
+    return F.when(is_single, F.lit(1)).otherwise(F.greatest(several, F.lit(1))).cast("int")
 
 
 def _kept_note(is_minute: Column) -> Column:
@@ -131,9 +156,9 @@ def holes_of(activity: DataFrame) -> DataFrame:
     )
 
 
-def links_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
+def links_of(signs: DataFrame, nodes: DataFrame) -> DataFrame:
     """How often links came up, and to how many peers. Grain: node."""
-    opened = trace.where((F.col("kind") == Kind.LINK_UP.value) & F.col("peer").isNotNull())
+    opened = signs.where((F.col("kind") == Kind.LINK_UP.value) & F.col("peer").isNotNull())
     pairs = opened.groupBy("node", "peer").agg(F.count("*").alias("ups"))
     sums = pairs.groupBy("node").agg(F.sum("ups").alias("ups"), F.count("*").alias("peers"))
     return sums.join(F.broadcast(nodes.select("node", "number")), "node").select(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from linnet.lab.audit.delays import Standing
 from linnet.lab.audit.fates import NOT_OWED, Fate
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
@@ -48,12 +49,13 @@ def completeness_of(
 
 
 def _delivered(delays: DataFrame) -> DataFrame:
-    known = F.col("author").isNotNull()
-    count = F.col("count")
+    def of(standing: Standing) -> Column:
+        return F.sum(F.when(F.col("standing") == standing.value, F.col("count")))
+
     return delays.groupBy("topic", "receiver").agg(
-        F.sum(F.when(F.col("owed"), count)).alias("delivered"),
-        F.sum(F.when(known & ~F.col("owed"), count)).alias("history"),
-        F.sum(F.when(~known, count)).alias("unpublished"),
+        of(Standing.OWED).alias("delivered"),
+        of(Standing.HISTORY).alias("history"),
+        of(Standing.UNPUBLISHED).alias("unpublished"),
         F.sum("repeated").alias("repeated"),
     )
 

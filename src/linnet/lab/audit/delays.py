@@ -1,6 +1,8 @@
-"""How long deliveries took, in exact bins, by topic, author and receiver."""
+"""How long deliveries took, in exact bins, by topic and receiver."""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -9,34 +11,43 @@ from linnet.lab.bins import NEVER
 from linnet.lab.spark.binning import bin_column
 
 
-def delays_of(
-    arrivals: DataFrame, publications: DataFrame, chains: DataFrame, readers: DataFrame
-) -> DataFrame:
-    """Deliveries counted by bin and hops. Grain: topic, author, receiver, owed, bin, hops.
+class Standing(StrEnum):
+    """What a delivery was to its receiver."""
 
-    A clock that is ahead makes a delay negative: it counts as 0, and `least_us` tells of it. What was
-    published before its reader took part was not owed: it is history that it asked for.
+    OWED = "owed"
+    HISTORY = "history"
+    """It was published before its reader took part, who asked for it."""
+    UNPUBLISHED = "unpublished"
+    """Nobody recorded its publication."""
+
+
+def delays_of(arrivals: DataFrame, chains: DataFrame, readers: DataFrame) -> DataFrame:
+    """Deliveries counted by bin. Grain: topic, receiver, standing, bin, early.
+
+    A clock that is ahead makes a delay negative: it counts as 0, and `early` and `least_us` tell of it.
     """
-    told = publications.select("chain", "seq", "author", "published_us")
     begins = readers.select("topic", "receiver", "begin_us")
-    delay = F.col("first_us") - F.col("published_us")
+    published = F.col("published_us")
+    delay = F.col("first_us") - published
     milliseconds = F.floor(F.greatest(delay, F.lit(0)) / 1000).cast("bigint")
-    known = F.col("published_us").isNotNull()
+    standing = (
+        F.when(published.isNull(), Standing.UNPUBLISHED.value)
+        .when(published < F.col("begin_us"), Standing.HISTORY.value)
+        .otherwise(Standing.OWED.value)
+    )
     return (
-        arrivals.join(told.hint("shuffle_hash"), ["chain", "seq"], "left")
-        .join(F.broadcast(chains.select("chain", "topic")), "chain")
+        arrivals.join(F.broadcast(chains.select("chain", "topic")), "chain")
         .join(F.broadcast(begins), ["topic", "receiver"])
         .select(
             "topic",
-            "author",
             "receiver",
-            (known & (F.col("published_us") >= F.col("begin_us"))).alias("owed"),
-            F.when(known, bin_column(milliseconds)).otherwise(F.lit(NEVER)).alias("bin"),
-            "hops",
+            standing.alias("standing"),
+            F.when(published.isNull(), F.lit(NEVER)).otherwise(bin_column(milliseconds)).alias("bin"),
+            F.when(delay < 0, F.col("author")).alias("early"),
             (F.col("times") - 1).alias("repeated"),
             delay.alias("delay"),
         )
-        .groupBy("topic", "author", "receiver", "owed", "bin", "hops")
+        .groupBy("topic", "receiver", "standing", "bin", "early")
         .agg(
             F.count("*").alias("count"),
             F.sum("repeated").cast("bigint").alias("repeated"),

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from linnet.lab.audit.activity import holes_of
+from linnet.lab.audit.delays import Standing
 from linnet.lab.audit.fates import Fate
 from linnet.lab.audit.pipeline import Tables
 from linnet.lab.bins import NEVER, Bins
@@ -168,7 +169,7 @@ def find(tables: Tables, skew_us: int) -> Findings:
         crashes=sums[2] or 0,
         wrong=_wrong(tables.activity.frame, _WRONG),
         mended=_wrong(tables.activity.frame, (Kind.RESYNC,)),
-        hops=_hops(tables.delays.frame),
+        hops=_hops(tables.hops.frame),
         lost=_lost(tables.missing.frame, names),
         skews=tuple(Skew(**row.asDict()) for row in skews.limit(EXAMPLES).collect()),
         skew_count=skews.count(),
@@ -206,7 +207,9 @@ def _bins(tables: Tables, rows: list[Row], by_reader: bool) -> dict[tuple[str, s
     """The delays of those that are shown."""
     topics = sorted({row.topic for row in rows})
     names = tables.nodes.frame.select(F.col("number").alias("receiver"), F.lower(F.hex("node")).alias("name"))
-    delays = tables.delays.frame.where("owed").withColumn("topic", F.lower(F.hex("topic")))
+    delays = tables.delays.frame.where(F.col("standing") == Standing.OWED.value).withColumn(
+        "topic", F.lower(F.hex("topic"))
+    )
     delays = delays.where(F.col("topic").isin(topics)).join(F.broadcast(names), "receiver")
     if by_reader:
         delays = delays.where(F.col("name").isin(sorted({row.receiver for row in rows})))
@@ -268,8 +271,8 @@ def _wrong(activity: DataFrame, kinds: Iterable[Kind]) -> tuple[Wrong, ...]:
     return tuple(Wrong(**row.asDict()) for row in rows)
 
 
-def _hops(delays: DataFrame) -> dict[int, int]:
-    grouped = delays.groupBy("hops").agg(F.sum("count").alias("events"))
+def _hops(hops: DataFrame) -> dict[int, int]:
+    grouped = hops.groupBy("hops").agg(F.sum("count").alias("events"))
     return {row.hops: row.events for row in grouped.orderBy("hops").collect()}
 
 
@@ -288,7 +291,7 @@ def _lost(missing: DataFrame, names: DataFrame) -> tuple[Lost, ...]:
 
 
 def _skews(delays: DataFrame, names: DataFrame, skew_us: int) -> DataFrame:
-    pairs = delays.where(F.col("author").isNotNull()).groupBy("author", "receiver")
+    pairs = delays.where(F.col("early").isNotNull()).groupBy(F.col("early").alias("author"), "receiver")
     least = pairs.agg(F.min("least_us").alias("least_us")).where(F.col("least_us") < -skew_us)
     authors = names.select(F.col("number").alias("author"), F.col("name").alias("author_name"))
     receivers = names.select(F.col("number").alias("receiver"), F.col("name").alias("receiver_name"))

@@ -7,10 +7,18 @@ from collections.abc import Callable
 from msgspec import Struct
 from pyspark.sql import DataFrame
 
-from linnet.lab.audit.activity import activity_of, chains_of, links_of, nodes_of
+from linnet.lab.audit.activity import (
+    activity_of,
+    begins_of,
+    chains_of,
+    links_of,
+    nodes_of,
+    signs_of,
+    tally_of,
+)
 from linnet.lab.audit.completeness import completeness_of
 from linnet.lab.audit.delays import delays_of
-from linnet.lab.audit.events import arrivals_of, publications_of
+from linnet.lab.audit.events import arrivals_of, has_bursts, hops_of, publications_of
 from linnet.lab.audit.fates import excuses_of, fates_of, missing_pairs, unserved
 from linnet.lab.audit.quarantine import quarantine_of
 from linnet.lab.audit.readers import readers_of, sessions_of, switches_of
@@ -24,11 +32,14 @@ from linnet.lab.tables import (
     AUDIT_CHAINS,
     AUDIT_COMPLETENESS,
     AUDIT_DELAYS,
+    AUDIT_HOPS,
     AUDIT_LINKS,
     AUDIT_MISSING,
     AUDIT_NODES,
     AUDIT_PUBLICATIONS,
     AUDIT_READERS,
+    AUDIT_SIGNS,
+    AUDIT_TALLY,
     AUDIT_UNSERVED,
     QUARANTINE,
     TRACE,
@@ -53,9 +64,9 @@ class Tables(Struct, frozen=True):
     links: Made
     chains: Made
     publications: Made
-    arrivals: Made
     readers: Made
     delays: Made
+    hops: Made
     missing: Made
     completeness: Made
     quarantine: Made | None
@@ -64,30 +75,35 @@ class Tables(Struct, frozen=True):
 def run_stages(workshop: Workshop, sources: Sources, parameters: Parameters) -> Tables:
     """Make every table that does not stand yet."""
     trace, origins, quarantine = _trace(workshop, sources)
-
-    def stage(table: Table, build: Callable[[], DataFrame], *inputs: Made, **chosen: int) -> Made:
-        name = table.name.removeprefix("audit_")
-        return workshop.stage(name, table, build, inputs=inputs or origins, parameters=chosen)
-
-    nodes = stage(AUDIT_NODES, lambda: nodes_of(trace))
-    activity = stage(AUDIT_ACTIVITY, lambda: activity_of(trace, nodes.frame), nodes)
-    links = stage(AUDIT_LINKS, lambda: links_of(trace, nodes.frame), nodes)
+    stage = _Stages(workshop, origins)
+    signs = stage(AUDIT_SIGNS, lambda: signs_of(trace))
+    tally = stage(AUDIT_TALLY, lambda: tally_of(trace, begins_of(signs.frame)), signs)
+    nodes = stage(AUDIT_NODES, lambda: nodes_of(tally.frame, begins_of(signs.frame)), tally)
+    activity = stage(AUDIT_ACTIVITY, lambda: activity_of(tally.frame, nodes.frame), tally, nodes)
+    links = stage(AUDIT_LINKS, lambda: links_of(signs.frame, nodes.frame), signs, nodes)
     chains = stage(AUDIT_CHAINS, lambda: chains_of(activity.frame), activity)
-    names = (chains.frame, nodes.frame)
-    publications = stage(AUDIT_PUBLICATIONS, lambda: publications_of(trace, *names), chains)
-    arrivals = stage(AUDIT_ARRIVALS, lambda: arrivals_of(trace, *names), chains)
-
-    def readers_build() -> DataFrame:
-        return readers_of(activity.frame, nodes.frame, switches_of(trace, nodes.frame))
-
-    readers = stage(AUDIT_READERS, readers_build, activity)
-    known = (arrivals, publications, chains, readers)
-    delays = stage(AUDIT_DELAYS, lambda: delays_of(*(made.frame for made in known)), *known)
-
+    readers = stage(
+        AUDIT_READERS,
+        lambda: readers_of(activity.frame, nodes.frame, switches_of(signs.frame, nodes.frame)),
+        activity,
+    )
+    publications = stage(
+        AUDIT_PUBLICATIONS, lambda: publications_of(signs.frame, chains.frame, nodes.frame), signs, chains
+    )
+    arrivals = stage(
+        AUDIT_ARRIVALS,
+        lambda: arrivals_of(trace, chains.frame, nodes.frame, publications.frame, has_bursts(activity.frame)),
+        publications,
+    )
+    delays = stage(
+        AUDIT_DELAYS, lambda: delays_of(arrivals.frame, chains.frame, readers.frame), arrivals, readers
+    )
+    hops = stage(AUDIT_HOPS, lambda: hops_of(arrivals.frame, chains.frame), arrivals)
     lacking = stage(
         AUDIT_UNSERVED,
         lambda: unserved(publications.frame, arrivals.frame, chains.frame, readers.frame),
-        *known,
+        arrivals,
+        readers,
     )
 
     def missing_build() -> DataFrame:
@@ -98,7 +114,7 @@ def run_stages(workshop: Workshop, sources: Sources, parameters: Parameters) -> 
         excuses = excuses_of(trace, nodes.frame)
         return fates_of(pairs, chains.frame, excuses, sessions, parameters.grace_ms * 1000)
 
-    missing = stage(AUDIT_MISSING, missing_build, lacking, activity, grace_ms=parameters.grace_ms)
+    missing = stage(AUDIT_MISSING, missing_build, lacking, grace_ms=parameters.grace_ms)
     made = (readers, delays, missing, activity, nodes)
     completeness = stage(AUDIT_COMPLETENESS, lambda: completeness_of(*(each.frame for each in made)), *made)
     return Tables(
@@ -107,13 +123,25 @@ def run_stages(workshop: Workshop, sources: Sources, parameters: Parameters) -> 
         links,
         chains,
         publications,
-        arrivals,
         readers,
         delays,
+        hops,
         missing,
         completeness,
         quarantine,
     )
+
+
+class _Stages:
+    """Stages named after their tables; what has no other input comes from the trace."""
+
+    def __init__(self, workshop: Workshop, origins: list[Origin]) -> None:
+        self._workshop = workshop
+        self._origins = origins
+
+    def __call__(self, table: Table, build: Callable[[], DataFrame], *inputs: Made, **chosen: int) -> Made:
+        name = table.name.removeprefix("audit_")
+        return self._workshop.stage(name, table, build, inputs=inputs or self._origins, parameters=chosen)
 
 
 def _trace(workshop: Workshop, sources: Sources) -> tuple[DataFrame, list[Origin], Made | None]:

@@ -5,27 +5,24 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from linnet.lab.audit.activity import ROOM
+from linnet.lab.audit.activity import BEGINS, ENDS, ROOM
 from linnet.lab.audit.reading import microseconds
 from linnet.rooms.room import JOINED, LEFT
-from linnet.streams.subscribe import DURABLE, SUBSCRIBED, UNSUBSCRIBED
+from linnet.streams.subscribe import DURABLE
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 
-_ON = (SUBSCRIBED, DURABLE, JOINED)
-_OFF = (UNSUBSCRIBED, LEFT)
 
-
-def switches_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
+def switches_of(signs: DataFrame, nodes: DataFrame) -> DataFrame:
     """When each node began and ceased to take part in a topic, in order. Grain: topic, receiver.
 
     Whoever starts anew has to subscribe again, unless it is a member or its subscription is durable; one
     that is durable goes on where it was, so that only its last end counts.
     """
     note, us = F.col("note"), microseconds(F.col("time"))
-    is_on = note.isin(*_ON)
-    told = trace.where(
-        (F.col("kind") == Kind.CONTROL.value) & note.isin(*_ON, *_OFF) & F.col("topic").isNotNull()
+    is_on = note.isin(*BEGINS)
+    told = signs.where(
+        (F.col("kind") == Kind.CONTROL.value) & note.isin(*BEGINS, *ENDS) & F.col("topic").isNotNull()
     )
     grouped = told.groupBy("topic", "node").agg(
         F.array_sort(F.collect_list(F.struct(us.alias("us"), is_on.alias("on")))).alias("told"),
