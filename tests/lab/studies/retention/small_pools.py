@@ -1,0 +1,48 @@
+"""Pools made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linnet.lab.bins import NEVER
+from linnet.lab.relays.outcomes import EVERY_MODE, FIRST_DELIVERY
+from linnet.lab.studies.relays.metrics import Pool
+from linnet.lab.studies.retention.metrics import ALL
+from linnet.lab.studies.retention.run import HELD_BYTE_S, HELD_EVENT_S, PAIRS_WITHIN
+from linnet.lab.studies.retention.sweep import HOUR, mode_of, sweep
+
+SWEPT = sweep([HOUR])
+"""None, an hour, our default, unlimited."""
+
+EVENTS, PAIRS = 50, 100
+
+
+def pool_of(
+    within: Sequence[int] = (10, 40, 79, 80),
+    undelivered: Sequence[int] = (9, 5, 4, 2),
+    event_s: Sequence[int] = (0, 36_000, 72_000, 144_000),
+    classes: Sequence[str] = (ALL,),
+    margins: Sequence[int] = (3,),
+) -> Pool:
+    """Two chats of two members that last two days; the same in every class and presence."""
+    cells = {}
+    for population in classes:
+        for margin in margins:
+            sums = {
+                "chats": 2,
+                "members": 4,
+                "events": EVENTS,
+                "bytes": 250 * EVENTS,
+                "pairs": PAIRS,
+                "pairs_ever": within[-1],
+                "member_s": 8 * 86_400,
+            }
+            for measure, value in sums.items():
+                cells[population, margin, EVERY_MODE, measure] = {0: value}
+            for retention, served, lost, held in zip(SWEPT, within, undelivered, event_s, strict=True):
+                mode = mode_of(retention)
+                cells[population, margin, mode, PAIRS_WITHIN] = {0: served}
+                cells[population, margin, mode, FIRST_DELIVERY] = {NEVER: lost, 0: EVENTS - lost}
+                cells[population, margin, mode, HELD_EVENT_S] = {0: held}
+                cells[population, margin, mode, HELD_BYTE_S] = {0: 250 * held}
+    return Pool(cells)
