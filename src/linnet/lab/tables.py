@@ -283,3 +283,37 @@ STREAM_COUNTS = Table(
 
 STREAM_PAIRS = Table("stream_pairs", 1, "a INT NOT NULL, b INT NOT NULL, graphs BIGINT NOT NULL", ("a", "b"))
 """In how many graphs the nodes that joined as number a and b, with a < b, were neighbours."""
+
+WATCH_OPEN = Table(
+    "watch_open",
+    1,
+    "topic BINARY NOT NULL, device BINARY NOT NULL, seq BIGINT NOT NULL, role STRING NOT NULL, "
+    "node BINARY NOT NULL, us BIGINT NOT NULL, times BIGINT NOT NULL",
+    ("topic", "device", "seq", "role", "node"),
+)
+"""Events that may still be on their way: ``published`` by a node, ``delivered`` at others."""
+
+WATCH_SUMS = Table(
+    "watch_sums",
+    1,
+    "topic BINARY, name STRING NOT NULL, detail STRING NOT NULL, bin INT NOT NULL, value BIGINT NOT NULL",
+    ("topic", "name", "detail", "bin"),
+)
+"""What was counted for good; `bin` is that of delays, and 0 of everything else."""
+
+WATCH_READERS = Table(
+    "watch_readers",
+    1,
+    "topic BINARY NOT NULL, node BINARY NOT NULL, begin_us BIGINT NOT NULL, switched_us BIGINT NOT NULL, "
+    "is_on BOOLEAN NOT NULL, own BOOLEAN NOT NULL",
+    ("topic", "node"),
+)
+"""Who takes part in a topic, since when, and whether it did when it last said so."""
+
+WATCH_NODES = Table(
+    "watch_nodes",
+    1,
+    "node BINARY NOT NULL, last_us BIGINT NOT NULL, rows BIGINT NOT NULL, is_up BOOLEAN NOT NULL",
+    ("node",),
+)
+"""When each node was seen last, and whether it had said goodbye then."""
