@@ -10,7 +10,6 @@ import pytest
 from linnet.lab.bins import NEVER, count_bins
 from linnet.lab.errors import LabError
 from linnet.lab.relays.chat_arrays import ChatIndex, chat_arrays, index_chat
-from linnet.lab.relays.held import held
 from linnet.lab.relays.presence import Presence, periods_around
 from linnet.lab.relays.receptions import direct_pushes, relayed_receptions
 from linnet.lab.relays.retention import retention_outcomes
@@ -39,7 +38,6 @@ def test_outcomes_are_those_of_all_receptions(at_any_time: Iterable[tuple[ChatIn
             assert outcome.retention == retention
             assert outcome.pairs_within == sum(wait <= retention for wait in waits)
             assert outcome.first_delivery == expected_first(index, presence, retention)
-            assert outcome.held == held(index.chat, retention)
 
 
 def test_retention_is_not_negative() -> None:

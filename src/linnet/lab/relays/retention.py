@@ -1,4 +1,7 @@
-"""What relays still do, and what they hold, if they forget events after a while."""
+"""What relays still do if they forget events after a while.
+
+What they hold meanwhile does not depend on who is online: `linnet.lab.relays.held`.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,9 @@ import numpy as np
 from linnet.lab.errors import LabError
 from linnet.lab.relays.around_sends import attend_around
 from linnet.lab.relays.attendance import Attendance, attend
-from linnet.lab.relays.chat_arrays import I64, ChatIndex
+from linnet.lab.relays.chat_arrays import FAR, I64, ChatIndex
 from linnet.lab.relays.deliveries import Deliveries, first_deliveries
 from linnet.lab.relays.durations import Counts, histogram
-from linnet.lab.relays.held import Held, held
 from linnet.lab.relays.presence import Presence
 
 
@@ -26,7 +28,6 @@ class RetentionOutcome(NamedTuple):
     """From the sending to the first delivery to anybody else, by bins; the sender still tries by itself."""
     pairs_within: int
     """Pairs of event and other member who is online at the sending or within the retention after it."""
-    held: Held
 
 
 def retention_outcomes(
@@ -39,25 +40,23 @@ def retention_outcomes(
     if any(retention < 0 for retention in retentions):
         raise LabError(f"retentions must be 0 ms or more, and {min(retentions)} is not")
     attendance = attend(index, presence) if margin is None else attend_around(index, presence, margin)
-    chat = index.chat
-    deliveries = first_deliveries(attendance)
-    pairs = pairs_within(attendance, retentions)
-    return tuple(
-        RetentionOutcome(
-            retention,
-            histogram(chat.ts, first_with_retention(attendance, deliveries, retention)),
-            count,
-            held(chat, retention),
-        )
-        for retention, count in zip(retentions, pairs, strict=True)
-    )
+    first = first_with_retentions(index.chat.ts, first_deliveries(attendance), retentions)
+    return tuple(map(RetentionOutcome, retentions, first, pairs_within(attendance, retentions)))
 
 
-def first_with_retention(attendance: Attendance, deliveries: Deliveries, retention: int) -> I64:
+def first_with_retentions(ts: I64, deliveries: Deliveries, retentions: Sequence[int]) -> tuple[Counts, ...]:
     """First deliveries where relays forget; what they forgot before anybody came, its sender delivers."""
-    ts = attendance.ordered.chat.ts
-    in_time = (deliveries.relays >= 0) & (deliveries.relays - ts <= retention)
-    return np.where(in_time, deliveries.relays, deliveries.p2p)
+    wait = np.where(deliveries.relays >= 0, deliveries.relays - ts, FAR + 1)
+    found: dict[int, Counts] = {}
+    counts = []
+    for retention in retentions:
+        in_time = wait <= retention
+        # Whatever a shorter retention has in time, a longer one has too: as many are the same ones.
+        number = int(in_time.sum())
+        if number not in found:
+            found[number] = histogram(ts, np.where(in_time, deliveries.relays, deliveries.p2p))
+        counts.append(found[number])
+    return tuple(counts)
 
 
 def pairs_within(attendance: Attendance, retentions: Sequence[int]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from linnet.lab.bins import NEVER
 from linnet.lab.relays.outcomes import EVERY_MODE, FIRST_DELIVERY
 from linnet.lab.studies.relays.metrics import Pool
 from linnet.lab.studies.retention.metrics import ALL
-from linnet.lab.studies.retention.run import HELD_BYTE_S, HELD_EVENT_S, PAIRS_WITHIN
+from linnet.lab.studies.retention.run import HELD_BYTE_S, HELD_EVENT_S, PAIRS_EVER, PAIRS_WITHIN
 from linnet.lab.studies.retention.sweep import HOUR, mode_of, sweep
 
 SWEPT = sweep([HOUR])
@@ -26,23 +26,17 @@ def pool_of(
 ) -> Pool:
     """Two chats of two members that last two days; the same in every class and presence."""
     cells = {}
+    sums = {"chats": 2, "members": 4, "events": EVENTS, "pairs": PAIRS, "member_s": 8 * 86_400}
     for population in classes:
+        for measure, value in sums.items():
+            cells[population, 0, EVERY_MODE, measure] = {0: value}
+        for retention, held in zip(SWEPT, event_s, strict=True):
+            cells[population, 0, mode_of(retention), HELD_EVENT_S] = {0: held}
+            cells[population, 0, mode_of(retention), HELD_BYTE_S] = {0: 250 * held}
         for margin in margins:
-            sums = {
-                "chats": 2,
-                "members": 4,
-                "events": EVENTS,
-                "bytes": 250 * EVENTS,
-                "pairs": PAIRS,
-                "pairs_ever": within[-1],
-                "member_s": 8 * 86_400,
-            }
-            for measure, value in sums.items():
-                cells[population, margin, EVERY_MODE, measure] = {0: value}
-            for retention, served, lost, held in zip(SWEPT, within, undelivered, event_s, strict=True):
-                mode = mode_of(retention)
-                cells[population, margin, mode, PAIRS_WITHIN] = {0: served}
-                cells[population, margin, mode, FIRST_DELIVERY] = {NEVER: lost, 0: EVENTS - lost}
-                cells[population, margin, mode, HELD_EVENT_S] = {0: held}
-                cells[population, margin, mode, HELD_BYTE_S] = {0: 250 * held}
+            cells[population, margin, EVERY_MODE, PAIRS_EVER] = {0: within[-1]}
+            for retention, served, lost in zip(SWEPT, within, undelivered, strict=True):
+                cells[population, margin, mode_of(retention), PAIRS_WITHIN] = {0: served}
+                delivered = {NEVER: lost, 0: EVENTS - lost}
+                cells[population, margin, mode_of(retention), FIRST_DELIVERY] = delivered
     return Pool(cells)

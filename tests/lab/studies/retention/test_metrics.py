@@ -19,9 +19,10 @@ from linnet.lab.studies.retention.metrics import (
     classed,
     classes_in,
     pooled,
+    presences_in,
     trade_of,
 )
-from linnet.lab.studies.retention.run import retentions_of
+from linnet.lab.studies.retention.run import Presences, retentions_of
 from linnet.lab.studies.retention.sweep import HOUR, OUR_DEFAULT, UNLIMITED, sweep
 from linnet.lab.tables import PROFILES
 
@@ -31,7 +32,9 @@ LIVELY = 3_000
 
 @pytest.fixture(scope="module")
 def outcomes(spark: SparkSession) -> DataFrame:
-    return retentions_of(sent(frame_of(spark, drawn_messages(41, chats=20))), Attending(), SWEPT).cache()
+    return retentions_of(
+        sent(frame_of(spark, drawn_messages(41, chats=20))), Presences((Attending(),)), SWEPT
+    ).cache()
 
 
 def profile_row(chat: str, members: int, median: int, longest: int = 5_000) -> tuple[object, ...]:
@@ -87,6 +90,7 @@ def test_classes_are_summed_bin_by_bin(outcomes: DataFrame) -> None:
         name for name in CLASSES if any(name in named for named in member_of.values())
     ]
     assert len(classes_in(pool)) >= 4
+    assert presences_in(pool) == [1, 2, 3, 4, 5]
 
 
 def test_shares_and_means_are_of_the_sums() -> None:

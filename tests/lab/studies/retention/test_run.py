@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-import pytest
 from pyspark.sql import SparkSession
 from tests.lab.studies.relays.small_chats import Message, drawn_messages, frame_of
 
@@ -16,25 +14,27 @@ from linnet.lab.relays.held import EVENT_OVERHEAD
 from linnet.lab.relays.outcomes import EVERY_MODE, FIRST_DELIVERY, P2P, RELAYS, outcomes
 from linnet.lab.relays.phones import PhoneTrace
 from linnet.lab.relays.profile import profile
-from linnet.lab.studies.relays.run import Attending, Work, chat_luck
+from linnet.lab.studies.relays.run import Attending, Work
 from linnet.lab.studies.relays.workload import LARGE, sent
 from linnet.lab.studies.retention.run import (
     CHATS,
+    EVENTS,
     HELD_BYTE_S,
     HELD_EVENT_S,
     MEMBER_S,
     MEMBERS,
+    PAIRS,
     PAIRS_EVER,
     PAIRS_WITHIN,
+    Presences,
     retention_rows,
     retentions_of,
 )
 from linnet.lab.studies.retention.sweep import UNLIMITED, mode_of
 
 SWEPT = (0, 800, 60_000, 86_400_000, UNLIMITED)
-PHONES = Attending(
-    phones=[PhoneTrace(np.array([0, 50_000_000]), np.array([9_000_000, 60_000_000]), 604_800_000)], seed=3
-)
+TRACE = PhoneTrace(np.array([0, 50_000_000]), np.array([9_000_000, 60_000_000]), 604_800_000)
+BOTH = Presences((Attending(), Attending([TRACE], 3)))
 
 Told = dict[tuple[str, int, str, str], dict[int, int]]
 Periods = list[list[tuple[int, int]]]
@@ -50,18 +50,16 @@ def works(messages: list[Message]) -> Iterator[Work]:
             yield Work(chat, index, rows[0].granularity == "s", began=min(m.ts for m in rows))
 
 
-def plainly(messages: list[Message], attending: Attending) -> Told:
+def plainly(messages: list[Message]) -> Told:
     return {
         (work.chat, row.margin, row.mode, row.measure): dict(row.counts)
         for work in works(messages)
-        for row in retention_rows(work, attending, SWEPT)
+        for row in retention_rows(work, BOTH, SWEPT)
     }
 
 
-def through_spark(
-    spark: SparkSession, messages: list[Message], attending: Attending, large: int = LARGE
-) -> Told:
-    rows = retentions_of(sent(frame_of(spark, messages)), attending, SWEPT, large).collect()
+def through_spark(spark: SparkSession, messages: list[Message], large: int = LARGE) -> Told:
+    rows = retentions_of(sent(frame_of(spark, messages)), BOTH, SWEPT, large).collect()
     told = {
         (row.chat, row.margin, row.mode, row.measure): dict(zip(row.bins, row.counts, strict=True))
         for row in rows
@@ -107,33 +105,32 @@ def counted(work: Work, periods: Periods, retention: int) -> dict[str, dict[int,
     }
 
 
-@pytest.mark.parametrize("attending", [Attending(), PHONES], ids=["margins", "phones"])
-def test_each_retention_gives_what_counting_gives(attending: Attending) -> None:
+def test_each_retention_gives_what_counting_gives() -> None:
     messages = drawn_messages(31, chats=5, most=14)
-    told, looked = plainly(messages, attending), 0
+    told, looked = plainly(messages), set[int]()
     for work in works(messages):
         if work.ordered.chat.members < 2:
             continue
-        for online in attending.of(work, profile(work.ordered)):
+        for online in BOTH.of(work, profile(work.ordered)):
             periods: Periods = [[] for _ in range(work.ordered.chat.members)]
             for member, start, end in zip(*(column.tolist() for column in online.presence), strict=True):
                 periods[member].append((start, end))
             for retention in SWEPT:
-                looked += 1
                 for measure, counts in counted(work, periods, retention).items():
-                    assert told[work.chat, online.number, mode_of(retention), measure] == counts
-    assert looked >= 5 * len(SWEPT) if not attending.phones else looked >= len(SWEPT)
+                    margin = 0 if measure in (HELD_EVENT_S, HELD_BYTE_S) else online.number
+                    assert told[work.chat, margin, mode_of(retention), measure] == counts
+            looked.add(online.number)
+    assert looked == {0, 1, 2, 3, 4, 5}
 
 
-@pytest.mark.parametrize("attending", [Attending(), PHONES], ids=["margins", "phones"])
-def test_its_ends_are_those_of_the_study_of_relays(attending: Attending) -> None:
+def test_its_ends_are_those_of_the_study_of_relays() -> None:
     """Nothing held is P2P; nothing forgotten is relays, and by its pairs also another way of counting."""
     messages = drawn_messages(32, chats=8)
-    told = plainly(messages, attending)
+    told = plainly(messages)
     for work in works(messages):
         if work.ordered.chat.members < 2:
             continue
-        for number, margin, presence in attending.of(work, profile(work.ordered)):
+        for number, margin, presence in BOTH.of(work, profile(work.ordered)):
             found = outcomes(work.ordered, presence, margin)
 
             def at(mode: str, measure: str, chat: str = work.chat, number: int = number) -> dict[int, int]:
@@ -145,18 +142,17 @@ def test_its_ends_are_those_of_the_study_of_relays(attending: Attending) -> None
             assert at("0ms", FIRST_DELIVERY) == found.histograms[P2P, FIRST_DELIVERY]
             assert at("unlimited", FIRST_DELIVERY) == found.histograms[RELAYS, FIRST_DELIVERY]
             for measure in (HELD_EVENT_S, HELD_BYTE_S):
-                assert at("unlimited", measure) == {0: found.totals[RELAYS, measure]}
-            for measure in ("events", "pairs", "bytes"):
-                assert at(EVERY_MODE, measure) == {0: found.totals[EVERY_MODE, measure]}
+                assert told[work.chat, 0, "unlimited", measure] == {0: found.totals[RELAYS, measure]}
+            for measure in (EVENTS, PAIRS):
+                assert told[work.chat, 0, EVERY_MODE, measure] == {0: found.totals[EVERY_MODE, measure]}
 
 
-@pytest.mark.parametrize("attending", [Attending(), PHONES], ids=["margins", "phones"])
-def test_spark_gives_what_chats_give_alone(spark: SparkSession, attending: Attending) -> None:
+def test_spark_gives_what_chats_give_alone(spark: SparkSession) -> None:
     messages = drawn_messages(33)
-    told = through_spark(spark, messages, attending)
-    assert told == plainly(messages, attending)
+    told = through_spark(spark, messages)
+    assert told == plainly(messages)
     assert {mode for _, _, mode, _ in told} == {*map(mode_of, SWEPT), EVERY_MODE, "profile"}
-    assert through_spark(spark, messages, attending, large=1) == told
+    assert through_spark(spark, messages, large=1) == told
 
 
 def test_sums_of_a_chat() -> None:
@@ -164,10 +160,9 @@ def test_sums_of_a_chat() -> None:
         Message("c", 1_000 * second, user, 5, "text", "s")
         for second, user in ((0, "a"), (10, "b"), (20, "c"))
     ]
-    told = plainly(messages, Attending())
-    sums = Counter({measure: told["c", 1, EVERY_MODE, measure][0] for measure in (CHATS, MEMBERS, MEMBER_S)})
+    told = plainly(messages)
+    sums = {measure: told["c", 0, EVERY_MODE, measure][0] for measure in (CHATS, MEMBERS, MEMBER_S)}
     assert sums == {CHATS: 1, MEMBERS: 3, MEMBER_S: 60}
     # With a margin of a second everybody has left when the next one returns to speak: 10 s and 20 s later.
     assert [told["c", 1, mode_of(retention), PAIRS_WITHIN][0] for retention in SWEPT] == [0, 0, 3, 3, 3]
-    assert [told["c", 1, mode_of(retention), HELD_EVENT_S][0] for retention in SWEPT] == [0, 1, 30, 30, 30]
-    assert chat_luck(3, "c") != chat_luck(3, "d")
+    assert [told["c", 0, mode_of(retention), HELD_EVENT_S][0] for retention in SWEPT] == [0, 1, 30, 30, 30]

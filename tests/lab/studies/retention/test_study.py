@@ -43,7 +43,7 @@ def test_a_report_comes_of_chats_and_the_second_time_nothing_is_run(
     )
     report = study(Workshop(spark, tmp_path), parameters)
     assert report.failures() == []
-    assert [stage.name for stage in report.stages] == ["by_margins", "by_phones", "profiles", "pooled"]
+    assert [stage.name for stage in report.stages] == ["outcomes", "profiles", "pooled"]
     write_report(report, tmp_path)
     assert (tmp_path / "report.html").exists()
     assert [section.title for section in report.sections][4:] == [

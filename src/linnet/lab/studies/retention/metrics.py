@@ -23,6 +23,7 @@ from linnet.lab.studies.retention.run import (
     PAIRS,
     PAIRS_EVER,
     PAIRS_WITHIN,
+    WHOEVER_IS_ONLINE,
 )
 from linnet.lab.studies.retention.sweep import NOTHING, OUR_DEFAULT, UNLIMITED, mode_of
 
@@ -74,6 +75,11 @@ def classes_in(pool: Pool) -> list[str]:
     """Classes that have any chats, in the order of reports."""
     found = {population for population, *_ in pool.cells}
     return [name for name in CLASSES if name in found]
+
+
+def presences_in(pool: Pool) -> list[int]:
+    """The numbers of the presences, ascending; 0 is phones."""
+    return sorted({margin for _, margin, _, measure in pool.cells if measure == PAIRS_EVER})
 
 
 class Rooms(Struct, frozen=True):
@@ -170,16 +176,19 @@ def ratio(part: int, whole: int) -> float:
 def trade_of(pool: Pool, population: str, margin: int, swept: Sequence[int]) -> Trade:
     """What each retention brings and costs in a class."""
 
-    def total(mode: str, measure: str) -> int:
+    def total(mode: str, measure: str, margin: int = WHOEVER_IS_ONLINE) -> int:
         return pool.total(population, margin, mode, measure)
 
-    told = (CHATS, MEMBERS, EVENTS, PAIRS, PAIRS_EVER, MEMBER_S)
-    rooms = Rooms(*(total(EVERY_MODE, measure) for measure in told))
+    chats, members, events, pairs, member_s = (
+        total(EVERY_MODE, measure) for measure in (CHATS, MEMBERS, EVENTS, PAIRS, MEMBER_S)
+    )
+    ever = total(EVERY_MODE, PAIRS_EVER, margin)
+    rooms = Rooms(chats, members, events, pairs, ever, member_s)
     kept = tuple(
         Kept(
             retention,
             rooms,
-            total(mode, PAIRS_WITHIN),
+            total(mode, PAIRS_WITHIN, margin),
             pool.bins(population, margin, mode, FIRST_DELIVERY).get(NEVER, 0),
             total(mode, HELD_EVENT_S),
             total(mode, HELD_BYTE_S),

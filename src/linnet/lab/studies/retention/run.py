@@ -7,68 +7,82 @@ there are: one is worked out, and the report multiplies what is held.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pyspark.sql import DataFrame
 
 from linnet.lab.relays.chat_arrays import ChatArrays
-from linnet.lab.relays.held import event_bytes
+from linnet.lab.relays.held import held
 from linnet.lab.relays.outcomes import EVERY_MODE, FIRST_DELIVERY
 from linnet.lab.relays.presence import Presence
-from linnet.lab.relays.profile import profile
-from linnet.lab.relays.retention import RetentionOutcome, retention_outcomes
-from linnet.lab.studies.relays.run import Attending, Row, Work, profile_rows, told_of_chats
+from linnet.lab.relays.profile import Profile, profile
+from linnet.lab.relays.retention import retention_outcomes
+from linnet.lab.studies.relays.run import Attending, Online, Row, Work, profile_rows, told_of_chats
 from linnet.lab.studies.relays.workload import LARGE
 from linnet.lab.studies.retention.sweep import mode_of
 
 PAIRS_WITHIN = "pairs_within"
 """Pairs of event and other member who is online at the sending or within the retention after it."""
+PAIRS_EVER = "pairs_ever"
+"""Pairs whose member is online at the sending or at any time after it."""
 HELD_EVENT_S, HELD_BYTE_S = "held_event_s", "held_byte_s"
 """What one relay holds, in seconds of each event and of each byte."""
-CHATS, MEMBERS, EVENTS, BYTES, PAIRS, PAIRS_EVER, MEMBER_S = (
-    "chats",
-    "members",
-    "events",
-    "bytes",
-    "pairs",
-    "pairs_ever",
-    "member_s",
-)
-"""The same for every retention. `PAIRS_EVER`: pairs whose member is online at or after the sending at all;
-`MEMBER_S`: seconds that the chat lasts, for each member."""
+CHATS, MEMBERS, EVENTS, PAIRS, MEMBER_S = "chats", "members", "events", "pairs", "member_s"
+"""Sums of a chat; `MEMBER_S`: seconds that it lasts, for each member."""
+WHOEVER_IS_ONLINE = 0
+"""The margin of what does not depend on presence."""
+
+
+class Presences(NamedTuple):
+    """Several kinds of presence, one after the other."""
+
+    kinds: tuple[Attending, ...]
+
+    def of(self, work: Work, found: Profile) -> Iterator[Online]:
+        """The presences of a chat that are this piece's work."""
+        for attending in self.kinds:
+            yield from attending.of(work, found)
 
 
 def retentions_of(
-    messages: DataFrame, attending: Attending, swept: Sequence[int], large: int = LARGE
+    messages: DataFrame, presences: Presences, swept: Sequence[int], large: int = LARGE
 ) -> DataFrame:
     """Messages of chats to what each retention makes of them: grain (chat, margin, mode, measure)."""
-    return told_of_chats(messages, lambda work: retention_rows(work, attending, swept), large)
+    return told_of_chats(messages, lambda work: retention_rows(work, presences, swept), large)
 
 
-def retention_rows(work: Work, attending: Attending, swept: Sequence[int]) -> Iterator[Row]:
+def retention_rows(work: Work, presences: Presences, swept: Sequence[int]) -> Iterator[Row]:
     """All that is said about a chat in this piece of work."""
     index, found = work.ordered, profile(work.ordered)
     yield from profile_rows(work, found)
     if found.members < 2:
         return
-    for number, margin, presence in attending.of(work, found):
-        for measure, value in _whatever_is_kept(index.chat, presence).items():
-            yield Row(number, EVERY_MODE, measure, {0: value})
+    if work.piece <= 1:
+        yield from _whoever_is_online(index.chat, swept)
+    for number, margin, presence in presences.of(work, found):
+        yield Row(number, EVERY_MODE, PAIRS_EVER, {0: pairs_ever(index.chat, presence)})
         for outcome in retention_outcomes(index, presence, swept, margin):
-            yield from _told(number, outcome)
+            mode = mode_of(outcome.retention)
+            yield Row(number, mode, FIRST_DELIVERY, outcome.first_delivery)
+            yield Row(number, mode, PAIRS_WITHIN, {0: outcome.pairs_within})
 
 
-def _whatever_is_kept(chat: ChatArrays, presence: Presence) -> dict[str, int]:
+def _whoever_is_online(chat: ChatArrays, swept: Sequence[int]) -> Iterator[Row]:
     events = len(chat.ts)
-    return {
+    sums = {
         CHATS: 1,
         MEMBERS: chat.members,
         EVENTS: events,
-        BYTES: int(event_bytes(chat).sum()),
         PAIRS: events * (chat.members - 1),
-        PAIRS_EVER: pairs_ever(chat, presence),
         MEMBER_S: chat.members * int(chat.ts[-1]) // 1000,
     }
+    for measure, value in sums.items():
+        yield Row(WHOEVER_IS_ONLINE, EVERY_MODE, measure, {0: value})
+    for retention in swept:
+        kept, mode = held(chat, retention), mode_of(retention)
+        yield Row(WHOEVER_IS_ONLINE, mode, HELD_EVENT_S, {0: kept.event_ms // 1000})
+        yield Row(WHOEVER_IS_ONLINE, mode, HELD_BYTE_S, {0: kept.byte_ms // 1000})
 
 
 def pairs_ever(chat: ChatArrays, presence: Presence) -> int:
@@ -79,11 +93,3 @@ def pairs_ever(chat: ChatArrays, presence: Presence) -> int:
     until = np.zeros(chat.members, dtype=np.int64)
     np.maximum.at(until, presence.member, presence.end)
     return int(np.searchsorted(chat.ts, until).sum()) - len(chat.ts)
-
-
-def _told(margin: int, outcome: RetentionOutcome) -> Iterator[Row]:
-    mode = mode_of(outcome.retention)
-    yield Row(margin, mode, FIRST_DELIVERY, outcome.first_delivery)
-    yield Row(margin, mode, PAIRS_WITHIN, {0: outcome.pairs_within})
-    yield Row(margin, mode, HELD_EVENT_S, {0: outcome.held.event_ms // 1000})
-    yield Row(margin, mode, HELD_BYTE_S, {0: outcome.held.byte_ms // 1000})

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
-
-from pyspark.sql import DataFrame
-
 from linnet.lab.errors import LabError
 from linnet.lab.relays.profile import Filters
 from linnet.lab.report.parts import Report
@@ -16,11 +11,11 @@ from linnet.lab.studies.relays.metrics import profiles, read_pool
 from linnet.lab.studies.relays.run import Attending
 from linnet.lab.studies.relays.workload import phone_traces, sent
 from linnet.lab.studies.retention.checks import checks
-from linnet.lab.studies.retention.metrics import ALL, classes_in, pooled, trade_of
+from linnet.lab.studies.retention.metrics import classes_in, pooled, presences_in, trade_of
 from linnet.lab.studies.retention.parameters import PresenceBy, RetentionParameters
 from linnet.lab.studies.retention.recommending import recommend
 from linnet.lab.studies.retention.report import figures, sections
-from linnet.lab.studies.retention.run import CHATS, retentions_of
+from linnet.lab.studies.retention.run import Presences, retentions_of
 from linnet.lab.studies.retention.sweep import name_of, sweep
 from linnet.lab.tables import MESSAGES, OUTCOMES, POOLED, PROFILES, SESSIONS
 
@@ -37,17 +32,15 @@ def study(workshop: Workshop, parameters: RetentionParameters) -> Report:
     """Work the chats out, or what is still missing of them, and say what came of it."""
     swept = sweep(parameters.retentions)
     messages = open_table(workshop.spark, parameters.chats / "messages", MESSAGES)
-    outcomes = list(_outcomes(workshop, parameters, messages, swept))
+    outcomes = _outcomes(workshop, parameters, messages, swept)
     profiled = workshop.stage(
-        "profiles", PROFILES, lambda: profiles(outcomes[0].frame, Filters()), inputs=[outcomes[0]]
+        "profiles", PROFILES, lambda: profiles(outcomes.frame, Filters()), inputs=[outcomes]
     )
     together = workshop.stage(
         "pooled",
         POOLED,
-        lambda: pooled(
-            reduce(DataFrame.union, (each.frame for each in outcomes)), profiled.frame, parameters.lively
-        ),
-        inputs=[*outcomes, profiled],
+        lambda: pooled(outcomes.frame, profiled.frame, parameters.lively),
+        inputs=[outcomes, profiled],
         parameters={"lively": parameters.lively},
     )
     return _report(workshop, parameters, together, profiled)
@@ -55,40 +48,35 @@ def study(workshop: Workshop, parameters: RetentionParameters) -> Report:
 
 def _outcomes(
     workshop: Workshop, parameters: RetentionParameters, messages: Made, swept: tuple[int, ...]
-) -> Iterator[Made]:
-    """A table for each kind of presence."""
-    said = sent(messages.frame)
-    if parameters.presence is not PresenceBy.PHONES:
-        yield workshop.stage(
-            "by_margins",
-            OUTCOMES,
-            lambda: retentions_of(said, Attending(), swept),
-            inputs=[messages],
-            parameters={"retentions": swept},
-        )
+) -> Made:
+    """What each retention makes of each chat, at every presence."""
+    kinds = [] if parameters.presence is PresenceBy.PHONES else [Attending()]
+    inputs = [messages]
     if parameters.sessions is not None:
         sessions = open_table(workshop.spark, parameters.sessions / "sessions", SESSIONS)
-        yield workshop.stage(
-            "by_phones",
-            OUTCOMES,
-            lambda: retentions_of(said, Attending(phone_traces(sessions), parameters.seed), swept),
-            inputs=[messages, sessions],
-            parameters={"retentions": swept},
-            seed=parameters.seed,
-        )
+        kinds.append(Attending(phone_traces(sessions), parameters.seed))
+        inputs.append(sessions)
+    return workshop.stage(
+        "outcomes",
+        OUTCOMES,
+        lambda: retentions_of(sent(messages.frame), Presences(tuple(kinds)), swept),
+        inputs=inputs,
+        parameters={"presence": parameters.presence.value, "retentions": swept},
+        seed=parameters.seed if parameters.sessions else None,
+    )
 
 
 def _report(workshop: Workshop, parameters: RetentionParameters, together: Made, profiled: Made) -> Report:
     workshop.tell("report")
     swept = sweep(parameters.retentions)
     pool = read_pool(together.frame)
-    classes, margins = classes_in(pool), pool.margins()
+    classes, margins = classes_in(pool), presences_in(pool)
     if not classes:
         raise LabError("no chat has two members and a pause of more than a second: there is nothing to study")
     trades = [trade_of(pool, population, margin, swept) for margin in margins for population in classes]
     advised = {(trade.population, trade.margin): recommend(trade, parameters.served) for trade in trades}
     published = read_published("linnet.lab.studies.retention")
-    left_out = profiled.rows - pool.total(ALL, margins[0], "all", CHATS)
+    left_out = profiled.rows - trades[0].unlimited.rooms.chats
     return Report(
         study="retention",
         title="How long relays should keep events",
