@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from linnet.lab.errors import LabError
+from linnet.lab.errors import CheckFailed, LabError
 from linnet.lab.spark.session import check_master, default_memory, open_session
 
 
@@ -73,3 +76,20 @@ def test_a_session_leaves_nothing_behind(tmp_path: Path, killed: bool) -> None:
     _, alive = psutil.wait_procs(below, timeout=20)
     assert alive == []
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("linnet-lab-")] == []
+
+
+@pytest.mark.parametrize("kind", [LabError, CheckFailed])
+def test_what_a_task_raises_on_purpose_is_raised_here(spark: SparkSession, kind: type[Exception]) -> None:
+    def fail(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise kind("chat c7: a line\nand another")
+
+    with pytest.raises(kind, match=r"^chat c7: a line$"), open_session("local[2]") as session:
+        session.range(3).mapInArrow(fail, "id BIGINT").collect()
+
+
+def test_any_other_error_of_a_task_stays_what_it_is(spark: SparkSession) -> None:
+    def fail(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise ZeroDivisionError("by nothing")
+
+    with pytest.raises(PythonException, match="by nothing"), open_session("local[2]") as session:
+        session.range(3).mapInArrow(fail, "id BIGINT").collect()

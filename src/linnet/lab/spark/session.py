@@ -19,9 +19,10 @@ from pathlib import Path
 
 import psutil
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from linnet.lab.errors import LabError
+from linnet.lab.errors import CheckFailed, LabError
 from linnet.lab.spark.java import java_home, java_version
 from linnet.lab.spark.shipping import write_library
 
@@ -29,6 +30,8 @@ MASTER = "local[*]"
 _GIB = 1 << 30
 _LOCAL = re.compile(r"local(\[(\*|[1-9][0-9]*)\])?")
 _CLUSTER = re.compile(r"spark://[^\s/]+:[0-9]+")
+_OURS = re.compile(r"^linnet\.lab\.errors\.(?P<kind>\w+): (?P<words>.+)$", re.MULTILINE)
+"""An error of the lab, at the end of the traceback of a task."""
 _MEMORY = re.compile(r"[1-9][0-9]*[mg]")
 
 
@@ -56,7 +59,8 @@ def open_session(
     if not _MEMORY.fullmatch(heap):
         raise LabError(f"--memory {heap!r}: write megabytes or gigabytes, such as 800m or 2g")
     if (outer := SparkSession.getActiveSession()) is not None:
-        yield outer
+        with _tasks_told():
+            yield outer
         return
     scratch = Path(tempfile.mkdtemp(prefix="linnet-lab-"))
     before = dict(os.environ)
@@ -65,7 +69,8 @@ def open_session(
         session = _start(master, heap, name, scratch)
         java = session.sparkContext._gateway.proc  # type: ignore[union-attr]
         try:
-            yield session
+            with _tasks_told():
+                yield session
         except (Py4JError, ConnectionError, EOFError) as error:
             if _ended(java) is None:
                 raise
@@ -154,6 +159,19 @@ def _settings(master: str, heap: str, scratch: Path) -> dict[str, str]:
         **{f"spark.executorEnv.{name}": "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")},
         **({"spark.driver.maxResultSize": "512m"} if _LOCAL.fullmatch(master) else {}),
     }
+
+
+@contextmanager
+def _tasks_told() -> Generator[None]:
+    """What a task of ours raised on purpose is raised here as what it was."""
+    try:
+        yield
+    except PythonException as error:
+        found = _OURS.search(str(error))
+        if found is None:
+            raise
+        kind = CheckFailed if found["kind"] == CheckFailed.__name__ else LabError
+        raise kind(found["words"].strip()) from error
 
 
 def _ended(java: subprocess.Popen[bytes]) -> int | None:
