@@ -34,6 +34,9 @@ Progress = Callable[[float, str], None]
 JOINED = 0.3
 """Share of a run that joining counts for."""
 
+SLOWEST = 16
+"""Mean delays of the underlay that the last event has to arrive: three times what 2,048 nodes need."""
+
 REPAIR_SECONDS = 30.0
 """Virtual seconds after the last event, if there is something to repair: loss or churn."""
 
@@ -116,7 +119,8 @@ def _publish_all(world: StreamWorld, tell: Progress) -> None:
         network.run(first + number * scenario.gap)
         tell(JOINED + (1 - JOINED) * number / scenario.messages, f"event {number + 1}")
     hurt = scenario.loss or scenario.churn is not None
-    network.run(scenario.until or last + (REPAIR_SECONDS if hurt else max(scenario.gap, 2.0)))
+    arrived = max(scenario.gap, 2.0, SLOWEST * network.table.mean())
+    network.run(scenario.until or last + (REPAIR_SECONDS if hurt else arrived))
 
 
 def _churn(world: StreamWorld, mean_up: float, first: float, last: float) -> None:

@@ -39,9 +39,7 @@ Latency = Annotated[
 Throttle = Annotated[
     float, typer.Option(metavar="SECONDS", min=0.0, help="Between naive joins above 1,000 nodes.")
 ]
-ThrottledRepeats = Annotated[
-    int | None, typer.Option(min=1, help="Runs of these, which take longest.", show_default="as --repeats")
-]
+ThrottledRepeats = Annotated[int, typer.Option(min=1, help="Runs of these at most; they take longest.")]
 Degrees = Annotated[
     str, typer.Option(metavar="D,D,...", help="Degrees of the runs about redundancy; '' for none.")
 ]
@@ -62,7 +60,7 @@ def streams(
     messages: Messages = 50,
     latency: Latency = "aws",
     throttle: Throttle = 0.05,
-    throttled_repeats: ThrottledRepeats = None,
+    throttled_repeats: ThrottledRepeats = 2,
     degrees: Degrees = "4,6,8,10,12,14,16",
     pair_nodes: PairNodes = 200,
     pair_graphs: PairGraphs = 200,

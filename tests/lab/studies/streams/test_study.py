@@ -17,7 +17,8 @@ from linnet.lab.tables import LATENCIES
 
 SMALL = StreamsParameters(
     sizes=(16, 8),
-    repeats=2,
+    repeats=1,
+    modes=("counter", "naive"),
     messages=4,
     degrees=(4,),
     redundancy_size=12,
@@ -28,13 +29,14 @@ SMALL = StreamsParameters(
 )
 
 
+@pytest.mark.timeout(600)
 def test_a_study_runs_once_and_resumes(spark: SparkSession, tmp_path: Path) -> None:
     said: list[str] = []
     report = study(Workshop(spark, tmp_path, said.append), SMALL)
     write_report(report, tmp_path)
     assert report.ok, report.failures()
-    stages = [f"{mode}-{size}" for mode in ("counter", "naive", "aware") for size in (8, 16)]
-    stages += ["naive-beside", "redundancy", "graphs", "large-graphs", "pairs"]
+    stages = [f"{mode}-{size}" for mode in ("counter", "naive") for size in (8, 16)]
+    stages += ["beside", "graphs", "large-graphs", "pairs"]
     assert said == [*stages, "report"]
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert {table["title"][:9] for table in summary["tables"]} >= {"Table 5.2", "Table 5.3", "Table 5.4"}

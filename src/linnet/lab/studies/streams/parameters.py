@@ -29,8 +29,8 @@ THROTTLED = 1000
 MEASURED_AT = 120.0
 """Virtual second at which naive overlays are measured, unless they are regular and calm before."""
 
-AWARE_FOR = 60.0
-"""Virtual seconds for which links are exchanged for nearer ones: twelve rounds."""
+AWARE_FOR = 45.0
+"""Virtual seconds for which links are exchanged for nearer ones, one round in five seconds."""
 
 HOLD = 0.05
 """Seconds that suppression holds an event back."""
@@ -47,8 +47,8 @@ class StreamsParameters(Struct, frozen=True, kw_only=True):
     """Events in each run."""
     throttle: float = 0.05
     """Seconds between joins of the naive protocol above `THROTTLED` nodes."""
-    throttled_repeats: int | None = None
-    """Repeats of these, which take longest; None: as many as of the others."""
+    throttled_repeats: int = 2
+    """Repeats of these at most: two take as long as all of another size."""
     latency: str = "aws"
     """``aws``, ``constant:MS``, a file as ``linnet sim`` takes it, or a folder with the table latencies."""
     degrees: tuple[int, ...] = (4, 6, 8, 10, 12, 14, 16)
@@ -96,5 +96,5 @@ class StreamsParameters(Struct, frozen=True, kw_only=True):
 
     def repeats_of(self, mode: str, size: int) -> int:
         """How often a size is run in a mode."""
-        few = self.throttled_repeats
-        return self.repeats if few is None or mode != NAIVE or size <= THROTTLED else min(few, self.repeats)
+        throttled = mode == NAIVE and size > THROTTLED
+        return min(self.throttled_repeats, self.repeats) if throttled else self.repeats

@@ -93,8 +93,7 @@ def _main(workshop: Workshop, parameters: StreamsParameters, latency: LatencyTab
 
 def _beside(workshop: Workshop, parameters: StreamsParameters, latency: LatencyTable) -> list[Made]:
     jobs = (
-        ("naive-beside", workload.beside_cases(parameters), simulated),
-        ("redundancy", workload.redundancy_cases(parameters), simulated),
+        ("beside", workload.beside_cases(parameters) + workload.redundancy_cases(parameters), simulated),
         ("graphs", workload.graph_cases(parameters), modelled),
         ("large-graphs", workload.large_cases(parameters), modelled),
     )
