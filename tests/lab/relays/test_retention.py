@@ -31,12 +31,17 @@ def expected_first(index: ChatIndex, presence: Presence, retention: int) -> dict
 def test_outcomes_are_those_of_all_receptions(at_any_time: Iterable[tuple[ChatIndex, Presence]]) -> None:
     for index, presence in at_any_time:
         times = index.chat.ts.tolist()
-        waits = [one.time - times[one.event] for one in relayed_receptions(index.chat, presence)]
+        begun = {member: presence.start[presence.member == member].min() for member in presence.member}
+        waits = [
+            (time - times[event], begun[receiver] <= times[event])
+            for event, receiver, time in relayed_receptions(index.chat, presence)
+        ]
         for outcome, retention in zip(
             retention_outcomes(index, presence, RETENTIONS), RETENTIONS, strict=True
         ):
             assert outcome.retention == retention
-            assert outcome.pairs_within == sum(wait <= retention for wait in waits)
+            assert outcome.pairs.every == sum(wait <= retention for wait, _ in waits)
+            assert outcome.pairs.owed == sum(wait <= retention and owed for wait, owed in waits)
             assert outcome.first_delivery == expected_first(index, presence, retention)
 
 

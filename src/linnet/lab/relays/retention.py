@@ -19,6 +19,15 @@ from linnet.lab.relays.durations import Counts, histogram
 from linnet.lab.relays.presence import Presence
 
 
+class Pairs(NamedTuple):
+    """Pairs of event and other member who is online at the sending or within the retention after it."""
+
+    every: int
+    owed: int
+    """Those of them whose member was online before the sending or at it: the others came later for the
+    first time, and nobody knows whether they belonged to the chat already."""
+
+
 class RetentionOutcome(NamedTuple):
     """What comes of one retention in one chat."""
 
@@ -26,8 +35,7 @@ class RetentionOutcome(NamedTuple):
     """Milliseconds for which relays keep an event."""
     first_delivery: Counts
     """From the sending to the first delivery to anybody else, by bins; the sender still tries by itself."""
-    pairs_within: int
-    """Pairs of event and other member who is online at the sending or within the retention after it."""
+    pairs: Pairs
 
 
 def retention_outcomes(
@@ -59,16 +67,19 @@ def first_with_retentions(ts: I64, deliveries: Deliveries, retentions: Sequence[
     return tuple(counts)
 
 
-def pairs_within(attendance: Attendance, retentions: Sequence[int]) -> tuple[int, ...]:
+def pairs_within(attendance: Attendance, retentions: Sequence[int]) -> tuple[Pairs, ...]:
     """For each retention, pairs of event and other member whose first instant online is not later than it.
 
     A member gets in a period what others send until its end, from where it last left or the retention
     before its start; its own messages, all in its periods, are taken off.
     """
-    ts, start = attendance.ordered.chat.ts, attendance.periods.start
+    ts, periods = attendance.ordered.chat.ts, attendance.periods
     received = int(attendance.at_ends.sum()) - len(ts)
+    first = np.flatnonzero(periods.prior_end < 0)
+    arrived = int(periods.at_start[first].sum())
     counts = []
     for retention in retentions:
-        since = np.maximum(attendance.periods.at_prior_end, np.searchsorted(ts, start - retention))
-        counts.append(received - int(since.sum()))
+        since = np.maximum(periods.at_prior_end, np.searchsorted(ts, periods.start - retention))
+        every = received - int(since.sum())
+        counts.append(Pairs(every, every + int(since[first].sum()) - arrived))
     return tuple(counts)

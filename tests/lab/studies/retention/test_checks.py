@@ -23,7 +23,7 @@ def failed(pool: Pool) -> dict[str, str]:
 
 def test_all_hold() -> None:
     assert failed(pool_of()) == {}
-    assert len(found(pool_of())) == 7
+    assert len(found(pool_of())) == 8
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,9 @@ def test_all_hold() -> None:
         (
             pool_of(within=(10, 40, 39, 80)),
             "retention.pairs",
-            "all rooms, margin 3: 30 d has 39, 1 h 40",
+            "all rooms, margin 3: 30 d has 69, 1 h 70",
         ),
+        (pool_of(within=(10, 40, 39, 80)), "retention.owed", "all rooms, margin 3: 30 d has 39, 1 h 40"),
         (pool_of(event_s=(0, 5, 9, 8)), "retention.events", "all rooms, margin 3: unlimited has 8, 30 d 9"),
         (pool_of(event_s=(0, 5, 9, 8)), "retention.bytes", "unlimited has 2,000, 30 d 2,250"),
         (
@@ -50,8 +51,11 @@ def test_what_grows_must_grow(pool: Pool, id: str, detail: str) -> None:
 
 def test_unlimited_serves_all_who_ever_come() -> None:
     pool = pool_of()
-    pool.cells[ALL, 3, EVERY_MODE, "pairs_ever"] = {0: 81}
-    assert failed(pool) == {"retention.unlimited": "all rooms, margin 3: 80 served, 81 there"}
+    pool.cells[ALL, 3, EVERY_MODE, "pairs_ever"] = {0: 111}
+    assert failed(pool) == {"retention.unlimited": "all rooms, margin 3: 110 served, 111 there"}
+    pool = pool_of()
+    pool.cells[ALL, 3, EVERY_MODE, "owed_ever"] = {0: 79}
+    assert failed(pool) == {"retention.unlimited": "all rooms, margin 3: 80 served, 79 there"}
 
 
 def test_no_delivery_is_earlier_than_with_relays_that_forget_nothing() -> None:

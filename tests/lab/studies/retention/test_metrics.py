@@ -98,12 +98,12 @@ def test_shares_and_means_are_of_the_sums() -> None:
     trade = trade_of(pool, ALL, 3, SWEPT)
     assert [kept.retention for kept in trade.kept] == [0, HOUR, OUR_DEFAULT, UNLIMITED]
     hour = trade.at(HOUR)
-    assert (hour.served, hour.undelivered_share) == (0.4, 0.1)
+    assert (hour.served, hour.served_of_all, hour.undelivered_share) == (0.4, 0.35, 0.1)
     assert (trade.of_unlimited(hour), trade.held(hour)) == (0.5, 0.25)
     # 10 event-hours for 50 events, and for 4 members who are there for 2 days each.
     assert (hour.hours_per_event, hour.hours_per_member_day) == (0.2, 1.25)
     assert hour.megabyte_hours == pytest.approx(36_000 * 250 / 3.6e9)
-    assert (trade.nothing.within, trade.ours.within, trade.unlimited.within) == (10, 60, 80)
+    assert (trade.nothing.owed_within, trade.ours.within, trade.unlimited.within) == (10, 90, 110)
 
 
 def test_nothing_is_a_share_of_nothing() -> None:

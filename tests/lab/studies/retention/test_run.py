@@ -23,6 +23,9 @@ from linnet.lab.studies.retention.run import (
     HELD_EVENT_S,
     MEMBER_S,
     MEMBERS,
+    OWED,
+    OWED_EVER,
+    OWED_WITHIN,
     PAIRS,
     PAIRS_EVER,
     PAIRS_WITHIN,
@@ -82,7 +85,7 @@ def first_together(one: list[tuple[int, int]], other: list[tuple[int, int]], sin
 def counted(work: Work, periods: Periods, retention: int) -> dict[str, dict[int, int]]:
     """Event by event and member by member."""
     chat = work.ordered.chat
-    within, firsts, event_ms, byte_ms = 0, [], 0, 0
+    within, owed, firsts, event_ms, byte_ms = 0, 0, [], 0, 0
     for time, sender, chars in zip(chat.ts.tolist(), chat.user.tolist(), chat.chars.tolist(), strict=True):
         arrivals = []
         for member in range(chat.members):
@@ -91,6 +94,7 @@ def counted(work: Work, periods: Periods, retention: int) -> dict[str, dict[int,
             back = first_together(periods[member], [(time, UNLIMITED)], time)
             if back is not None and back - time <= retention:
                 within += 1
+                owed += min(periods[member])[0] <= time
                 arrivals.append(back)
             pushed = first_together(periods[sender], periods[member], time)
             arrivals += [] if pushed is None else [pushed]
@@ -100,8 +104,22 @@ def counted(work: Work, periods: Periods, retention: int) -> dict[str, dict[int,
     return {
         FIRST_DELIVERY: count_bins(np.array(firsts)),
         PAIRS_WITHIN: {0: within},
+        OWED_WITHIN: {0: owed},
         HELD_EVENT_S: {0: event_ms // 1000},
         HELD_BYTE_S: {0: byte_ms // 1000},
+    }
+
+
+def counted_there(work: Work, periods: Periods) -> dict[str, dict[int, int]]:
+    """Pairs that are owed, and those whose member is ever online after the sending, one by one."""
+    chat, pairs = work.ordered.chat, []
+    for time, sender in zip(chat.ts.tolist(), chat.user.tolist(), strict=True):
+        others = (periods[member] for member in range(chat.members) if member != sender)
+        pairs += [(min(stays)[0] <= time, max(stays)[1] > time) for stays in others]
+    return {
+        OWED: {0: sum(owed for owed, _ in pairs)},
+        OWED_EVER: {0: sum(owed and back for owed, back in pairs)},
+        PAIRS_EVER: {0: sum(back for _, back in pairs)},
     }
 
 
@@ -119,6 +137,8 @@ def test_each_retention_gives_what_counting_gives() -> None:
                 for measure, counts in counted(work, periods, retention).items():
                     margin = 0 if measure in (HELD_EVENT_S, HELD_BYTE_S) else online.number
                     assert told[work.chat, margin, mode_of(retention), measure] == counts
+            for measure, counts in counted_there(work, periods).items():
+                assert told[work.chat, online.number, EVERY_MODE, measure] == counts
             looked.add(online.number)
     assert looked == {0, 1, 2, 3, 4, 5}
 
@@ -138,7 +158,12 @@ def test_its_ends_are_those_of_the_study_of_relays() -> None:
 
             pairs = found.totals[RELAYS, "pairs_at_once"] + found.totals[RELAYS, "pairs_after_waiting"]
             assert at("unlimited", PAIRS_WITHIN) == at(EVERY_MODE, PAIRS_EVER) == {0: pairs}
-            assert at("0ms", PAIRS_WITHIN) == {0: found.totals[RELAYS, "pairs_at_once"]}
+            assert at("unlimited", OWED_WITHIN) == at(EVERY_MODE, OWED_EVER)
+            assert (
+                at("0ms", PAIRS_WITHIN)
+                == at("0ms", OWED_WITHIN)
+                == {0: found.totals[RELAYS, "pairs_at_once"]}
+            )
             assert at("0ms", FIRST_DELIVERY) == found.histograms[P2P, FIRST_DELIVERY]
             assert at("unlimited", FIRST_DELIVERY) == found.histograms[RELAYS, FIRST_DELIVERY]
             for measure in (HELD_EVENT_S, HELD_BYTE_S):

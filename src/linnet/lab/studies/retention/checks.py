@@ -15,6 +15,10 @@ from linnet.lab.studies.retention.sweep import NOTHING, UNLIMITED, mode_of, name
 
 _GROWS: dict[str, tuple[str, Callable[[Kept], int]]] = {
     "retention.pairs": ("a longer retention serves no fewer pairs", lambda kept: kept.within),
+    "retention.owed": (
+        "a longer retention serves no fewer pairs that are owed",
+        lambda kept: kept.owed_within,
+    ),
     "retention.events": ("a longer retention holds no fewer event-hours", lambda kept: kept.event_s),
     "retention.bytes": ("a longer retention holds no fewer byte-hours", lambda kept: kept.byte_s),
     "retention.undelivered": (
@@ -64,9 +68,14 @@ def where(trade: Trade) -> str:
 def _ever(trades: Sequence[Trade]) -> Check:
     """The same number by another way: from when each member is last online."""
     broken = [
-        f"{where(trade)}: {trade.unlimited.within:,} served, {trade.unlimited.rooms.pairs_ever:,} there"
+        f"{where(trade)}: {served:,} served, {there:,} there"
         for trade in trades
-        if trade.unlimited.within != trade.unlimited.rooms.pairs_ever
+        for kept in (trade.unlimited,)
+        for served, there in (
+            (kept.within, kept.rooms.pairs_ever),
+            (kept.owed_within, kept.rooms.owed_ever),
+        )
+        if served != there
     ]
     says = "unlimited retention serves every pair whose member is online at or after the sending"
     return _check("retention.unlimited", says, broken, trades)

@@ -12,7 +12,7 @@ from linnet.lab.studies.retention.metrics import ALL, CLASSES, Trade
 from linnet.lab.studies.retention.recommending import Recommendation
 from linnet.lab.studies.retention.sweep import OUR_DEFAULT, name_of
 
-_X, _Y = "hours for which a relay holds an event, on average", "pairs of event and member served"
+_X, _Y = "hours for which a relay holds an event, on average", "owed pairs of event and member served"
 
 
 def presences_plot(trades: Sequence[Trade]) -> Plot | None:

@@ -67,7 +67,7 @@ def rooms_grid(decided: Sequence[Recommendation], parameters: RetentionParameter
     for each in decided:
         rooms = each.kept.rooms
         mean = ratio(rooms.members, rooms.chats)
-        ever = ratio(rooms.pairs_ever, rooms.pairs)
+        owed, back = ratio(rooms.owed, rooms.pairs), ratio(rooms.owed_ever, rooms.owed)
         rows.append(
             (
                 CLASSES[each.trade.population],
@@ -76,7 +76,8 @@ def rooms_grid(decided: Sequence[Recommendation], parameters: RetentionParameter
                 mean,
                 rooms.events,
                 rooms.pairs,
-                ever,
+                owed,
+                back,
             )
         )
     border = f"{parameters.lively / 1000:g} s"
@@ -89,11 +90,13 @@ def rooms_grid(decided: Sequence[Recommendation], parameters: RetentionParameter
             "members of a chat",
             "events",
             "pairs of event and other member",
-            "of them ever online after it",
+            "of them owed",
+            "of those ever online after it",
         ),
         rows=tuple(rows),
         note=f"Lively: the median pause between messages is at most {border}; slow: longer. Members are "
-        f"those who speak. {left_out:,} chats are in no class: one member, or no pause above a second."
+        "those who speak. A pair is owed if its member was online before the event was sent or when it "
+        f"was. {left_out:,} chats are in no class: one member, or no pause above a second."
         + (
             " About 69 % of WhatsApp's messages follow within a minute."
             if parameters.lively == MINUTE
@@ -116,6 +119,7 @@ def relays_grid(decided: Sequence[Recommendation], relays: Sequence[int]) -> Gri
                     number,
                     each.name if number else None,
                     kept.served,
+                    kept.served_of_all,
                     kept.undelivered_share,
                     number * kept.hours_per_event,
                     number * trade.ours.hours_per_event,
@@ -128,7 +132,8 @@ def relays_grid(decided: Sequence[Recommendation], relays: Sequence[int]) -> Gri
             "class",
             "relays",
             "retention",
-            "pairs served",
+            "owed pairs served",
+            "all pairs served",
             "events undelivered",
             "event-hours per event, in sum",
             f"with {OURS}",
@@ -148,6 +153,7 @@ def sweep_grid(trades: Sequence[Trade]) -> Grid:
             name_of(kept.retention),
             kept.served,
             trade.of_unlimited(kept),
+            kept.served_of_all,
             kept.undelivered_share,
             kept.hours_per_event,
             kept.hours_per_member_day,
@@ -162,8 +168,9 @@ def sweep_grid(trades: Sequence[Trade]) -> Grid:
         columns=(
             "class",
             "retention",
-            "pairs served",
+            "owed pairs served",
             "of unlimited",
+            "all pairs served",
             "events undelivered",
             "event-hours per event",
             "event-hours per member and day",

@@ -20,6 +20,9 @@ from linnet.lab.studies.retention.run import (
     HELD_EVENT_S,
     MEMBER_S,
     MEMBERS,
+    OWED,
+    OWED_EVER,
+    OWED_WITHIN,
     PAIRS,
     PAIRS_EVER,
     PAIRS_WITHIN,
@@ -90,9 +93,13 @@ class Rooms(Struct, frozen=True):
     events: int
     pairs: int
     """Pairs of event and other member."""
-    pairs_ever: int
-    """Those whose member is online at or after the sending at all: more cannot be served."""
     member_s: int
+    pairs_ever: int
+    """Pairs whose member is online at or after the sending at all: more cannot be served."""
+    owed: int
+    """Pairs whose member was online before the sending or at it."""
+    owed_ever: int
+    """Those of them whose member is online at or after the sending."""
 
 
 class Kept(Struct, frozen=True):
@@ -102,6 +109,8 @@ class Kept(Struct, frozen=True):
     rooms: Rooms
     within: int
     """Pairs that a relay still can serve."""
+    owed_within: int
+    """Those of them that are owed."""
     undelivered: int
     """Events that nobody else ever gets, from a relay or the sender."""
     event_s: int
@@ -109,7 +118,12 @@ class Kept(Struct, frozen=True):
 
     @property
     def served(self) -> float:
-        """Share of all pairs that relays serve."""
+        """Share of the pairs that are owed which relays serve."""
+        return ratio(self.owed_within, self.rooms.owed)
+
+    @property
+    def served_of_all(self) -> float:
+        """Share of all pairs that relays serve, those included whose member had never been there before."""
         return ratio(self.within, self.rooms.pairs)
 
     @property
@@ -160,8 +174,9 @@ class Trade(Struct, frozen=True):
         return self.at(OUR_DEFAULT)
 
     def of_unlimited(self, kept: Kept) -> float:
-        """Share of the pairs that unlimited retention serves; 1 if that is none."""
-        return ratio(kept.within, self.unlimited.within) if self.unlimited.within else 1.0
+        """Share of the owed pairs that unlimited retention serves; 1 if those are none."""
+        whole = self.unlimited.owed_within
+        return ratio(kept.owed_within, whole) if whole else 1.0
 
     def held(self, kept: Kept) -> float:
         """Share of the event-hours that unlimited retention holds."""
@@ -182,13 +197,14 @@ def trade_of(pool: Pool, population: str, margin: int, swept: Sequence[int]) -> 
     chats, members, events, pairs, member_s = (
         total(EVERY_MODE, measure) for measure in (CHATS, MEMBERS, EVENTS, PAIRS, MEMBER_S)
     )
-    ever = total(EVERY_MODE, PAIRS_EVER, margin)
-    rooms = Rooms(chats, members, events, pairs, ever, member_s)
+    there = (total(EVERY_MODE, measure, margin) for measure in (PAIRS_EVER, OWED, OWED_EVER))
+    rooms = Rooms(chats, members, events, pairs, member_s, *there)
     kept = tuple(
         Kept(
             retention,
             rooms,
             total(mode, PAIRS_WITHIN, margin),
+            total(mode, OWED_WITHIN, margin),
             pool.bins(population, margin, mode, FIRST_DELIVERY).get(NEVER, 0),
             total(mode, HELD_EVENT_S),
             total(mode, HELD_BYTE_S),

@@ -1,7 +1,8 @@
 """Which retention a class of rooms should have, by a rule, and why.
 
-The shortest retention of the sweep at which relays serve at least so much (99 % by default) of the pairs of
-event and member that relays without a limit serve. Longer ones hold more for nearly nobody.
+The shortest retention of the sweep at which relays serve at least so much (99 % by default) of the owed pairs
+of event and member that relays without a limit serve. Longer ones hold more for nearly nobody. Owed are pairs
+whose member was there before: who comes for the first time a year later would ask for a year.
 
 It is read at one presence. Phones decide where there are some, as theirs is presence that was measured. Of
 margins it is the middle one: with the shortest, people come only to speak, and never just to read; with the
@@ -46,8 +47,8 @@ def deciding(margins: Sequence[int]) -> int:
 
 def recommend(trade: Trade, share: float) -> Recommendation:
     """The shortest retention that serves this share of what unlimited retention serves."""
-    wanted = share * trade.unlimited.within
-    place = next(number for number, each in enumerate(trade.kept) if each.within >= wanted)
+    wanted = share * trade.unlimited.owed_within
+    place = next(number for number, each in enumerate(trade.kept) if each.owed_within >= wanted)
     kept = trade.kept[place]
     return Recommendation(trade, kept, _reason(trade, kept, trade.kept[place - 1] if place else None, share))
 

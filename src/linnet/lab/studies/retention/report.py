@@ -30,14 +30,14 @@ def figures(trades: Sequence[Trade], advised: Advised, published: Published) -> 
     yield published.figure("recommended.all", title, "time", all_rooms.name)
     for (population, margin), found in advised.items():
         at, name = f"{population}.margin{margin}", f"{CLASSES[population]}, {margin_name(margin)}"
-        trade, kept = found.trade, found.kept
+        trade, kept, share = found.trade, found.kept, found.trade.of_unlimited(found.kept)
         values: dict[str, tuple[str, str, Cell]] = {
             "recommended": ("recommended retention", "time", found.name),
-            "served": (f"pairs served with {found.name}", "share of pairs", kept.served),
-            "of-unlimited": (f"pairs served with {found.name}", "of unlimited", trade.of_unlimited(kept)),
+            "served": (f"owed pairs served with {found.name}", "share of pairs", kept.served),
+            "of-unlimited": (f"owed pairs served with {found.name}", "of unlimited", share),
             "held": (f"event-hours held with {found.name}", "of unlimited", trade.held(kept)),
             "undelivered": (f"undelivered with {found.name}", "share of events", kept.undelivered_share),
-            "default.of-unlimited": (f"pairs served with {OURS}", "of unlimited", _ours(trade)),
+            "default.of-unlimited": (f"owed pairs served with {OURS}", "of unlimited", _ours(trade)),
             "default.held": (f"event-hours held with {OURS}", "of unlimited", trade.held(trade.ours)),
         }
         for id, (what, unit, measured) in values.items():
@@ -87,8 +87,10 @@ def _recommended(
         title="Recommended retention",
         text=(
             "The shortest retention of the sweep at which relays serve at least "
-            f"{percent(parameters.served)} of the pairs of event and member that they would serve "
-            f"without a limit. It is read at {why}.",
+            f"{percent(parameters.served)} of the pairs of event and member that they owe and would "
+            "serve without a limit. A pair is owed if its member was online before the event was sent or "
+            "when it was: who comes for the first time later wants the history of the room, which its "
+            f"members have. It is read at {why}.",
             f"Where a room has decided nothing, a relay of this project keeps events for {OURS}. "
             + _beside_ours(decided),
         ),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from pyspark.sql import DataFrame
 
-from linnet.lab.relays.chat_arrays import ChatArrays
+from linnet.lab.relays.chat_arrays import FAR, ChatArrays
 from linnet.lab.relays.held import held
 from linnet.lab.relays.outcomes import EVERY_MODE, FIRST_DELIVERY
 from linnet.lab.relays.presence import Presence
@@ -22,10 +22,16 @@ from linnet.lab.studies.relays.run import Attending, Online, Row, Work, profile_
 from linnet.lab.studies.relays.workload import LARGE
 from linnet.lab.studies.retention.sweep import mode_of
 
-PAIRS_WITHIN = "pairs_within"
-"""Pairs of event and other member who is online at the sending or within the retention after it."""
-PAIRS_EVER = "pairs_ever"
+PAIRS_WITHIN, OWED_WITHIN = "pairs_within", "owed_within"
+"""Pairs of event and other member who is online at the sending or within the retention after it.
+
+A pair is owed if its member was online before the sending or at it. Who comes for the first time later wants
+the history of a room, which members have; relays are for those who were away.
+"""
+PAIRS_EVER, OWED_EVER = "pairs_ever", "owed_ever"
 """Pairs whose member is online at the sending or at any time after it."""
+OWED = "owed"
+"""All pairs that are owed, whether or not the member ever comes back."""
 HELD_EVENT_S, HELD_BYTE_S = "held_event_s", "held_byte_s"
 """What one relay holds, in seconds of each event and of each byte."""
 CHATS, MEMBERS, EVENTS, PAIRS, MEMBER_S = "chats", "members", "events", "pairs", "member_s"
@@ -61,11 +67,13 @@ def retention_rows(work: Work, presences: Presences, swept: Sequence[int]) -> It
     if work.piece <= 1:
         yield from _whoever_is_online(index.chat, swept)
     for number, margin, presence in presences.of(work, found):
-        yield Row(number, EVERY_MODE, PAIRS_EVER, {0: pairs_ever(index.chat, presence)})
+        for measure, value in pairs_there(index.chat, presence).items():
+            yield Row(number, EVERY_MODE, measure, {0: value})
         for outcome in retention_outcomes(index, presence, swept, margin):
             mode = mode_of(outcome.retention)
             yield Row(number, mode, FIRST_DELIVERY, outcome.first_delivery)
-            yield Row(number, mode, PAIRS_WITHIN, {0: outcome.pairs_within})
+            yield Row(number, mode, PAIRS_WITHIN, {0: outcome.pairs.every})
+            yield Row(number, mode, OWED_WITHIN, {0: outcome.pairs.owed})
 
 
 def _whoever_is_online(chat: ChatArrays, swept: Sequence[int]) -> Iterator[Row]:
@@ -85,11 +93,18 @@ def _whoever_is_online(chat: ChatArrays, swept: Sequence[int]) -> Iterator[Row]:
         yield Row(WHOEVER_IS_ONLINE, mode, HELD_BYTE_S, {0: kept.byte_ms // 1000})
 
 
-def pairs_ever(chat: ChatArrays, presence: Presence) -> int:
-    """Pairs of event and other member who is still online after the sending.
+def pairs_there(chat: ChatArrays, presence: Presence) -> dict[str, int]:
+    """Pairs that are owed, and those that can be served at all.
 
-    Found by when each member is last online, and so without what `pairs_within` is found by.
+    Found by when each member is first and last online, and so without what `pairs_within` is found by.
     """
-    until = np.zeros(chat.members, dtype=np.int64)
+    begin, until = np.full(chat.members, FAR), np.zeros(chat.members, dtype=np.int64)
+    np.minimum.at(begin, presence.member, presence.start)
     np.maximum.at(until, presence.member, presence.end)
-    return int(np.searchsorted(chat.ts, until).sum()) - len(chat.ts)
+    events, before = len(chat.ts), int(np.searchsorted(chat.ts, begin).sum())
+    ever = int(np.searchsorted(chat.ts, until).sum()) - events
+    return {
+        PAIRS_EVER: ever,
+        OWED_EVER: ever - before,
+        OWED: events * (chat.members - 1) - before,
+    }
