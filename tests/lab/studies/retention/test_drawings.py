@@ -10,7 +10,7 @@ from linnet.lab.studies.retention.metrics import ALL, trade_of
 from linnet.lab.studies.retention.recommending import recommend
 
 CLASSES = (ALL, "dyads-lively", "large-slow")
-POOL = pool_of(within=(10, 40, 80, 80), classes=CLASSES, margins=(1, 2))
+POOL = pool_of(within=(10, 40, 80, 80), event_s=(0, 9, 99, 999), classes=CLASSES, margins=(1, 2))
 TRADES = [trade_of(POOL, name, margin, SWEPT) for margin in (1, 2) for name in CLASSES]
 ADVISED = {(trade.population, trade.margin): recommend(trade, 0.99) for trade in TRADES}
 
@@ -26,6 +26,12 @@ def test_presences_have_a_curve_each_and_retentions_are_named_once() -> None:
         1
     ] * 5
     assert ">none<" not in svg
+
+
+def test_names_that_would_stand_on_each_other_give_way_to_the_longest() -> None:
+    pool = pool_of(event_s=(0, 36_000, 72_100, 144_000))
+    svg = words(presences_plot([trade_of(pool, ALL, 3, SWEPT)]))
+    assert [svg.count(f">{name}<") for name in ("1 h", "30 d", "unlimited")] == [1, 0, 1]
 
 
 def test_classes_have_a_curve_each_with_what_is_recommended() -> None:

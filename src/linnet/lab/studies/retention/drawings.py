@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from linnet.lab.report import plots
 from linnet.lab.report.parts import Plot
 from linnet.lab.report.plots import Choice
 from linnet.lab.studies.relays.drawings import margin_name
-from linnet.lab.studies.retention.metrics import ALL, CLASSES, Trade
+from linnet.lab.studies.retention.metrics import ALL, CLASSES, SHORT, Kept, Trade
 from linnet.lab.studies.retention.recommending import Recommendation
 from linnet.lab.studies.retention.sweep import OUR_DEFAULT, name_of
+
+APART = 2
+"""How many times as far right a point must be, so that two names have room."""
 
 _X, _Y = "hours for which a relay holds an event, on average", "owed pairs of event and member served"
 
@@ -18,21 +22,32 @@ _X, _Y = "hours for which a relay holds an event, on average", "owed pairs of ev
 def presences_plot(trades: Sequence[Trade]) -> Plot | None:
     """All rooms together, a curve for each presence; what is held is the same for each of them."""
     everywhere = [trade for trade in trades if trade.population == ALL]
-    best = max(everywhere, key=lambda trade: trade.nothing.within, default=None)
+    best = max(everywhere, key=lambda trade: trade.nothing.served, default=None)
     curves = {
         margin_name(trade.margin): [
-            Choice(kept.hours_per_event, kept.served, name_of(kept.retention) if trade is best else "")
+            Choice(kept.hours_per_event, kept.served, names.get(kept.retention, ""))
             for kept in trade.kept
             if kept.hours_per_event > 0
         ]
         for trade in everywhere
+        for names in (_names(trade.kept) if trade is best else {},)
     }
     return _drawn(
         curves,
         "Delivery against what is held, all rooms",
-        "Each point is a retention, named at the uppermost curve; above one another they hold the same. A "
-        "curve that is flat buys nothing by holding more. Where nothing is held there is nothing to draw.",
+        "Each point is a retention, named at the curve that starts uppermost; points above one another hold "
+        "the same. A curve that is flat buys nothing by holding more. Where nothing is held there is nothing "
+        "to draw.",
     )
+
+
+def _names(swept: Sequence[Kept]) -> dict[int, str]:
+    """Names of retentions, from the longest on; of those that stand close together only the longest."""
+    names, right = dict[int, str](), inf
+    for kept in reversed(swept):
+        if 0 < kept.hours_per_event < right / APART:
+            names[kept.retention], right = name_of(kept.retention), kept.hours_per_event
+    return names
 
 
 def classes_plot(trades: Sequence[Trade], advised: Mapping[tuple[str, int], Recommendation]) -> Plot | None:
@@ -69,13 +84,13 @@ def held_plot(found: Sequence[Recommendation]) -> Plot:
     """What the recommended retention of each class holds, beside our default."""
     title = "Event-hours held, of those without a limit"
     groups = {
-        CLASSES[each.trade.population]: {
+        SHORT[each.trade.population]: {
             "recommended": each.trade.held(each.kept),
             f"our default, {name_of(OUR_DEFAULT)}": each.trade.held(each.trade.ours),
         }
         for each in found
     }
-    svg = plots.bars(groups, title=title, y_label="share of event-hours")
+    svg = plots.bars(groups, title=title, y_label="share of event-hours", x_label="members and pace")
     return Plot(
         title=title,
         svg=svg,

@@ -38,23 +38,26 @@ class Size(NamedTuple):
 
     id: str
     title: str
+    short: str
     most: int
     """Members at most."""
 
 
 SIZES = (
-    Size("dyads", "2 members", 2),
-    Size("small", "3 to 9 members", 9),
-    Size("medium", "10 to 30 members", 30),
-    Size("large", "more than 30 members", 2**31 - 1),
+    Size("dyads", "2 members", "2", 2),
+    Size("small", "3 to 9 members", "3 to 9", 9),
+    Size("medium", "10 to 30 members", "10 to 30", 30),
+    Size("large", "more than 30 members", "31 or more", 2**31 - 1),
 )
-PACES = {"lively": "lively", "slow": "slow"}
+PACES = ("lively", "slow")
 """By whether the median pause between messages is at most the border, or longer."""
 
 CLASSES = {ALL: "all rooms"} | {
-    f"{size.id}-{pace}": f"{size.title}, {word}" for size in SIZES for pace, word in PACES.items()
+    f"{size.id}-{pace}": f"{size.title}, {pace}" for size in SIZES for pace in PACES
 }
 """Names of classes by their ids, in the order of reports."""
+SHORT = {ALL: "all"} | {f"{size.id}-{pace}": f"{size.short}\n{pace}" for size in SIZES for pace in PACES}
+"""The same where there is little room."""
 
 
 def classed(profiles: DataFrame, lively: int) -> DataFrame:

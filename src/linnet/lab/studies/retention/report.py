@@ -78,7 +78,8 @@ def _recommended(
 ) -> Section:
     decides = decided[0].trade.margin
     why = (
-        "phones, which is presence that was measured"
+        "phones, which is presence that was measured; as their traces are of one week and repeated, nobody "
+        "stays away for longer, and more than 7 d is never needed"
         if decides == 0
         else f"{margin_name(decides)}, the middle one: with the shortest, people come only to speak; with "
         "the longest, they are online through the longest silence and hardly need relays"
