@@ -108,10 +108,11 @@ def activity_of(tally: DataFrame, nodes: DataFrame) -> DataFrame:
 
 
 def _place(begins: str, us: Column) -> Column:
-    """Which run a time falls in, from 1; what is dated before the first belongs to it."""
+    """Which run a time falls in: from 1, and 0 for the rest of one whose begin was rotated away."""
+    runs = F.coalesce(F.size(begins), F.lit(0))
+    only = (F.get(F.col(begins), F.lit(0)) <= us).cast("int")
     several = F.size(F.filter(F.col(begins), lambda begin: begin <= us))
-    is_single = F.coalesce(F.size(begins), F.lit(0)) <= 1
-    return F.when(is_single, F.lit(1)).otherwise(F.greatest(several, F.lit(1))).cast("int")
+    return F.when(runs <= 0, F.lit(0)).when(runs == 1, only).otherwise(several).cast("int")
 
 
 def _kept_note(is_minute: Column) -> Column:
@@ -149,9 +150,8 @@ def holes_of(activity: DataFrame) -> DataFrame:
         F.max("high_counter").alias("high"),
     )
     lacking = F.sum(F.col("high") - F.col("low") + 1 - F.col("rows")) - F.sum("unplaced")
-    late = F.sum(F.when(F.col("epoch") > 1, F.col("low")).otherwise(0))
     return runs.groupBy("node").agg(
-        F.greatest(lacking + late, F.lit(0)).alias("holes"),
+        F.greatest(lacking, F.lit(0)).alias("holes"),
         F.min_by("low", "epoch").alias("begins_at"),
     )
 

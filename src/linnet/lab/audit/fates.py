@@ -116,9 +116,9 @@ def fates_of(
         _with_excuses(named, excuses, grace_us)
         .join(F.broadcast(sessions.withColumnRenamed("number", "receiver")), "receiver")
         .withColumn("session", F.size(F.filter("sessions", lambda begin: begin <= F.col("published_us"))))
-        .withColumn("was", F.get(F.col("ends"), F.greatest(F.col("session") - 1, F.lit(0))))
+        .withColumn("was", F.get(F.filter("ends", lambda run: run["session"] == F.col("session")), 0))
         .withColumn("back_us", F.get(F.col("sessions"), F.col("session")))
-        .withColumn("is_away", (F.col("session") > 0) & (F.col("published_us") > F.col("was.end_us")))
+        .withColumn("is_away", F.coalesce(F.col("published_us") > F.col("was.end_us"), F.lit(False)))
         .withColumn("is_off", ~F.coalesce(_last_switch()["on"], F.lit(True)))
         .withColumn("fate", _fate(grace_us))
         .select(

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from linnet.lab.audit.sources import LineFile, Sources
-from linnet.lab.errors import LabError
 from linnet.lab.stages import schema_of
 from linnet.lab.tables import TRACE
 from linnet.trace.records import SCHEMA, SCHEMA_VERSION, Kind
@@ -97,25 +94,8 @@ def good_rows(lines: DataFrame) -> DataFrame:
 
 
 def table_rows(spark: SparkSession, tables: Sequence[Path]) -> DataFrame:
-    """The rows of Parquet files; `LabError` if one has not the columns of a trace."""
-    wanted = schema_of(TRACE)
-    for folder in sorted({path.parent for path in tables}):
-        example = next(path for path in tables if path.parent == folder)
-        _check_columns(spark, example, wanted)
-    return spark.read.schema(wanted).parquet(*map(str, tables))
-
-
-def _check_columns(spark: SparkSession, path: Path, wanted: StructType) -> None:
-    try:
-        found = {field.name: field.dataType for field in spark.read.parquet(str(path)).schema}
-    except AnalysisException as error:
-        raise LabError(f"{path} is no Parquet file") from error
-    for field in wanted:
-        if field.name not in found:
-            raise LabError(f"{path} is no trace: it has no column {field.name}")
-        if found[field.name] != field.dataType:
-            kinds = f"{found[field.name].simpleString()}, not {field.dataType.simpleString()}"
-            raise LabError(f"{path} is no trace: {field.name} is {kinds}")
+    """The rows of Parquet files, whose columns were looked at before."""
+    return spark.read.schema(schema_of(TRACE)).parquet(*map(str, tables))
 
 
 def trace_rows(spark: SparkSession, sources: Sources) -> DataFrame:

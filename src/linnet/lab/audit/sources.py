@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from msgspec import Struct
 
 from linnet.lab.errors import LabError
+from linnet.trace.arrow import ARROW_SCHEMA
 from linnet.trace.jsonlines import FILE_NAME, Header, Line
 from linnet.trace.records import SCHEMA_VERSION, Level
 
@@ -60,6 +63,7 @@ def find_sources(given: Sequence[Path], without: Path | None = None) -> Sources:
             raise LabError(f"{path} holds no trace: give {FILE_NAME} files, Parquet files, or their folders")
         for file in found:
             if file.suffix == ".parquet":
+                check_columns(file)
                 tables[file.resolve()] = None
             else:
                 lines[file.resolve()] = look(file)
@@ -92,6 +96,20 @@ def _is_trace(file: Path) -> bool:
         or name.endswith(".parquet")
         or (age != name and age[1:].isdecimal() and age[0] == ".")
     )
+
+
+def check_columns(path: Path) -> None:
+    """`LabError` unless this is a Parquet file with the columns of a trace."""
+    try:
+        found = pq.read_schema(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise LabError(f"{path} is no Parquet file that can be read") from error
+    for field in ARROW_SCHEMA:
+        if field.name not in found.names:
+            raise LabError(f"{path} is no trace: it has no column {field.name}")
+        kind = found.field(field.name).type
+        if kind != field.type:
+            raise LabError(f"{path} is no trace: {field.name} is {kind}, not {field.type}")
 
 
 def look(path: Path) -> LineFile:

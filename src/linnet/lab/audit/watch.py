@@ -55,8 +55,7 @@ class Watch:
         self._states = out / "states"
         self._states.mkdir(parents=True, exist_ok=True)
         self.tailer = Tailer(folder, out / "spool", out)
-        self.view: View | None = None
-        """As of the last batch."""
+        self._seen: tuple[Mark, View] | None = None
         self.after_state: Callable[[int], None] = lambda batch: None
         """Called when the state of a batch stands, and Spark has not been told yet."""
 
@@ -77,38 +76,36 @@ class Watch:
         return writer.trigger(processingTime=f"{seconds} seconds").start()
 
     def look(self) -> View:
-        """What is known now; of an earlier run, if this one has taken nothing in yet."""
-        if self.view is None:
-            mark = self._last(None)
-            known = self._known(mark)
-            self.view = view_of(self._spark, known, mark.watermark_us)
-        return self.view
+        """What is known now, of earlier runs too; the same object as before if nothing new is."""
+        mark = self._last(None)
+        if self._seen is None or self._seen[0] != mark:
+            self._seen = (mark, view_of(self._known(mark), mark.watermark_us))
+        return self._seen[1]
 
     def _take(self, lines: DataFrame, batch: int) -> None:
         mark = self._last(batch)
         self.tailer.forget(mark.cut)  # Spark begins a batch when the one before is finished for good
         known = self._known(mark)
         cut = _cut_lines(lines).cache()
+        newest, bad = _counted(cut)
         rows = state.marked(good_rows(cut), mark.watermark_us).cache()
-        nodes = state.nodes_after(known.nodes, rows)
+        nodes = state.nodes_after(known.nodes, rows).cache()
         watermark = max(mark.watermark_us, self._watermark(nodes))
         readers = state.readers_after(known.readers, rows)
         opened = state.open_after(known.open, rows).cache()
-        events = state.events_of(opened)
-        settled = events.where(state.is_settled(watermark))
+        settled = state.events_of(opened).where(state.is_settled(watermark)).cache()
+        sums = known.sums.unionByName(state.sums_of_rows(rows)).unionByName(_bad(cut))
+        sums = sums.unionByName(state.sums_of_events(settled, readers, final=True))
         gone = settled.select("topic", "device", "seq")
-        sums = known.sums.unionByName(state.sums_of_rows(rows))
-        sums = sums.unionByName(state.sums_of_events(settled, readers, final=True)).unionByName(_bad(cut))
         left = opened.join(gone, ["topic", "device", "seq"], "left_anti")
-        self._quarantine(cut, batch)
-        after = Mark(batch, watermark, max(mark.cut, _newest_cut(cut)))
+        if bad:
+            self._quarantine(cut, batch)
         self._write(
-            after,
+            Mark(batch, watermark, max(mark.cut, newest)),
             {"open": left, "sums": state.added(sums), "readers": readers, "nodes": nodes},
         )
-        for frame in (opened, rows, cut):
+        for frame in (settled, opened, nodes, rows, cut):
             frame.unpersist()
-        self.view = view_of(self._spark, self._known(after), watermark)
         self.after_state(batch)
 
     def _watermark(self, nodes: DataFrame) -> int:
@@ -186,10 +183,11 @@ def _cut_lines(lines: DataFrame) -> DataFrame:
     return parsed(cut)
 
 
-def _newest_cut(cut: DataFrame) -> int:
+def _counted(cut: DataFrame) -> tuple[int, int]:
+    """The newest cut of a batch, and how many lines are bad."""
     number = F.regexp_extract("spool", f"([0-9]+)\\{SUFFIX}$", 1).cast("int")
-    newest = cut.agg(F.max(number).alias("number")).first()
-    return 0 if newest is None else newest.number or 0
+    found = cut.agg(F.max(number).alias("newest"), F.count("reason").alias("bad")).first()
+    return (0, 0) if found is None else (found.newest or 0, found.bad)
 
 
 def _bad(cut: DataFrame) -> DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from linnet.lab.audit import watch_state as state
@@ -55,7 +55,7 @@ class View(Struct, frozen=True, kw_only=True):
     repeated: int
 
 
-def view_of(spark: SparkSession, known: state.Known, watermark_us: int) -> View:
+def view_of(known: state.Known, watermark_us: int) -> View:
     """Read a state; every answer is small whatever its size."""
     events = state.events_of(known.open).cache()
     sums = state.added(

@@ -1,0 +1,68 @@
+"""What is told of an audit is what its tables hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tests.lab.audit.tales import Oracle, Tale
+
+from linnet.lab.audit.audit import Audited
+from linnet.lab.audit.findings import merged
+from linnet.lab.bins import NEVER, total
+
+
+def test_topics_are_the_sums_of_their_readers(audited: tuple[Audited, Path], oracle: Oracle) -> None:
+    findings = audited[0].findings
+    assert findings.topic_count == len(findings.topics) == 2
+    assert findings.reader_count == len(findings.readers) == len(oracle.readers())
+    for topic in findings.topics:
+        mine = [reader for reader in findings.readers if reader.topic == topic.topic]
+        assert topic.readers == len(mine)
+        for name in ("owed", "delivered", "lost", "explained", "duplicates", "repeated"):
+            assert getattr(topic, name) == sum(getattr(reader, name) for reader in mine)
+        assert topic.bins == merged(mine)
+        assert total(topic.bins) == topic.owed
+        assert topic.bins.get(NEVER, 0) == topic.owed - topic.delivered
+        events = [event for event in oracle.published if event[0].hex() == topic.topic]
+        assert topic.published == len(events)
+
+
+def test_losses_are_the_first_by_time(audited: tuple[Audited, Path], oracle: Oracle) -> None:
+    lost = [
+        (oracle.published[event][1], event[0].hex(), event[1].hex(), event[2], node.hex())
+        for (event, node), fate in oracle.missing().items()
+        if fate == "lost"
+    ]
+    found = [(x.published_us, x.topic, x.device, x.seq, x.receiver) for x in audited[0].findings.lost]
+    assert found == sorted(lost)[: len(found)]
+    assert found
+
+
+def test_nodes_and_what_went_wrong(audited: tuple[Audited, Path], tale: Tale) -> None:
+    findings = audited[0].findings
+    assert findings.rows == len(tale.rows)
+    assert findings.node_count == 5
+    assert sum(node.holes for node in findings.nodes) == findings.holes
+    assert sum(node.crashes for node in findings.nodes) == findings.crashes
+    wrong: Counter[tuple[str, str]] = Counter()
+    for row in tale.rows:
+        if row.kind in ("rejected", "dropped", "expired", "evicted"):
+            wrong[row.kind, row.reason or ""] += row.events
+    assert {(each.kind, each.reason): each.events for each in findings.wrong} == wrong
+    filled = sum(row.note == "gap filled" for row in tale.rows)
+    assert [each.rows for each in findings.mended if each.note == "gap filled"] == [filled]
+
+
+def test_clocks_that_differ_are_told_by_pair(audited: tuple[Audited, Path], oracle: Oracle) -> None:
+    least: dict[tuple[str, str], int] = {}
+    for (event, node), came in oracle.arrivals.items():
+        if event in oracle.published:
+            author, published, _ = oracle.published[event]
+            delay = min(time for time, _ in came) - published
+            pair = (author.hex(), node.hex())
+            least[pair] = min(delay, least.get(pair, 0))
+    wanted = {pair: delay for pair, delay in least.items() if delay < -10_000}
+    found = {(skew.author, skew.receiver): skew.least_us for skew in audited[0].findings.skews}
+    assert found == wanted
+    assert audited[0].findings.skew_count == len(wanted)
