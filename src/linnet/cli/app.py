@@ -30,7 +30,7 @@ from linnet.cli import (
 from linnet.cli.chat import command as chat
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
-from linnet.cli.lab import audit, generate_chats, ingest, study_relays, study_retention, study_streams
+from linnet.cli.lab import audit, generate_chats, ingest, study_relays, study_retention, study_streams, watch
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
@@ -166,6 +166,7 @@ _add(study, "retention", study_retention.retention, "How long relays should keep
 _add(study, "streams", study_streams.streams, "How streams spread.", study_streams.EPILOG)
 lab.add_typer(study, name="study", help="Rerun the experiments of the papers.", epilog=EXIT_CODES)
 _add(lab, "audit", audit.audit, "What became of every message?", audit.EPILOG)
+_add(lab, "watch", watch.watch, "The same, while nodes run.", watch.EPILOG)
 app.add_typer(lab, name="lab", help="Traces to figures, on Spark.", epilog=EXIT_CODES)
 _add(app, "play", play.play, "Play traffic in a room, and print what all nodes did.", play.EPILOG)
 _add(app, "demo", demo.demo, "Watch a real network deliver every message.", demo.EPILOG)
