@@ -18,6 +18,7 @@ ENDS = (UNSUBSCRIBED, LEFT)
 ROOM = "room"
 """The note of deliveries in rooms, whatever kind of event it was."""
 MINUTE_US = 60_000_000
+_EVER = (-(1 << 62), 1 << 62)
 
 
 def signs_of(trace: DataFrame) -> DataFrame:
@@ -42,32 +43,55 @@ def begins_of(signs: DataFrame) -> DataFrame:
     )
 
 
+def runs_of(begins: DataFrame) -> DataFrame:
+    """The time of each node cut where it started: from when to when which epoch and session was on.
+
+    From 1; 0 is the rest of a run whose begin was rotated away. Grain: node, from_us.
+    """
+    cuts = F.array_distinct(F.concat(F.array(F.lit(_EVER[0])), "epochs", "sessions"))
+    each = begins.select("*", F.explode(F.array_sort(cuts)).alias("from_us"))
+
+    def number(name: str) -> Column:
+        return F.size(F.filter(F.col(name), lambda begin: begin <= F.col("from_us")))
+
+    later = F.filter(F.concat("epochs", "sessions"), lambda begin: begin > F.col("from_us"))
+    return each.select(
+        "node",
+        "from_us",
+        F.coalesce(F.array_min(later), F.lit(_EVER[1])).alias("to_us"),
+        number("epochs").alias("epoch"),
+        number("sessions").alias("session"),
+    )
+
+
 def tally_of(trace: DataFrame, begins: DataFrame) -> DataFrame:
     """Rows and events per node, run, kind, topic, author's device, reason and kind of note.
 
     The device is kept where it tells chains apart: in what was published and delivered.
     """
-    us = microseconds(F.col("time"))
     is_minute = F.col("note").eqNullSafe(PER_MINUTE)
-    # A count of a minute is dated at its begin and written after its end.
-    written = F.when(is_minute, us + (MINUTE_US - 1)).otherwise(us)
-    epoch, session = _place("epochs", written), _place("sessions", written)
     of_event = F.col("kind").isin(Kind.PUBLISHED.value, Kind.DELIVERED.value)
+    rows = trace.withColumn("us", microseconds(F.col("time"))).withColumn("is_minute", is_minute)
+    # A count of a minute is dated at its begin and written after its end.
+    written = F.when(F.col("is_minute"), F.col("us") + (MINUTE_US - 1)).otherwise(F.col("us"))
+    runs = F.broadcast(runs_of(begins).withColumnRenamed("node", "who"))
+    during = (F.col("who") == F.col("node")) & (written >= F.col("from_us")) & (written < F.col("to_us"))
     return (
-        trace.join(F.broadcast(begins), "node", "left")
+        # A join and no functions of arrays, which would keep Spark from compiling the whole pass.
+        rows.join(runs, during, "left")
         .select(
             "node",
-            epoch.alias("epoch"),
-            session.alias("session"),
+            F.coalesce("epoch", F.lit(0)).alias("epoch"),
+            F.coalesce("session", F.lit(0)).alias("session"),
             "kind",
             "topic",
             F.when(of_event, F.col("device")).alias("device"),
             "reason",
-            _kept_note(is_minute).alias("note"),
+            _kept_note(F.col("is_minute")).alias("note"),
             "events",
             F.coalesce("bytes", F.lit(0)).alias("bytes"),
-            (is_minute & (_place("epochs", us) != epoch)).cast("bigint").alias("unplaced"),
-            us.alias("us"),
+            (F.col("is_minute") & (F.col("us") < F.col("from_us"))).cast("bigint").alias("unplaced"),
+            "us",
             "counter",
         )
         .groupBy("node", "epoch", "session", "kind", "topic", "device", "reason", "note")
@@ -75,7 +99,7 @@ def tally_of(trace: DataFrame, begins: DataFrame) -> DataFrame:
             F.count("*").alias("rows"),
             F.sum("events").alias("events"),
             F.sum("bytes").alias("bytes"),
-            F.sum("unplaced").alias("unplaced"),
+            F.coalesce(F.sum("unplaced"), F.lit(0)).alias("unplaced"),
             F.min("us").alias("first_us"),
             F.max("us").alias("last_us"),
             F.min("counter").alias("low_counter"),
@@ -105,14 +129,6 @@ def activity_of(tally: DataFrame, nodes: DataFrame) -> DataFrame:
     """The tally with nodes as numbers."""
     numbers = nodes.select("node", "number")
     return tally.join(F.broadcast(numbers), "node").drop("node").withColumnRenamed("number", "node")
-
-
-def _place(begins: str, us: Column) -> Column:
-    """Which run a time falls in: from 1, and 0 for the rest of one whose begin was rotated away."""
-    runs = F.coalesce(F.size(begins), F.lit(0))
-    only = (F.get(F.col(begins), F.lit(0)) <= us).cast("int")
-    several = F.size(F.filter(F.col(begins), lambda begin: begin <= us))
-    return F.when(runs <= 0, F.lit(0)).when(runs == 1, only).otherwise(several).cast("int")
 
 
 def _kept_note(is_minute: Column) -> Column:
