@@ -65,7 +65,7 @@ def test_a_full_file_is_read() -> None:
         ("[node]\nlabl = 'x'", "linnet.toml:2: node.labl: there is no such setting; did you mean label?"),
         (
             "[trace]\nzzz = 1",
-            "linnet.toml:2: trace.zzz: there is no such setting; here are level, max_bytes, keep, flush_seconds",
+            "linnet.toml:2: trace.zzz: there is no such setting; here are level, max_bytes, keep, flush_seconds",  # noqa: E501
         ),
         (
             "[links]\nmax_links = 0",

@@ -1,1 +1,1 @@
-"""The lab: traces to workloads to runs to figures, on Spark. Needs ``linnet[lab]``; nothing below imports it."""
+"""The lab: traces to workloads to runs to figures, on Spark. Needs ``linnet[lab]``."""

@@ -108,6 +108,7 @@ def test_phones_take_the_place_of_margins(spark: SparkSession, chats: Path, tmp_
     }
 
 
+@pytest.mark.timeout(900)
 def test_a_cluster_of_two_workers_gives_the_same_tables(chats: Path, done: Path, tmp_path: Path) -> None:
     (tmp_path / "cluster").mkdir()
     with spark_cluster(tmp_path / "cluster") as address:
@@ -122,6 +123,7 @@ def test_a_cluster_of_two_workers_gives_the_same_tables(chats: Path, done: Path,
     assert len({path.parent.parent for path in both}) == 2, "both workers took part"
 
 
+@pytest.mark.timeout(900)
 def test_a_study_whose_driver_is_killed_goes_on(chats: Path, done: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with subprocess.Popen(
