@@ -27,7 +27,14 @@ settings.register_profile(
 settings.load_profile("soak" if SOAK else "default")
 
 
+SPARK_SECONDS = 600
+"""Spark takes its time on a busy machine, and a test that is cut off takes the session of all others with it."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "lab" in item.path.parts and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SPARK_SECONDS))
     if SOAK:
         return
     skip = pytest.mark.skip(reason="a heavy count; `make soak` runs it")
