@@ -28,7 +28,7 @@ settings.load_profile("soak" if SOAK else "default")
 
 
 SPARK_SECONDS = 600
-"""Spark takes its time on a busy machine, and a test that is cut off takes the session of all others with it."""
+"""Spark takes its time on a busy machine, and a test that is cut off takes everyone's session with it."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from linnet.lab.audit.audit import Audited
 
 EPILOG = examples(
-    "linnet demo --keep run && linnet lab audit run --out audit",
     "linnet lab audit ~/.local/share/linnet/trace /mnt/other/trace --out audit",
     "linnet lab audit run.parquet --grace 30 --out audit --json",
+    "linnet demo --keep run && linnet lab audit run --out audit",
 )
 
 Traces = Annotated[
