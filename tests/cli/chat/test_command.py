@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import LINNET
 from tests.cli.village import Tea, up
 
@@ -93,11 +94,16 @@ def test_a_room_that_is_not_there(tea: Tea) -> None:
     assert "there is no room" in tea.ada.fails(2, "chat", "nowhere")
 
 
-def test_a_node_that_stops_ends_the_conversation(tmp_path: Path) -> None:
+@pytest.mark.parametrize("background", [False, True])
+def test_a_node_that_stops_ends_the_conversation(tmp_path: Path, background: bool) -> None:
+    """A shell has what it starts in the background ignore SIGINT."""
     with up(tmp_path / "cal") as cal:
         cal.ok("room", "create", "short")
         command = [*LINNET, "chat", "short", "--home", str(cal.home)]
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if background else None
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
         assert process.stdout is not None
         assert "founded" in process.stdout.readline()
     with process:

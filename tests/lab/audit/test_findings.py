@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.lab.audit.tales import Oracle, Tale
 
 from linnet.lab.audit.audit import Audited
-from linnet.lab.audit.findings import merged
+from linnet.lab.audit.findings import Sums
 from linnet.lab.bins import NEVER, total
+
+
+def merged(sums: Iterable[Sums]) -> Counter[int]:
+    """The delays of several together."""
+    found = Counter[int]()
+    for each in sums:
+        found.update(each.bins)
+    return found
+
+
+def test_totals_are_over_all_topics(audited: tuple[Audited, Path], oracle: Oracle) -> None:
+    """Not over those that are told alone, of which there may be fewer."""
+    findings = audited[0].findings
+    for name in ("owed", "delivered", "lost", "explained", "duplicates", "repeated"):
+        assert findings.total(name) == sum(getattr(topic, name) for topic in findings.topics)
+    assert findings.total("published") == len(oracle.published)
+    assert findings.bins == merged(findings.topics)
 
 
 def test_topics_are_the_sums_of_their_readers(audited: tuple[Audited, Path], oracle: Oracle) -> None:

@@ -26,17 +26,18 @@ def test_every_reader_has_a_row(audited: tuple[Audited, Path]) -> None:
 
 def test_where_nothing_is_lost_it_holds(audited: tuple[Audited, Path]) -> None:
     findings = audited[0].findings
-    whole = tuple(replace(topic, lost=0, owed=topic.delivered) for topic in findings.topics)
-    report = report_of(replace(findings, topics=whole, lost=()), {}, Parameters(), {}, ())
+    whole = findings.totals | {"lost": 0, "owed": findings.total("delivered")}
+    report = report_of(replace(findings, totals=whole, lost=()), {}, Parameters(), {}, ())
     assert report.ok
     assert report.abstract[0].endswith("deliveries that were owed happened.")
     assert "Lost without a record" not in [section.title for section in report.sections]
-    rest = tuple(replace(topic, lost=0) for topic in findings.topics)
-    assert "the trace says why" in report_lines(replace(findings, topics=rest, lost=()))[0]
+    rest = findings.totals | {"lost": 0}
+    assert "the trace says why" in report_lines(replace(findings, totals=rest, lost=()))[0]
 
 
 def test_what_must_be_known_to_read_the_figures_is_said(audited: tuple[Audited, Path]) -> None:
-    quiet = replace(audited[0].findings, holes=0, skew_count=0, skews=(), topics=())
+    totals = audited[0].findings.totals | {"unpublished": 0}
+    quiet = replace(audited[0].findings, holes=0, skew_count=0, skews=(), totals=totals)
     assert warnings_of(quiet, {}) == []
     loud = replace(
         quiet,

@@ -73,6 +73,9 @@ class Conversation:
             threading.Thread(target=self._look, name="look at the ledger", daemon=True),
             threading.Thread(target=self._read, args=(since,), name="read a room", daemon=True),
         ]
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # A shell has what it starts in the background ignore it; `_end` wakes us with it.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             for thread in threads:
                 thread.start()

@@ -12,7 +12,7 @@ from linnet.lab.audit.activity import holes_of
 from linnet.lab.audit.delays import Standing
 from linnet.lab.audit.fates import Fate
 from linnet.lab.audit.pipeline import Tables
-from linnet.lab.bins import NEVER, Bins
+from linnet.lab.bins import NEVER
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 
@@ -141,10 +141,14 @@ class Findings(Struct, frozen=True, kw_only=True):
     counted: tuple[Counted, ...]
     reconnects: dict[str, int]
     """Of the readers that are told: links to peers that they had been linked to before."""
+    totals: dict[str, int]
+    """Over all topics, told or not, by the names of `Sums`."""
+    bins: dict[int, int]
+    """Delays of all that was owed, told or not."""
 
     def total(self, name: str) -> int:
-        """A sum over all topics that are told; see `Sums`."""
-        return sum(getattr(topic, name) for topic in self.topics)
+        """A sum over all topics; see `Sums`."""
+        return self.totals[name]
 
 
 def find(tables: Tables, skew_us: int) -> Findings:
@@ -152,7 +156,8 @@ def find(tables: Tables, skew_us: int) -> Findings:
     names = tables.nodes.frame.select(F.col("number"), F.lower(F.hex("node")).alias("name")).cache()
     per_topic = _worst(tables.completeness.frame.drop("receiver"), ["topic"])
     per_reader = _worst(tables.completeness.frame, ["topic", "receiver"])
-    published = _published(tables)
+    published = _published(tables, per_topic + per_reader)
+    totals = _totals(tables)
     nodes = _nodes(tables)
     shown_nodes = nodes.orderBy(F.desc("holes"), F.desc("crashes"), "node").limit(SHOWN).collect()
     sums = nodes.agg(F.sum("rows"), F.sum("holes"), F.sum("crashes")).first() or (0, 0, 0)
@@ -175,6 +180,8 @@ def find(tables: Tables, skew_us: int) -> Findings:
         skew_count=skews.count(),
         counted=_counted(tables.activity.frame, names),
         reconnects=_reconnects(nodes, per_reader),
+        totals=totals,
+        bins=_all_bins(tables, totals["owed"] - totals["delivered"]),
     )
     names.unpersist()
     return found
@@ -220,11 +227,26 @@ def _bins(tables: Tables, rows: list[Row], by_reader: bool) -> dict[tuple[str, s
     return found
 
 
-def _published(tables: Tables) -> dict[str, int]:
+def _totals(tables: Tables) -> dict[str, int]:
+    """Sums over every topic and reader: not over those that are told alone."""
+    row = tables.completeness.frame.agg(*(F.sum(name).alias(name) for name in _SUMS)).first()
+    sums = {} if row is None else row.asDict()
+    return {"published": tables.publications.rows, **{name: sums.get(name) or 0 for name in _SUMS}}
+
+
+def _all_bins(tables: Tables, never: int) -> dict[int, int]:
+    owed = tables.delays.frame.where(F.col("standing") == Standing.OWED.value)
+    rows = owed.groupBy("bin").agg(F.sum("count").alias("events")).collect()
+    return {row.bin: row.events for row in rows} | ({NEVER: never} if never else {})
+
+
+def _published(tables: Tables, told: list[Row]) -> dict[str, int]:
+    """Of the topics that are told."""
     chains = tables.chains.frame.select("chain", F.lower(F.hex("topic")).alias("topic"))
     counts = tables.publications.frame.groupBy("chain").agg(F.count("*").alias("events"))
     summed = counts.join(chains, "chain").groupBy("topic").agg(F.sum("events").alias("events"))
-    return {row.topic: row.events for row in summed.orderBy(F.desc("events")).limit(10 * SHOWN).collect()}
+    of_these = summed.where(F.col("topic").isin(sorted({row.topic for row in told})))
+    return {row.topic: row.events for row in of_these.collect()}
 
 
 def _nodes(tables: Tables) -> DataFrame:
@@ -322,12 +344,3 @@ def _counted(activity: DataFrame, names: DataFrame) -> tuple[Counted, ...]:
     return tuple(
         Counted(row.topic.hex(), row.name, row["all"] - row.own, row.delivered) for row in rows.collect()
     )
-
-
-def merged(sums: Iterable[Sums]) -> Bins:
-    """The delays of several together."""
-    found: dict[int, int] = {}
-    for each in sums:
-        for bin, count in each.bins.items():
-            found[bin] = found.get(bin, 0) + count
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linnet.lab.audit.findings import EXAMPLES, SHOWN, Findings, Wrong, merged
+from linnet.lab.audit.findings import EXAMPLES, SHOWN, Findings, Wrong
 from linnet.lab.audit.labels import short
 from linnet.lab.audit.pipeline import Parameters
 from linnet.lab.bins import NEVER, ecdf, quantile
@@ -91,7 +91,7 @@ def _first_loss(findings: Findings, labels: Labels) -> str:
 
 
 def _figures(findings: Findings) -> tuple[Figure, ...]:
-    bins = merged(findings.topics)
+    bins = findings.bins
     numbers: list[tuple[str, str, str, Cell]] = [
         ("rows", "rows of the trace", "rows", findings.rows),
         ("nodes", "nodes", "nodes", findings.node_count),
