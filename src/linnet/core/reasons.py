@@ -43,6 +43,22 @@ class Reason(StrEnum):
     REPEATED_NONCE = "repeated_nonce"
     DUPLICATE = "duplicate"
 
+    # A group's keys do not allow it, or what came does not fit them.
+    DESYNCED = "desynced"
+    EQUIVOCATION = "equivocation"
+    UNKNOWN_MEMBER = "unknown_member"
+    WRONG_EPOCH = "wrong_epoch"
+    KEY_MISSING = "key_missing"
+    KEY_SPENT = "key_spent"
+    UNDECRYPTABLE = "undecryptable"
+    MISSING_PREKEYS = "missing_prekeys"
+    PREKEY_EXPIRED = "prekey_expired"
+    NEEDS_HEAL = "needs_heal"
+    SURPLUS = "surplus"
+    ACKS_OWED = "acks_owed"
+    GROUP_FULL = "group_full"
+    BEFORE_JOINING = "before_joining"
+
     # Something accepted was given up.
     GAP_UNFILLED = "gap_unfilled"
     QUEUE_FULL = "queue_full"
