@@ -7,7 +7,7 @@ import pytest
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.reasons import Reason
 from linnet.delivery import cards as cards_module
-from linnet.delivery.cards import CardBook
+from linnet.delivery.cards import CardBook, kept_cards, kept_revocations
 from linnet.identity.cards import Card, issue_card, revoke
 from linnet.identity.keys import SigningKey
 from linnet.store.memory import MemoryStore
@@ -136,3 +136,20 @@ def test_there_is_a_most_of_cards_and_of_revocations(monkeypatch: pytest.MonkeyP
     with pytest.raises(RemoteError) as error:
         book.revoke(revoke(PERSON, card(device=devices[2]).device, START))
     assert error.value.reason is Reason.TOO_MANY
+
+
+def test_whoever_looks_finds_what_is_kept_of_one_person() -> None:
+    store = MemoryStore()
+    phone, laptop, other = card(), card(device=SigningKey(b"l" * 32)), SigningKey(b"o" * 32)
+    theirs = issue_card(other, DEVICE.public, START, END)
+    book = book_with(phone, laptop, theirs, store=store)
+    assert kept_cards(store.cells, phone.person) == []
+    for each in (phone, laptop, theirs):
+        book.keep(each.person, each.device)
+    assert sorted(one.device for one in kept_cards(store.cells, phone.person)) == sorted(
+        [phone.device, laptop.device]
+    )
+    word = revoke(PERSON, phone.device, START)
+    book.revoke(word)
+    book.revoke(revoke(other, theirs.device, START))
+    assert kept_revocations(store.cells, phone.person) == [word]

@@ -103,3 +103,13 @@ def kept_card(cells: Cells, author: AuthorId, device: DeviceId) -> Card | None:
     """The card of a device as it is written beside the log, for those who only look."""
     raw = cells.get(_CARDS, author + device)
     return None if raw is None else _decode_card(raw)
+
+
+def kept_cards(cells: Cells, author: AuthorId) -> list[Card]:
+    """The cards of all devices of a person that are written beside the log."""
+    return [_decode_card(raw) for key, raw in cells.scan(_CARDS) if key.startswith(author)]
+
+
+def kept_revocations(cells: Cells, author: AuthorId) -> list[Revocation]:
+    """What a person has taken back of their devices, as this node was told."""
+    return [_decode_revocation(raw) for key, raw in cells.scan(_REVOCATIONS) if key.startswith(author)]

@@ -30,6 +30,7 @@ from linnet.node.control_types import (
     StatusReply,
     SubscribeQuery,
 )
+from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.room_calls import RoomCalls
 
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
@@ -87,6 +88,14 @@ class ControlClient(RoomCalls):
     def connect(self, contact: str) -> None:
         """Keep a link to a peer, ``KEY@HOST:PORT``."""
         self._post("/v1/connect", ConnectRequest(contact), DoneReply)
+
+    def devices(self) -> DevicesReply:
+        """The devices of the person, as far as the node has met them."""
+        return self._get("/v1/devices", DevicesReply)
+
+    def revoke_device(self, request: RevokeRequest) -> RevokeReply:
+        """Take a device out of use in streams and in every room of the node."""
+        return self._post("/v1/devices/revoke", request, RevokeReply)
 
     def doctor(self) -> DoctorReply:
         """What the node knows about its own health."""

@@ -33,19 +33,19 @@ from linnet.node.control_types import (
     SubscribeQuery,
 )
 from linnet.node.control_views import graph_view, peer_views, publish_view, status_view
+from linnet.node.device_control import DeviceControl
 from linnet.node.doctor import node_checks
 from linnet.node.endpoints import error_response, http_error_response, json_response, query_of
 from linnet.node.library import Node
 from linnet.node.openapi import document
 from linnet.node.operation import Form
 from linnet.node.operations import OPERATIONS
-from linnet.node.room_control import RoomControl
 from linnet.streams.commands import Policy
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Control(RoomControl):
+class Control(DeviceControl):
     """The endpoints, over one node."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:

@@ -38,6 +38,7 @@ from linnet.node.addresses import contact_text, parse_contact
 from linnet.node.background import Background
 from linnet.node.batching import Batching
 from linnet.node.config import NodeConfig, check, peer_config
+from linnet.node.devices import Devices
 from linnet.node.home import Home, held, new_card, open_home
 from linnet.node.room import Room, expected
 from linnet.node.rooms import Rooms
@@ -126,6 +127,7 @@ class Node:
             self._background = await stack.enter_async_context(Background())
             self._batching = Batching(self._driver.ask, self._background.spawn)
             self.rooms = Rooms(self.author, self._ask, self._read_room, self.clock.now)
+            self.devices = Devices(self.identity.card, store.cells, self._ask, self.rooms)
             if self.trace_file is not None:
                 self._background.spawn(_flush(self.trace_file), "flush the trace")
             stack.push_async_callback(self._leave)

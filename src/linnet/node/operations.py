@@ -18,6 +18,7 @@ from linnet.node.control_types import (
     StatusReply,
     SubscribeQuery,
 )
+from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.operation import Form, Operation
 from linnet.node.room_operations import ROOM_OPERATIONS
 
@@ -101,6 +102,16 @@ OPERATIONS = (
         GraphReply,
         parameters=(("topic", str, "A topic id, `lt1…`."),),
         errors=(404,),
+    ),
+    Operation("devices", "GET", "/v1/devices", "The devices of our person.", DevicesReply, errors=(409,)),
+    Operation(
+        "revoke_device",
+        "POST",
+        "/v1/devices/revoke",
+        "Take a device of ours out of use, in streams and in every room that this node is in.",
+        RevokeReply,
+        body=RevokeRequest,
+        errors=(403, 409, 413, 429),
     ),
     *ROOM_OPERATIONS,
     Operation("stop", "POST", "/v1/stop", "Stop the node, in good order.", DoneReply, status=202),

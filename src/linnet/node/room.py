@@ -21,6 +21,7 @@ from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
 from linnet.event.event import MESSAGE, Event
+from linnet.identity.cards import Revocation
 from linnet.identity.text import Sort, short, to_text
 from linnet.node.addresses import parse_contact
 from linnet.node.attachment_files import IncomingFile, OutgoingFile, attachment_body
@@ -39,6 +40,7 @@ from linnet.rooms.commands import (
     MakeTicket,
     ReadRoom,
     Redact,
+    RevokeInRoom,
     SendToRoom,
     SetLevel,
     SetMembership,
@@ -177,6 +179,10 @@ class Room:
     async def redact(self, event: EventId, reason: str | None = None) -> Sent:
         """Take an event back."""
         return await self._told(Redact(self.id, event, reason))
+
+    async def revoke(self, revocation: Revocation) -> Sent:
+        """Say here that a device of ours is ours no longer; `Node.devices` does it in all rooms."""
+        return await self._told(RevokeInRoom(self.id, revocation))
 
     async def add_relay(self, contact: Contact | str, patience: float = 20.0) -> Sent:
         """Ask a relay, ``KEY@HOST:PORT``, to serve the room, and name it there."""
