@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from linnet.core.ids import AuthorId, DeviceId, PeerId
+from linnet.core.luck import Entropy
 from linnet.core.stores import Store
 from linnet.delivery.cards import CardBook
 from linnet.delivery.config import DeliveryConfig
@@ -25,12 +26,15 @@ class Context:
         rng: Random,
         verifier: Verifier,
         card_check: CardCheck = check_card,
+        entropy: Entropy | None = None,
     ) -> None:
         self.key = key
         self.card = card
         self.store = store
         self.config = config
         self.rng = rng
+        self.entropy: Entropy = entropy or rng.randbytes
+        """Secret bytes. In the field `rng` is the system's own, so its bytes are as good as secrets."""
         self.verify = verifier
         self.card_check = card_check
         self.cards = CardBook(store.cells, card_check)

@@ -27,6 +27,7 @@ from linnet.core.inputs import (
     TimerFired,
 )
 from linnet.core.limits import FRAME_BYTES
+from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.core.timers import Tick
@@ -95,12 +96,13 @@ class Peer:
         rng: Random,
         verifier: Verifier = verify_unit,
         card_check: CardCheck = check_card,
+        entropy: Entropy | None = None,
     ) -> None:
         self._config = config
         self._ours = identity.peer
         self._store = store
         self._context = Context(
-            identity.device, identity.card, store, config.delivery, rng, verifier, card_check
+            identity.device, identity.card, store, config.delivery, rng, verifier, card_check, entropy
         )
         self._links = Links(self._ours, config.links, rng)
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
@@ -112,7 +114,7 @@ class Peer:
         setting = Setting(self._context, config.rooms, self._member, config.trackers, config.listens)
         relay: Relay | None = None
         if config.relay is not None:
-            relay = Relay(self._context, config.relay, config.rooms, rng.randbytes)
+            relay = Relay(self._context, config.relay, config.rooms, self._context.entropy)
         self._rooms = Rooms(setting, relay)
         self._started_at = 0.0
         self._hello = Hello(

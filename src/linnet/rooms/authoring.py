@@ -15,6 +15,9 @@ from linnet.event.signing import sign_unit
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import CREATE, Create, body_of
 
+Seal = Callable[[int, EventId | None, Tail], Tail]
+"""An event's tail with its body encrypted, given its number and predecessor; its other fields are bound."""
+
 NO_TOPIC = TopicId(bytes(32))
 """The topic of a create event, whose room is named by its own id."""
 
@@ -46,13 +49,21 @@ class Author:
             if seq > self.seq:
                 self.seq, self.prev = seq, event.id
 
-    def make(self, kind: str, key: str | None, body: bytes, now: float) -> Verified:
-        """An event after all that is known here; `Refused` if it breaks a limit.
+    def make(
+        self,
+        kind: str,
+        key: str | None,
+        body: bytes,
+        now: float,
+        after: tuple[EventId, ...] | None = None,
+        seal: Seal | None = None,
+    ) -> Verified:
+        """An event after all that is known here, or just after these; `Refused` if it breaks a limit.
 
         Nothing is remembered of it before `saw`: whoever made it may find that it is not allowed.
         """
         check_limits(kind, key, body)
-        heads = self._dag.heads
+        heads = self._dag.heads if after is None else after
         control = self._control.heads[:DEPENDENCIES]
         prev = self.prev
         deps = heads[:DEPENDENCIES] or ((prev,) if prev is not None else control)
@@ -61,6 +72,8 @@ class Author:
         height = min(LARGEST_COUNT, 1 + max(map(self._height_of, refs)))
         tail = Tail(deps, concurrent, height, control, kind, key, int(now * 1000), None, body)
         context = self._context
+        if seal is not None:
+            tail = seal(self.seq + 1, prev, tail)
         return sign_unit(
             context.key, self._control.room, context.author, context.device, self.seq + 1, prev, (tail,)
         )

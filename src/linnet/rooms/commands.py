@@ -9,7 +9,7 @@ from msgspec import Struct
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.delivery.causal_messages import Want
 from linnet.identity.cards import Revocation
-from linnet.rooms.content import JoinRule, Membership, Power
+from linnet.rooms.content import JoinRule, Membership, Newcomers, Power
 from linnet.rooms.messages import (
     AskControl,
     RelayForward,
@@ -28,6 +28,8 @@ class CreateRoom(Struct, frozen=True, gc=False):
     rule: JoinRule = JoinRule.INVITE
     creators: tuple[AuthorId, ...] = ()
     """People of infinite power beside ourselves, such as a second identity of the owner."""
+    newcomers: Newcomers | None = None
+    """Encrypts the room, and says what those may read who join; None: whoever carries it can read it."""
 
 
 class JoinRoom(Struct, frozen=True, gc=False):

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, Count, Hints, WireAuthorId, WireEventId
 from linnet.core.reasons import Reason
-from linnet.event.event import MESSAGE
+from linnet.event.event import MESSAGE, Event
 from linnet.identity.cards import Revocation
 from linnet.identity.text import Sort, to_text
 from linnet.rooms.ticket import Ticket
@@ -35,6 +35,8 @@ NAME = "name"
 TOPIC = "topic"
 REDACTION = "redaction"
 ATTACHMENT = "attachment"
+GROUP = "group"
+"""Operations on the keys of an encrypted room (`linnet.groups`): what devices say to each other."""
 
 ROOM_VERSION = 1
 """Matrix room version 12 in its meaning, over our events (docs/adr/0010)."""
@@ -66,6 +68,15 @@ class JoinRule(StrEnum):
     KNOCK = "knock"
 
 
+class Newcomers(StrEnum):
+    """What an encrypted room lets those read who join it."""
+
+    FROM_NOW = "from_now"
+    """What is said from then on."""
+    SHARED = "shared"
+    """Also what a member shows them of before."""
+
+
 class Create(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The first event of a room. Its author and `creators` have infinite power, for ever."""
 
@@ -74,6 +85,8 @@ class Create(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     """Creators beside the author."""
     entropy: Annotated[bytes, Meta(min_length=16, max_length=16)]
     """So that no two rooms are the same."""
+    newcomers: Newcomers | None = None
+    """Encrypted rooms: what those may read who join. None: the room is not encrypted, for ever."""
 
 
 class Member(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -158,7 +171,7 @@ _decode_redaction = msgspec.msgpack.Decoder(Redaction).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 PLAIN = Plain()
-KINDS_WITHOUT_KEY = frozenset({MESSAGE, REDACTION, ATTACHMENT})
+KINDS_WITHOUT_KEY = frozenset({MESSAGE, REDACTION, ATTACHMENT, GROUP})
 
 
 def content_of(kind: str, body: bytes) -> Content:
@@ -172,6 +185,14 @@ def content_of(kind: str, body: bytes) -> Content:
         raise InvalidEvent(Reason.MALFORMED, f"the body of a {kind} event: {error}") from error
 
 
+def create_of(event: Event) -> Create:
+    """What the first event of a room says; `InvalidEvent` if it is none."""
+    content = content_of(CREATE, event.body)
+    if not isinstance(content, Create):
+        raise InvalidEvent(Reason.MALFORMED, "no create event")
+    return content
+
+
 def redaction_of(body: bytes) -> Redaction:
     """What a redaction takes back; `InvalidEvent` if its body is none."""
     try:
@@ -182,6 +203,9 @@ def redaction_of(body: bytes) -> Redaction:
 
 def body_of(content: Struct) -> bytes:
     """The body that says this, alike for what is equal: levels are in the order of what they are for."""
+    if isinstance(content, Create) and content.newcomers is None:
+        # As nodes write and read it that know of no encryption.
+        return _encode((content.version, content.creators, content.entropy))
     if isinstance(content, Power):
         users, events = dict(sorted(content.users.items())), dict(sorted(content.events.items()))
         content = msgspec.structs.replace(content, users=users, events=events)

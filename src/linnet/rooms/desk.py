@@ -116,7 +116,7 @@ class Desk:
         drafts = founding(command, context.author)
         for draft in drafts:
             check_limits(*draft)
-        content = Create(ROOM_VERSION, command.creators, context.rng.randbytes(16))
+        content = Create(ROOM_VERSION, command.creators, context.entropy(16), command.newcomers)
         room, _ = self._registry.open(found(context, content, now), newcomer=False, now=now)
         made, declined, effects = room.passing.say(drafts, now)
         if declined is not None:

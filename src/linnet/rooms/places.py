@@ -16,7 +16,7 @@ from linnet.rooms.access.plain import PlainState
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, refs_of
-from linnet.rooms.content import CONTROL_KINDS
+from linnet.rooms.content import CONTROL_KINDS, GROUP
 from linnet.rooms.memory import LATE, SOFT, RoomMemory
 
 
@@ -64,7 +64,8 @@ class Places:
         if height != claimed:
             self._claims[event.id] = claimed
         late = self._dag.late
-        self._dag.add(event.id, height, refs, shown, mine)
+        # What devices say of keys is never built upon: it is no head, and nobody's dependency.
+        self._dag.add(event.id, height, refs, shown and event.kind != GROUP, mine)
         self._ids.add(claimed, event.id)
         if self._dag.late != late:
             self._plain.rebuild()

@@ -15,7 +15,7 @@ from linnet.rooms.access.levels import Levels, Version, levels_in
 from linnet.rooms.access.membership_rules import membership_allowed, sender_joined
 from linnet.rooms.access.power_rules import power_allowed
 from linnet.rooms.access.verdict import Refusal
-from linnet.rooms.content import CONTROL_KINDS, CREATE, MEMBER, REVOCATION, Power, Relay, member_key
+from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP, MEMBER, REVOCATION, Power, Relay, member_key
 
 
 def allowed(fact: Fact, view: StateView, version: Version = Version.V12) -> Refusal | None:
@@ -38,6 +38,8 @@ def _other_allowed(fact: Fact, view: StateView, levels: Levels) -> Refusal | Non
     """Rules 7 to 10: anything but a membership, of somebody who is in the room."""
     if fact.kind == REVOCATION:
         return None  # of one's own device, whatever one's level: `proofs` has seen whose it is
+    if fact.kind == GROUP:
+        return None  # Whoever reads has to keep keys, whoever may speak.
     level, required = levels.of(fact.sender), levels.required(fact.kind, fact.key is not None)
     if level < required:
         return Refusal(Reason.NO_POWER, f"{fact.kind}: level {level} is below {required}")
