@@ -12,6 +12,8 @@ grows: so one set suffices.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import Struct
 
 from linnet.core.ids import EventId
@@ -52,8 +54,8 @@ def welcomed(history: History, healthy: bool) -> Cover:
     return Cover(membership.removes(history)) if healthy else NONE
 
 
-def compact(history: History, cover: Cover) -> tuple[History, Cover]:
+def compact(history: History, cover: Cover, gone: Container[MemberId] | None = None) -> tuple[History, Cover]:
     """Forget in the history what cannot matter any more, and the same removals in the cover."""
     healthy = not needs_heal(cover, history)
-    smaller = membership.compact(history)
+    smaller = membership.compact(history, gone)
     return smaller, welcomed(smaller, healthy)

@@ -10,9 +10,6 @@ A member has *seen* what it did or acknowledged, and its view counts just that. 
 operations come: what a remover had not seen comes either before the removal, and is then looked at
 once, or after it, and then inherits from its author. So no operation needs to keep its own past.
 
-Everything is in the order of ids, and sets of members are integers with a bit for each: equal
-knowledge is an equal value, whatever the order in which it came.
-
 The caller delivers what one member does in its order, and an acknowledgement after what it names.
 Whatever an operation must be checked for here is checked in its author's view, so that all agree on
 the answer; a fault is a `RemoteError` and the history stays as it was.
@@ -20,72 +17,46 @@ the answer; a fault is a `RemoteError` and the history stays as it was.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.closure import closed, compact, is_closed
+from linnet.groups.history import EMPTY, Addition, History, Member, Removal
+from linnet.groups.history_encoding import decode, encode
+from linnet.groups.ids import MemberId
 
+_ID, _OP = attrgetter("id"), attrgetter("op")
 
-class Member(Struct, frozen=True):
-    """One stay of a device in a group."""
-
-    id: MemberId
-    device: Device
-    identity: bytes
-    """Its public identity key in this group (32 bytes)."""
-    added_by: EventId
-    """The creation or addition that names it."""
-
-
-class Addition(Struct, frozen=True):
-    """A creation or addition that not everybody has seen yet."""
-
-    op: EventId
-    sender: MemberId | None
-    """Who added; None for a creation, and where that member is forgotten."""
-    members: int
-    seen: int
-
-
-class Removal(Struct, frozen=True):
-    """A removal that still matters."""
-
-    op: EventId
-    covered: int
-    seen: int
-
-
-class History(Struct, frozen=True, dict=True):
-    """The operations on the members of one group, as far as they still matter."""
-
-    members: tuple[Member, ...] = ()
-    """Everybody who was ever added, less those whom `compact` forgot; by id."""
-    additions: tuple[Addition, ...] = ()
-    """By id. A member's addition that is not among them was seen by everybody."""
-    removals: tuple[Removal, ...] = ()
-
-    @property
-    def everybody(self) -> int:
-        """All members, as a set."""
-        return (1 << len(self.members)) - 1
-
-    @cached_property
-    def views(self) -> dict[MemberId | None, tuple[MemberId, ...]]:
-        """The views that were asked for already; no part of the value."""
-        return {}
-
-
-EMPTY = History()
-_ID = attrgetter("id")
-_OP = attrgetter("op")
+__all__ = [
+    "EMPTY",
+    "Addition",
+    "History",
+    "Member",
+    "Removal",
+    "ack",
+    "add",
+    "added_in",
+    "closed",
+    "compact",
+    "covers",
+    "create",
+    "decode",
+    "encode",
+    "ever",
+    "is_closed",
+    "is_membership_op",
+    "remove",
+    "removes",
+    "removes_seen_by",
+    "seen_by",
+    "sees",
+    "view",
+]
 
 
 def create(history: History, op: EventId, members: Sequence[Member]) -> History:
@@ -103,8 +74,8 @@ def create(history: History, op: EventId, members: Sequence[Member]) -> History:
 
 def add(history: History, op: EventId, sender: MemberId, member: Member) -> History:
     """A member added another, who begins with all that the first has seen."""
-    adder = 1 << _place(history, sender)
-    place = bisect_left(history.members, member.id, key=_ID)
+    adder = history.known_bit(sender)
+    place = history.gap(member.id)
     _check_new(history, op)
     if ever(history, member.id) is not None:
         raise RemoteError(Reason.DUPLICATE, "that member is known already")
@@ -128,73 +99,76 @@ def add(history: History, op: EventId, sender: MemberId, member: Member) -> Hist
 
 def remove(history: History, op: EventId, sender: MemberId, targets: Iterable[MemberId]) -> History:
     """A member removed others: those, and whom they added behind its back."""
-    mine = 1 << _place(history, sender)
+    mine = history.known_bit(sender)
     named = _named(history, sender, targets)
     _check_new(history, op)
-    unseen = [each for each in history.additions if not each.seen & mine and each.sender is not None]
+    unseen = [
+        (history.bit(each.sender), each.members)
+        for each in history.additions
+        if each.sender is not None and not each.seen & mine
+    ]
     covered, before = named, 0
     while covered != before:
         before = covered
-        for each in unseen:
-            if each.sender is not None and covered & _bit(history, each.sender):
-                covered |= each.members
+        for adder, added in unseen:
+            if covered & adder:
+                covered |= added
     removals = (*history.removals, Removal(op, covered, mine))
     return replace(history, removals=tuple(sorted(removals, key=_OP)))
 
 
 def ack(history: History, viewer: MemberId, op: EventId) -> History:
     """A member has seen an operation. One that is none of ours, or forgotten, changes nothing."""
-    mine = 1 << _place(history, viewer)
-    at = bisect_left(history.removals, op, key=_OP)
-    if at < len(history.removals) and history.removals[at].op == op:
-        removal = history.removals[at]
+    mine = history.known_bit(viewer)
+    removal, addition = history.removal(op), history.addition(op)
+    if removal is not None:
         if removal.covered & mine:
             raise RemoteError(Reason.NOT_ALLOWED, "nobody acknowledges its own removal")
-        seen = replace(removal, seen=removal.seen | mine)
-        return replace(history, removals=(*history.removals[:at], seen, *history.removals[at + 1 :]))
-    at = bisect_left(history.additions, op, key=_OP)
-    if at < len(history.additions) and history.additions[at].op == op:
-        addition = history.additions[at]
-        told = replace(addition, seen=addition.seen | mine)
-        return replace(history, additions=(*history.additions[:at], told, *history.additions[at + 1 :]))
+        seen = Removal(op, removal.covered, removal.seen | mine)
+        removals = (seen if each is removal else each for each in history.removals)
+        return replace(history, removals=tuple(removals))
+    if addition is not None:
+        told = Addition(op, addition.sender, addition.members, addition.seen | mine)
+        additions = (told if each is addition else each for each in history.additions)
+        return replace(history, additions=tuple(additions))
     return history
 
 
 def view(history: History, viewer: MemberId | None) -> tuple[MemberId, ...]:
     """The members as one of them sees them, by id; with None by all that is known: our own view."""
-    known = history.views.get(viewer)
-    if known is None:
-        known = history.views[viewer] = _ids(history, _view(history, viewer))
-    return known
+    return history.view_ids(viewer)
 
 
 def sees(history: History, viewer: MemberId | None, mid: MemberId) -> bool:
     """Whether a member is in the view of another (None: in ours)."""
-    return bool(_view(history, viewer) & _bit(history, mid))
+    return bool(history.view(viewer) & history.bit(mid))
 
 
 def ever(history: History, mid: MemberId) -> Member | None:
     """A member that is or was, unless it is forgotten."""
-    place = bisect_left(history.members, mid, key=_ID)
-    found = place < len(history.members) and history.members[place].id == mid
-    return history.members[place] if found else None
+    return history.member(mid)
 
 
 def is_membership_op(history: History, op: EventId) -> bool:
-    """Whether an operation is one on the members that not everybody has done with."""
-    return _find(history, op) is not None
+    """Whether an operation is one on the members that still matters."""
+    return history.addition(op) is not None or history.removal(op) is not None
+
+
+def added_in(history: History, op: EventId) -> tuple[MemberId, ...]:
+    """Whom a creation or addition named, less those who are forgotten; nobody, if it is none."""
+    return tuple(member.id for member in history.members if member.added_by == op)
 
 
 def seen_by(history: History, op: EventId) -> tuple[MemberId, ...]:
-    """Who has seen an operation, by id; nobody, if it is none of ours or forgotten."""
-    found = _find(history, op)
-    return () if found is None else _ids(history, found.seen)
+    """Who has seen an operation that still matters, by id; nobody, if it is none."""
+    found = history.addition(op) or history.removal(op)
+    return () if found is None else history.ids(found.seen)
 
 
 def covers(history: History, op: EventId, mid: MemberId) -> bool:
     """Whether a removal that still matters takes a member out."""
-    found = _find(history, op)
-    return isinstance(found, Removal) and bool(found.covered & _bit(history, mid))
+    found = history.removal(op)
+    return found is not None and bool(found.covered & history.bit(mid))
 
 
 def removes(history: History) -> frozenset[EventId]:
@@ -204,95 +178,15 @@ def removes(history: History) -> frozenset[EventId]:
 
 def removes_seen_by(history: History, viewer: MemberId) -> frozenset[EventId]:
     """Those of them that a member has seen."""
-    mine = 1 << _place(history, viewer)
+    mine = history.known_bit(viewer)
     return frozenset(each.op for each in history.removals if each.seen & mine)
-
-
-def closed(history: History) -> tuple[MemberId, ...]:
-    """The removed members of whom nothing more can come that counts, by id; they may be forgotten.
-
-    These are as many as possible such that all others have seen a removal of each of them: not only
-    all present members, since one that is removed itself may have passed something on before.
-
-    That holds where each member takes no further operation of a sender that its own view lacks, until a
-    member in its view acknowledges it. Whoever is first to acknowledge then did so before it
-    acknowledged the removal, and that has come.
-    """
-    return _ids(history, _closed(history))
-
-
-def is_closed(history: History, mid: MemberId) -> bool:
-    """Whether nothing more can come of a removed member that counts. Of an unknown one nobody knows."""
-    return bool(_closed(history) & _bit(history, mid))
-
-
-def compact(history: History) -> History:
-    """The same without what cannot matter any more: no view of anybody who stays differs, now or later.
-
-    Closed members go, additions that all who stay have seen, and removals that besides cover nobody
-    who stays. A group without members is left as it is: it has ended. Use `healing.compact` where
-    there is a cover, which must forget the same removals.
-    """
-    if not _view(history, None):
-        return history
-    gone = _closed(history)
-    kept = history.everybody & ~gone
-    places = list(_places(kept))
-
-    def narrow(bits: int) -> int:
-        return sum((bits >> place & 1) << at for at, place in enumerate(places)) if gone else bits
-
-    members = tuple(history.members[place] for place in places)
-    additions = tuple(
-        Addition(
-            each.op,
-            None if each.sender is None or _bit(history, each.sender) & gone else each.sender,
-            narrow(each.members),
-            narrow(each.seen),
-        )
-        for each in history.additions
-        if each.members & kept and kept & ~each.seen
-    )
-    removals = tuple(
-        Removal(each.op, narrow(each.covered), narrow(each.seen))
-        for each in history.removals
-        if each.covered & kept or kept & ~each.seen
-    )
-    return History(members, additions, removals)
-
-
-def _view(history: History, viewer: MemberId | None) -> int:
-    outside = 0
-    mine = None if viewer is None else 1 << _place(history, viewer)
-    if mine is not None:
-        for addition in history.additions:
-            if not addition.seen & mine:
-                outside |= addition.members
-    for removal in history.removals:
-        if mine is None or removal.seen & mine:
-            outside |= removal.covered
-    return history.everybody & ~outside
-
-
-def _closed(history: History) -> int:
-    gone = history.everybody & ~_view(history, None)
-    told = dict.fromkeys(_places(gone), 0)
-    for removal in history.removals:
-        for place in _places(removal.covered):
-            told[place] |= removal.seen
-    before = -1
-    while gone != before:
-        before = gone
-        others = history.everybody & ~gone
-        gone = sum(1 << place for place in _places(gone) if not others & ~told[place])
-    return gone
 
 
 def _named(history: History, sender: MemberId, targets: Iterable[MemberId]) -> int:
     named = 0
     for target in targets:
-        bit = _bit(history, target)
-        if not bit or not bit & _view(history, sender):
+        bit = history.bit(target)
+        if not bit or not bit & history.view(sender):
             raise RemoteError(Reason.UNKNOWN_MEMBER, "the remover does not know whom it removes")
         if named & bit or target == sender:
             raise RemoteError(Reason.MALFORMED, "a target twice, or the remover itself")
@@ -303,37 +197,5 @@ def _named(history: History, sender: MemberId, targets: Iterable[MemberId]) -> i
 
 
 def _check_new(history: History, op: EventId) -> None:
-    if _find(history, op) is not None:
+    if is_membership_op(history, op):
         raise RemoteError(Reason.DUPLICATE, "that operation is known already")
-
-
-def _find(history: History, op: EventId) -> Addition | Removal | None:
-    for ops in (history.additions, history.removals):
-        at = bisect_left(ops, op, key=_OP)
-        if at < len(ops) and ops[at].op == op:
-            return ops[at]
-    return None
-
-
-def _place(history: History, mid: MemberId) -> int:
-    place = bisect_left(history.members, mid, key=_ID)
-    if place == len(history.members) or history.members[place].id != mid:
-        raise RemoteError(Reason.UNKNOWN_MEMBER, "nobody here has that id")
-    return place
-
-
-def _bit(history: History, mid: MemberId) -> int:
-    place = bisect_left(history.members, mid, key=_ID)
-    found = place < len(history.members) and history.members[place].id == mid
-    return 1 << place if found else 0
-
-
-def _places(bits: int) -> Iterator[int]:
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low
-
-
-def _ids(history: History, bits: int) -> tuple[MemberId, ...]:
-    return tuple(history.members[place].id for place in _places(bits))
