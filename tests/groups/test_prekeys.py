@@ -45,7 +45,7 @@ NOW = 1_750_000_000.0
 ANN, BEN, CLEO = (MemberId(name.ljust(16, b".")) for name in (b"ann", b"ben", b"cleo"))
 
 
-def made(count: int = 4, grace: float = GRACE, name: str = "owner") -> Prekeys:
+def made(count: int = 4, grace: int = GRACE, name: str = "owner") -> Prekeys:
     return make_prekeys(SeededEntropy(0, name), NOW, count, grace=grace)
 
 

@@ -73,7 +73,7 @@ class OneTime(Hidden, frozen=True):
     secret: bytes
     made: int
     not_after: int
-    used_at: float | None = None
+    used_at: int | None = None
     senders: tuple[MemberId, ...] = ()
 
 
@@ -86,7 +86,7 @@ class Prekeys(Hidden, frozen=True):
     one_time: tuple[OneTime, ...]
     next_id: int
     life: int
-    grace: float
+    grace: int
 
 
 def encode_bundle(bundle: Bundle) -> bytes:
@@ -143,7 +143,7 @@ def choose(bundle: Bundle, mine: MemberId, spent: Container[int] = ()) -> tuple[
     return None
 
 
-def make_prekeys(entropy: Entropy, now: float, count: int, life: int = LIFE, grace: float = GRACE) -> Prekeys:
+def make_prekeys(entropy: Entropy, now: float, count: int, life: int = LIFE, grace: int = GRACE) -> Prekeys:
     """Our first keys for a group, with this many one-time prekeys."""
     identity = key_pair(entropy)
     nothing = Bundle(identity.public, 0, 0, 0, bytes(KEY_BYTES), ())
@@ -252,13 +252,13 @@ def used(prekeys: Prekeys, number: int, sender: MemberId, now: float) -> Prekeys
         if key.id == number:
             if prekeys.grace <= 0:
                 continue
-            first = now if key.used_at is None else key.used_at
+            first = int(now) if key.used_at is None else key.used_at
             key = structs.replace(key, used_at=first, senders=(*key.senders, sender))
         keep.append(key)
     return structs.replace(prekeys, one_time=tuple(keep))
 
 
-def _end(key: OneTime, grace: float) -> float:
+def _end(key: OneTime, grace: int) -> int:
     """Until when this key may be used: its grace, or its bundle's end, whichever is first."""
-    expires = float(key.not_after + IN_FLIGHT)
+    expires = key.not_after + IN_FLIGHT
     return expires if key.used_at is None else min(key.used_at + grace, expires)
