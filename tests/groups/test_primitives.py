@@ -231,11 +231,13 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 def test_any_flipped_bit_keeps_it_shut() -> None:
-    parts = [SUNSCREEN_KEY, SUNSCREEN_NONCE, SUNSCREEN_SEALED, SUNSCREEN_BOUND]
+    parts = (SUNSCREEN_KEY, SUNSCREEN_NONCE, SUNSCREEN_SEALED, SUNSCREEN_BOUND)
     told = set()
     for place, part in enumerate(parts):
         for bit in range(len(part) * 8):
-            key, nonce, sealed, bound = [*parts[:place], flipped(part, bit), *parts[place + 1 :]]
+            changed = list(parts)
+            changed[place] = flipped(part, bit)
+            key, nonce, sealed, bound = changed
             told.add(refused(key, nonce, sealed, bound))
     assert len(told) == 1
 

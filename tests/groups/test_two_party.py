@@ -6,6 +6,7 @@ import copy
 import hashlib
 import os
 from collections import deque
+from typing import TypeVar
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -45,6 +46,7 @@ SEED = b"seed" * 8
 
 Said = tuple[bytes, bytes]
 """The context and the bytes of a direct message."""
+Step = TypeVar("Step")
 
 
 class End:
@@ -171,8 +173,13 @@ def test_an_answer_to_a_key_that_is_not_the_newest() -> None:
     assert len(a.channel.own) == 0
 
 
-@settings(max_examples=2_000 if os.environ.get("LINNET_SOAK") else 60, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 19)), max_size=256), st.integers(0, 3))
+def long_or_short(step: st.SearchStrategy[Step]) -> st.SearchStrategy[list[Step]]:
+    """Lists that are easily made smaller when they fail, and such that go on for long."""
+    return st.lists(step, max_size=32) | st.lists(step, min_size=128, max_size=256)
+
+
+@settings(max_examples=2_000 if os.environ.get("LINNET_SOAK") else 40, deadline=None)
+@given(long_or_short(st.tuples(st.booleans(), st.integers(0, 19))), st.integers(0, 3))
 def test_any_interleaving(steps: list[tuple[bool, int]], one_time: int) -> None:
     """Each side's messages come in order; all else, restarts and renewals among it, comes as it will."""
     ends = (End("a", one_time), End("b", one_time))
@@ -190,9 +197,9 @@ def test_any_interleaving(steps: list[tuple[bool, int]], one_time: int) -> None:
             me.channel = restart(me.channel)
         elif what == 19:
             me.prekeys = renew(me.prekeys, me.entropy, NOW, one_time)
-    for who in (0, 1):
-        while under_way[1 - who]:
-            hear_next(ends[who], ends[1 - who], under_way[1 - who])
+    for (me, other), queue in zip((ends, ends[::-1]), under_way[::-1], strict=True):
+        while queue:
+            hear_next(me, other, queue)
 
 
 def hear_next(me: End, other: End, queue: deque[tuple[bytes, Said]]) -> None:
@@ -623,8 +630,8 @@ def consumed(end: End, said: Said) -> list[bytes]:
     return [*end.channel.own[:last], *([end.channel.received] if end.channel.received else [])]
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
+@settings(max_examples=1_000 if os.environ.get("LINNET_SOAK") else 20, deadline=None)
+@given(long_or_short(st.tuples(st.booleans(), st.booleans())))
 def test_used_secrets_are_deleted(steps: list[tuple[bool, bool]]) -> None:
     ends = (End("a"), End("b"))
     under_way: tuple[deque[Said], ...] = (deque(), deque())
