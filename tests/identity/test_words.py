@@ -60,6 +60,11 @@ def test_each_wrong_word_is_named_with_its_place_and_what_is_near(text: str, sai
     assert str(caught.value).startswith(said)
 
 
+def test_places_are_told_from_where_the_reader_is() -> None:
+    with pytest.raises(BadText, match="^word 8 'abandn'"):
+        read_words("zoo abandn", first=7)
+
+
 def test_a_message_names_a_few_and_counts_the_rest() -> None:
     with pytest.raises(BadText, match=r"word 1 .*; word 4 .*; and 20 more$"):
         read_words("qqqq " * 24)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnet.cli.moments import wall_clock
 from linnet.cli.options import HomeOption, JsonOption, examples
 from linnet.cli.output import say, say_json
+
+if TYPE_CHECKING:
+    from linnet.node.config import NodeConfig
+    from linnet.node.home import Opened
 
 EPILOG = examples(
     'linnet init --label "kitchen pi"',
@@ -39,10 +44,16 @@ def init(
     Nothing is overwritten. Every node of a network needs the same trackers; what a node that is one
     prints at its start goes here.
     """
+    from linnet.node import home as homes
+
+    config = first_config(label, tracker, listen)
+    tell_home(homes.init(homes.home_path(home), wall_clock(), config), home, as_json)
+
+
+def first_config(label: str, tracker: list[str] | None, listen: list[str] | None) -> NodeConfig:
+    """The configuration of a new home; `ConfigError` if it is wrong."""
     from msgspec.structs import replace
 
-    from linnet.identity.text import Sort, to_text
-    from linnet.node import home as homes
     from linnet.node.config import NodeConfig, NodeSection, check
 
     section = NodeSection(label=label, trackers=tuple(tracker or ()))
@@ -50,7 +61,13 @@ def init(
         section = replace(section, listen=tuple(listen), listen_wide=True)
     config = NodeConfig(node=section)
     check(config)
-    opened = homes.init(homes.home_path(home), wall_clock(), config)
+    return config
+
+
+def tell_home(opened: Opened, given: Path | None, as_json: bool) -> None:
+    """Who a new home is, and what to do next."""
+    from linnet.identity.text import Sort, to_text
+
     found = {
         "home": str(opened.home.path),
         "person": to_text(Sort.PERSON, opened.identity.author),
@@ -61,4 +78,4 @@ def init(
         return
     for name, value in found.items():
         say(f"{name:8}{value}")
-    say(f"next    linnet up{'' if home is None else f' --home {home}'}")
+    say(f"next    linnet up{'' if given is None else f' --home {given}'}")

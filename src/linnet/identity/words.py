@@ -37,17 +37,18 @@ def word_list() -> list[str]:
     return mnemonic().wordlist
 
 
-def read_words(text: str) -> list[str]:
+def read_words(text: str, first: int = 1) -> list[str]:
     """The words in a text, whole, in any case, with any spaces; `BadText` names each that is none.
 
-    Four letters stand for a word. Commas, dots and the numbers of a numbered list are passed over.
+    Four letters stand for a word. Commas, dots and the numbers of a numbered list are passed over. The
+    first word is told as the `first`.
     """
     typed = [part.strip(".,;:)") for part in unicodedata.normalize("NFKC", text).casefold().split()]
     typed = [part for part in typed if part and not _NUMBER.fullmatch(part)]
     found = [_word(part) for part in typed]
     wrong = [
         f"word {place} {_shown(part)!r} is not in the list{_hint(part)}"
-        for place, (part, word) in enumerate(zip(typed, found, strict=True), 1)
+        for place, (part, word) in enumerate(zip(typed, found, strict=True), first)
         if word is None
     ]
     if wrong:

@@ -175,12 +175,17 @@ def new_card(person: SigningKey, device_key: bytes, now: float, label: str) -> C
     return issue_card(person, device_key, begin, int(now) + CARD_DAYS * DAY, label)
 
 
+def check_vacant(path: Path) -> None:
+    """Raise `HomeError` if a new home would stand on something that is there."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise HomeError(f"{path}: is there already; choose another with --home or LINNET_HOME, or remove it")
+
+
 @contextlib.contextmanager
 def new_home(path: Path) -> Iterator[Home]:
     """A home under construction, which takes its place only when the block ends well."""
     path = home_path(path)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise HomeError(f"{path}: is there already; choose another with --home or LINNET_HOME, or remove it")
+    check_vacant(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))

@@ -1,0 +1,1 @@
+"""``linnet id``: one file per command, and what they share."""
