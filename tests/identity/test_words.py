@@ -61,7 +61,7 @@ def test_each_wrong_word_is_named_with_its_place_and_what_is_near(text: str, sai
 
 
 def test_places_are_told_from_where_the_reader_is() -> None:
-    with pytest.raises(BadText, match="^word 8 'abandn'"):
+    with pytest.raises(BadText, match=r"^word 8 'abandn'"):
         read_words("zoo abandn", first=7)
 
 
