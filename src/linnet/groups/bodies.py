@@ -80,6 +80,8 @@ class Add(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A device is in: what it needs to know comes in the blob, whose key is in its welcome."""
 
     head: Head
+    by: bytes
+    """The adder's own identity key, which the newcomer cannot know otherwise before it can read the blob."""
     device: Device
     identity: bytes
     nonce: bytes
@@ -129,9 +131,9 @@ def encode_body(body: Body) -> bytes:
         case Remove(head, spk, targets, directs):
             counted = (_u16(len(targets)), *targets, _u16(len(directs)), *directs)
             return b"".join((_head(_REMOVE, head), spk, *counted))
-        case Add(head, device, identity, nonce, keys, welcome, blob):
+        case Add(head, by, device, identity, nonce, keys, welcome, blob):
             size = len(blob).to_bytes(4, "big")
-            return b"".join((_head(_ADD, head), *device, identity, nonce, keys, welcome, size, blob))
+            return b"".join((_head(_ADD, head), by, *device, identity, nonce, keys, welcome, size, blob))
         case Acks(head, items):
             return _head(_ACKS, head) + _u16(len(items)) + b"".join(map(encode_item, items))
         case Leave(head):
@@ -192,11 +194,12 @@ def _remove(head: Head, reader: Reader) -> Body:
 
 
 def _add(head: Head, reader: Reader) -> Body:
-    device, identity, nonce = _device(reader), check_public(reader.take(32)), reader.take(16)
+    by, device = check_public(reader.take(32)), _device(reader)
+    identity, nonce = check_public(reader.take(32)), reader.take(16)
     keys, welcome, size = EventId(reader.take(32)), reader.direct(WELCOME_PAYLOAD), reader.u32()
     if size > BLOB_BYTES:
         raise MalformedMessage(f"a welcome of {size} bytes, at most {BLOB_BYTES} are read", Reason.TOO_LARGE)
-    return Add(head, device, identity, nonce, keys, welcome, reader.take(size))
+    return Add(head, by, device, identity, nonce, keys, welcome, reader.take(size))
 
 
 def _acks(head: Head, reader: Reader) -> Body:

@@ -1,0 +1,157 @@
+"""Acknowledgements: where each member takes its share of a seed into its own ratchet, for all to follow.
+
+What is owed is noted as operations come, with whoever has to be told something as of then. It goes out in
+one operation, item by item in the order in which it came, which is the same as one by one. Acknowledgements
+are not acknowledged themselves.
+"""
+
+from __future__ import annotations
+
+from linnet.core.errors import MalformedMessage, Refused, RemoteError
+from linnet.core.ids import EventId
+from linnet.core.luck import Entropy
+from linnet.core.reasons import Reason
+from linnet.groups import membership
+from linnet.groups.bodies import MAX_ITEMS, Acks, Item, encode_item
+from linnet.groups.drafting import Draft, drafted, next_head
+from linnet.groups.ids import MemberId
+from linnet.groups.labels import STEP_ADD, Purpose
+from linnet.groups.notes import Lack, Unreached, Waits
+from linnet.groups.state import Act, GroupState, Op, Owed
+from linnet.groups.working import Directory, MayHold, Work
+
+WANTED = 256
+"""Operations that others have acknowledged and we lack: as many are waited for by their id."""
+
+
+def draft_acks(
+    state: GroupState, directory: Directory, may_hold: MayHold, entropy: Entropy, now: float
+) -> Draft | None:
+    """All acknowledgements that we owe, or as many as fit: then there are more to be drafted after it."""
+    if not state.owed or state.desynced or state.me is None:
+        return None
+    work = Work(state)
+    work.tend(now)
+    head = next_head(work)
+    items: list[Item] = []
+    size, output = 0, None
+    for owed in state.owed[:MAX_ITEMS]:
+        item, out = _acknowledge(work, owed, directory, may_hold, entropy, now)
+        output = out or output
+        items.append(item)
+        size += len(encode_item(item))
+        if size >= state.config.ack_bytes:
+            break
+    work.owed = state.owed[len(items) :]
+    work.epoch(work.self, work.cseq, output, 0, now)
+    for item in items:
+        work.settle(item.op)
+    work.close(now)
+    return drafted(work, Acks(head, tuple(items)), now, deps=tuple(item.op for item in items))
+
+
+def _acknowledge(
+    work: Work, owed: Owed, directory: Directory, may_hold: MayHold, entropy: Entropy, now: float
+) -> tuple[Item, bytes | None]:
+    """One item, and the output of our ratchet if it took something."""
+    me = work.self
+    payload = work.ratchets[me] if owed.is_add else owed.secret
+    purpose = Purpose.RATCHET if owed.is_add else Purpose.FORWARD
+    directs = []
+    for member in owed.to:
+        withheld = work.hardening.withhold_from_outsiders and not membership.sees(work.history, None, member)
+        if payload is None or withheld:
+            continue
+        if not may_hold(work.device(member)):
+            work.notes.append(Unreached(member, Reason.SURPLUS))
+            continue
+        try:
+            directs.append((member, work.seal_to(member, purpose, payload, directory, entropy, now)))
+        except Refused as error:
+            # One member's lack of prekeys must not keep all others from hearing of our acknowledgement.
+            work.notes.append(Unreached(member, error.reason))
+    if owed.op in work.ops:
+        work.acked(owed.op, me)
+    item = Item(owed.is_add, owed.op, tuple(directs))
+    if owed.is_add:
+        return item, work.step(me, STEP_ADD)
+    return item, None if owed.secret is None else work.mix(me, owed.secret)
+
+
+def lacking(work: Work, content: Acks) -> Waits | None:
+    """The first operation that these acknowledge and that is not here; a present member's word lets it in."""
+    for item in content.items:
+        if item.op in work.ops:
+            continue
+        if membership.sees(work.history, None, content.head.sender) and item.op not in work.wanted:
+            work.wanted = (*work.wanted, item.op)[-WANTED:]
+        return Waits(Lack.ACKED, item.op)
+    return None
+
+
+def follow(work: Work, content: Acks, now: float) -> None:
+    """Another member's acknowledgements, of operations that are all here."""
+    head = content.head
+    before, output = work.history, None
+    for item in content.items:
+        out = _follow(work, head.sender, head.cseq, item, now)
+        output = out or output
+        work.settle(item.op)
+    work.epoch(head.sender, head.cseq, output, head.app_count, now)
+    if work.history is not before:
+        work.close(now)
+
+
+def _follow(work: Work, sender: MemberId, cseq: int, item: Item, now: float) -> bytes | None:
+    op = work.ops[item.op]
+    if sender not in op.awaiting:
+        raise MalformedMessage("an operation is acknowledged that was not theirs to acknowledge")
+    if item.is_add != (op.act is Act.ADD and sender != op.newcomer):
+        raise MalformedMessage("an acknowledgement of another kind than its operation")
+    takes = _takes(work, op, sender)
+    known = work.acked(item.op, sender)
+    direct = next((sealed for member, sealed in item.directs if member == work.me), None)
+    if item.is_add:
+        if direct is not None:
+            told = _open(work, sender, Purpose.RATCHET, direct, cseq, now)
+            if told is not None:
+                work.ratchets[sender] = told
+        return work.step(sender, STEP_ADD)
+    told = None if direct is None else _open(work, sender, Purpose.FORWARD, direct, cseq, now)
+    secret = known or told
+    if not takes or (known is None and told is None):
+        return None
+    if not secret:
+        work.lose(sender, "it took a seed that we were not told")
+        return None
+    return work.mix(sender, secret)
+
+
+def _takes(work: Work, op: Op, sender: MemberId) -> bool:
+    """Whether a member takes its share: unless it has seen the removal of whose seed it is."""
+    return op.act is Act.ADD or membership.sees(work.history, sender, op.sender)
+
+
+def _open(
+    work: Work, sender: MemberId, purpose: Purpose, direct: bytes, cseq: int, now: float
+) -> bytes | None:
+    try:
+        return work.open_from(sender, purpose, direct, cseq, now)
+    except RemoteError as error:
+        work.lose(sender, f"what it told us does not open: {error.reason}")
+        return None
+
+
+def pending_by_member(state: GroupState) -> dict[MemberId, int]:
+    """For each member how many operations it has not acknowledged, where it has not all."""
+    counts: dict[MemberId, int] = {}
+    for op in sorted(state.ops):
+        for member in state.ops[op].awaiting:
+            counts[member] = counts.get(member, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def healed_by(state: GroupState, op: EventId) -> tuple[MemberId, ...]:
+    """Who has taken the seed of this operation, or has seen it at least: all, once nobody is awaited."""
+    awaiting = state.ops[op].awaiting if op in state.ops else {}
+    return tuple(member for member in state.history.view_ids(None) if member not in awaiting)

@@ -1,0 +1,268 @@
+"""A small world of group members: links that keep the order of each sender, and any interleaving else.
+
+Deterministic for its seed; nothing is chosen by random ids. `clone` makes another world that goes on from
+here, so that all ways on can be tried. Everything that was ever sent is in `transcript`.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from random import Random
+
+from msgspec import Struct
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import AuthorId, DeviceId, EventId
+from linnet.core.reasons import Reason
+from linnet.groups import agreement, sealing
+from linnet.groups.agreement import Draft, Step
+from linnet.groups.bodies import Keys, decode_body
+from linnet.groups.ids import Device, MemberId
+from linnet.groups.notes import Joined, Note, Waits
+from linnet.groups.prekeys import Bundle
+from linnet.groups.state import GroupConfig, GroupState, Hardening, decode_state, encode_state
+from linnet.sim.luck import SeededEntropy
+
+GROUP = bytes(range(32))
+START = 1_800_000_000.0
+RETRY = frozenset({Reason.KEY_MISSING, Reason.UNKNOWN_MEMBER})
+
+
+class Packet(Struct, frozen=True):
+    """An operation, or a message if it has clear bytes."""
+
+    id: EventId
+    sender: str
+    device: Device
+    body: bytes
+    clear: bytes = b""
+    text: str = ""
+    """What a message says: for whoever checks, not for those who receive it."""
+
+
+class Peer:
+    """One device, and what became of all that it received."""
+
+    def __init__(self, name: str, state: GroupState, entropy: SeededEntropy) -> None:
+        self.name = name
+        self.device = state.ours
+        self.state = state
+        self.entropy = entropy
+        self.seen: list[Packet] = []
+        self.waiting: list[Packet] = []
+        self.read: dict[EventId, str] = {}
+        """The texts of messages that were opened."""
+        self.unread: dict[EventId, Reason] = {}
+        self.notes: list[Note] = []
+        self.faults: list[tuple[EventId, Reason]] = []
+
+    @property
+    def id(self) -> MemberId:
+        """Its id in the group."""
+        assert self.state.me is not None  # noqa: S101 - only asked of members
+        return self.state.me
+
+    def clone(self) -> Peer:
+        """Another one like it."""
+        other = Peer(self.name, self.state, copy.copy(self.entropy))
+        other.seen, other.waiting, other.notes = [*self.seen], [*self.waiting], [*self.notes]
+        other.read, other.unread, other.faults = {**self.read}, {**self.unread}, [*self.faults]
+        return other
+
+
+class GroupWorld:
+    """Devices by name, each of which may be in the group or not; all hear all."""
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        seed: int = 0,
+        config: GroupConfig | None = None,
+        hardening: Hardening | None = None,
+    ) -> None:
+        self.now = START
+        self.restores = False
+        """Whether each state goes through its bytes after every step."""
+        self.peers: dict[str, Peer] = {}
+        self.bundles: dict[Device, tuple[EventId, Bundle]] = {}
+        self.links: dict[tuple[str, str], deque[Packet]] = {}
+        self.transcript: list[Packet] = []
+        self.may_hold: Callable[[Device], bool] = lambda device: True
+        for name in names:
+            device = Device(AuthorId(_hash("author", name)), DeviceId(_hash("device", name)[:8]))
+            entropy = SeededEntropy(seed, name)
+            state = agreement.begin(
+                GROUP, device, entropy, self.now, config or GroupConfig(one_time=8), hardening or Hardening()
+            )
+            self.peers[name] = Peer(name, state, entropy)
+        self.links = {(one, two): deque() for one in self.peers for two in self.peers if one != two}
+        for name in self.peers:
+            self.publish_keys(name)
+
+    def clone(self) -> GroupWorld:
+        """Another world that goes on from here."""
+        other = copy.copy(self)
+        other.peers = {name: peer.clone() for name, peer in self.peers.items()}
+        other.bundles, other.transcript = {**self.bundles}, [*self.transcript]
+        other.links = {ends: deque(queue) for ends, queue in self.links.items()}
+        return other
+
+    def directory(self, device: Device) -> Bundle | None:
+        """The newest bundle of a device."""
+        return self.bundles[device][1] if device in self.bundles else None
+
+    # What devices do.
+
+    def publish_keys(self, name: str) -> None:
+        """Publish prekeys, if there are any to publish; everybody knows them at once."""
+        peer = self.peers[name]
+        draft = agreement.draft_keys(peer.state, peer.entropy, self.now)
+        if draft is not None:
+            body = decode_body(draft.body)
+            assert isinstance(body, Keys)  # noqa: S101 - what was drafted
+            self.bundles[peer.device] = (self.send(name, draft, quiet=True).id, body.bundle)
+
+    def create(self, name: str, others: Iterable[str]) -> Packet:
+        """A group of these."""
+        peer, devices = self.peers[name], [self.peers[other].device for other in others]
+        draft = agreement.draft_create(
+            peer.state, devices, self.directory, self.may_hold, peer.entropy, self.now
+        )
+        return self.send(name, draft)
+
+    def add(self, name: str, who: str) -> Packet:
+        """Add a device."""
+        peer, device = self.peers[name], self.peers[who].device
+        keys = self.bundles[device][0]
+        draft = agreement.draft_add(
+            peer.state, device, keys, self.directory, self.may_hold, peer.entropy, self.now
+        )
+        return self.send(name, draft)
+
+    def remove(self, name: str, *whom: str) -> Packet:
+        """Remove devices, whatever their ids are now."""
+        peer, devices = self.peers[name], {self.peers[who].device for who in whom}
+        ids = [member for member, device in agreement.members(peer.state).items() if device in devices]
+        draft = agreement.draft_remove(peer.state, ids, self.directory, self.may_hold, peer.entropy, self.now)
+        return self.send(name, draft)
+
+    def update(self, name: str) -> Packet:
+        """A new seed."""
+        peer = self.peers[name]
+        draft = agreement.draft_update(peer.state, self.directory, self.may_hold, peer.entropy, self.now)
+        return self.send(name, draft)
+
+    def acks(self, name: str) -> Packet | None:
+        """Send what acknowledgements are owed, if any are."""
+        peer = self.peers[name]
+        draft = agreement.draft_acks(peer.state, self.directory, self.may_hold, peer.entropy, self.now)
+        return None if draft is None else self.send(name, draft)
+
+    def say(self, name: str, text: str) -> Packet:
+        """A message."""
+        peer = self.peers[name]
+        state, envelope = sealing.envelope(peer.state, peer.entropy)
+        sealed = envelope.seal(text.encode(), b"bound")
+        self._keep(peer, Step(state))
+        id = EventId(_hash(name, envelope.clear.hex()))
+        return self._broadcast(Packet(id, name, peer.device, sealed, envelope.clear, text))
+
+    def send(self, name: str, draft: Draft, quiet: bool = False) -> Packet:
+        """A draft becomes an event."""
+        peer = self.peers[name]
+        op = EventId(
+            hashlib.sha256(peer.device.author + len(self.transcript).to_bytes(4) + draft.body).digest()
+        )
+        self._keep(peer, agreement.sent(draft, op))
+        packet = Packet(op, name, peer.device, draft.body)
+        if quiet:
+            self.transcript.append(packet)
+            return packet
+        return self._broadcast(packet)
+
+    # What arrives.
+
+    def deliver(self, sender: str, to: str) -> Packet | None:
+        """The next packet of a link; None if there is none."""
+        queue = self.links[sender, to]
+        if not queue:
+            return None
+        packet = queue.popleft()
+        peer = self.peers[to]
+        peer.seen.append(packet)
+        self._give(peer, packet)
+        self._retry(peer)
+        return packet
+
+    def settle(self, rng: Random | None = None, ack: bool = True) -> None:
+        """Deliver all there is, acknowledging at once, until nothing is under way; in this luck's order."""
+        while True:
+            ready = [ends for ends, queue in self.links.items() if queue]
+            if not ready:
+                return
+            sender, to = ready[0] if rng is None else rng.choice(ready)
+            self.deliver(sender, to)
+            if ack:
+                self.acks(to)
+
+    def _give(self, peer: Peer, packet: Packet) -> bool:
+        """Whether a packet changed anything; what waits is kept."""
+        if packet.clear:
+            return self._open(peer, packet)
+        try:
+            step = agreement.receive(
+                peer.state, packet.device, packet.id, packet.body, self.directory, self.now
+            )
+        except RemoteError as error:
+            peer.faults.append((packet.id, error.reason))
+            return False
+        self._keep(peer, step)
+        if any(isinstance(note, Waits) for note in step.notes):
+            peer.waiting.append(packet)
+            return False
+        if any(isinstance(note, Joined) for note in step.notes):
+            known = {each.id for each in peer.waiting}
+            peer.waiting = [each for each in peer.seen if each.id in known or each.id in peer.unread]
+        return True
+
+    def _open(self, peer: Peer, packet: Packet) -> bool:
+        try:
+            state, opened = sealing.open_message(
+                peer.state, packet.device, packet.clear, b"bound", packet.body, self.now
+            )
+        except RemoteError as error:
+            peer.unread[packet.id] = error.reason
+            if error.reason in RETRY:
+                peer.waiting.append(packet)
+            return False
+        peer.unread.pop(packet.id, None)
+        peer.read[packet.id] = opened.plaintext.decode()
+        self._keep(peer, Step(state))
+        return True
+
+    def _retry(self, peer: Peer) -> None:
+        """Give again what waits, until nothing of it moves."""
+        moved = True
+        while moved:
+            moved = False
+            waiting, peer.waiting = peer.waiting, []
+            for packet in waiting:
+                moved = self._give(peer, packet) or moved
+
+    def _keep(self, peer: Peer, step: Step) -> None:
+        peer.state = decode_state(encode_state(step.state)) if self.restores else step.state
+        peer.notes += (note for note in step.notes if not isinstance(note, Waits))
+
+    def _broadcast(self, packet: Packet) -> Packet:
+        self.transcript.append(packet)
+        for (sender, _), queue in self.links.items():
+            if sender == packet.sender:
+                queue.append(packet)
+        return packet
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.sha256("/".join(parts).encode()).digest()
