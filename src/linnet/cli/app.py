@@ -30,6 +30,7 @@ from linnet.cli import (
 from linnet.cli.chat import command as chat
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
+from linnet.cli.identity import backup, devices, recover, revoke
 from linnet.cli.lab import audit, generate_chats, ingest, study_relays, study_retention, study_streams, watch
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
@@ -72,6 +73,7 @@ app = typer.Typer(
 )
 sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+identity = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 lab = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 study = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -149,6 +151,11 @@ _add(room, "relays", relays.relays, "Who holds events for those away.", relays.E
 _add(room, "retention", retention.retention, "How long relays keep events.", retention.EPILOG)
 _add(room, "leave", leave.leave, "Leave a room.", leave.EPILOG)
 app.add_typer(room, name="room", help="Rooms: members, invitations, relays.", epilog=EXIT_CODES)
+_add(identity, "backup", backup.backup, "Your key as 24 words, for paper.", backup.EPILOG)
+_add(identity, "recover", recover.recover, "A new device of yours from them.", recover.EPILOG)
+_add(identity, "devices", devices.devices, "Every device of yours.", devices.EPILOG)
+_add(identity, "revoke", revoke.revoke, "Take a lost device out of use.", revoke.EPILOG)
+app.add_typer(identity, name="id", help="Who you are: backup, devices.", epilog=EXIT_CODES)
 _add(app, "chat", chat.chat, "Talk in a room.", chat.EPILOG)
 _add(relay, "report", report.report, "What this relay knows.", report.EPILOG)
 app.add_typer(relay, name="relay", help="For whoever runs a relay.", epilog=EXIT_CODES)
