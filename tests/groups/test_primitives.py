@@ -176,6 +176,16 @@ def test_other_points_are_keys(point: bytes) -> None:
         assert agree(b"\x01" * 32, point) != bytes(32)
 
 
+@pytest.mark.parametrize("small", range(2, 19))
+def test_values_beyond_the_field_mean_what_they_are_modulo_it(small: int) -> None:
+    secret = SeededEntropy(0, "beyond")(32)
+    plain = small.to_bytes(32, "little")
+    beyond = (2**255 - 19 + small).to_bytes(32, "little")
+    topped = (2**255 + small).to_bytes(32, "little")
+    assert agree(secret, plain) == agree(secret, beyond) == agree(secret, topped)
+    assert check_public(beyond) is beyond
+
+
 @pytest.mark.parametrize("length", [0, 1, 31, 33, 64])
 def test_keys_of_other_lengths(length: int) -> None:
     for use in (partial(agree, bytes(32)), check_public):

@@ -175,8 +175,6 @@ def hpke_seal(public: bytes, info: bytes, plaintext: bytes, entropy: Entropy, bo
 
 def hpke_open(secret: bytes, info: bytes, sealed: bytes, bound: bytes = b"") -> bytes:
     """What `hpke_seal` sealed; `RemoteError` with ``undecryptable`` if it does not open."""
-    if len(sealed) < HPKE_OVERHEAD:
-        raise undecryptable()
     encapsulated = sealed[:KEY_BYTES]
     try:
         shared = agree(secret, encapsulated)
