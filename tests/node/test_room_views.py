@@ -157,8 +157,8 @@ def test_the_ledger_names_people() -> None:
 
 
 def test_a_relay_tells_all_it_knows() -> None:
-    known = RelayKnowledge(ADA, Membership.JOIN, 1, 2, 3, 4, 5, 6.0, 7)
-    report = RelayReport(b"\x01" * 8, (RelayRoomReport(ROOM, 1, 2, 3, 4, 5.0, 6, 7, 8, (known,)),))
+    known = RelayKnowledge(ADA, Membership.JOIN, 1, 2, 3, 4, 5, 6.0, 7, 8)
+    report = RelayReport(b"\x01" * 8, (RelayRoomReport(ROOM, 1, 2, 3, 4, 5.0, 6, 7, 8, (known,), 9, 10),))
     view = relay_report_view(report)
     assert (view.epoch, view.rooms[0].room, view.rooms[0].plain_state_events) == (
         "01" * 8,
@@ -167,3 +167,5 @@ def test_a_relay_tells_all_it_knows() -> None:
     )
     assert view.rooms[0].people[0].person == person_text(ADA)
     assert view.rooms[0].people[0].last_seen == 6.0
+    assert view.rooms[0].people[0].key_devices == 8
+    assert (view.rooms[0].group_events, view.rooms[0].group_bytes) == (9, 10)

@@ -310,6 +310,7 @@ class RelayKnowledgeView(Struct, frozen=True):
     last_event_ms: int | None
     last_seen: float | None
     receipts: int
+    key_devices: int = 0
 
 
 class RelayRoomView(Struct, frozen=True):
@@ -325,6 +326,8 @@ class RelayRoomView(Struct, frozen=True):
     evicted: int
     plain_state_events: int
     people: tuple[RelayKnowledgeView, ...]
+    group_events: int = 0
+    group_bytes: int = 0
 
 
 class RelayReportReply(Struct, frozen=True):

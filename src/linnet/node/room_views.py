@@ -250,6 +250,7 @@ def _relay_room_view(room: RelayRoomReport) -> RelayRoomView:
             known.last_event_ms,
             known.last_seen,
             known.receipts,
+            known.key_devices,
         )
         for known in room.people
     )
@@ -264,6 +265,8 @@ def _relay_room_view(room: RelayRoomReport) -> RelayRoomView:
         room.evicted,
         room.plain_state_events,
         people,
+        room.group_events,
+        room.group_bytes,
     )
 
 

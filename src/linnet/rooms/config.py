@@ -61,6 +61,14 @@ class RelayLimits(Struct, frozen=True):
     """Events of one room that were let go and are still remembered by id."""
     receipts: int = 4096
     """Devices of one room whose latest receipt is kept."""
+    group_bytes: int = 16 * MIB
+    """Bytes of operations on the keys of one room, which no retention of the room ends, half of them of one
+    author at most; past this the oldest go first."""
+    group_lifetime: float = 30 * 86_400.0
+    """Seconds that an operation on keys waits for devices that have not read it."""
+    group_pending: Annotated[int, Meta(ge=1)] = 1000
+    """Operations on keys that wait for one device; past this the oldest go, and it has to be added to the
+    keys anew."""
 
 
 class RelayConfig(RelayLimits, frozen=True):

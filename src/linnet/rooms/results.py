@@ -181,6 +181,8 @@ class RelayKnowledge(Struct, frozen=True, gc=False):
     last_seen: float | None
     """When a device of theirs asked this relay for something."""
     receipts: int
+    key_devices: int = 0
+    """Devices of theirs that take part in the room's keys: of them it keeps how far they have read."""
 
 
 class RelayRoomReport(Struct, frozen=True, gc=False):
@@ -197,6 +199,9 @@ class RelayRoomReport(Struct, frozen=True, gc=False):
     plain_state_events: int
     """Names, topics: events of state that are kept only until they expire, as messages are."""
     people: tuple[RelayKnowledge, ...]
+    group_events: int = 0
+    """Of those kept, operations on keys, which wait for devices that lack them."""
+    group_bytes: int = 0
 
 
 class RelayReport(Struct, frozen=True, gc=False):

@@ -194,3 +194,29 @@ def test_who_asks_without_a_link_is_told_everything_with_each_page() -> None:
         assert isinstance(page, ResyncPage)
         assert page.tombstones == (Tombstone(hello.id, Reason.RETENTION),)
         assert not page.more
+
+
+def test_who_reads_from_the_oldest_goes_on_over_pages_that_end_before_what_was_let_go() -> None:
+    """With more control events than a page holds, its cursor is one that would have expired."""
+    world = World("r0", rooms=RoomsConfig(page_events=3))
+    world.link("r0", "ann")
+    world.link("r0", "ben")
+    world.send("r0", "ann", world.keep_for(60_000))
+    old = world.resync("r0", "ben").next
+    world.send("r0", "ann", world.say("ann", b"old"))
+    world.now += 61
+    world.send("r0", "ann", world.say("ann", b"new"))
+    world.resync("r0", "ann")
+    page = world.resync("r0", "ben", old)
+    assert page.reason is Reason.CURSOR_EXPIRED
+    said, pages = [], 0
+    page = world.resync("r0", "ben")
+    while True:
+        assert page.reason is None
+        said += world.said(page)
+        pages += 1
+        if not page.more:
+            break
+        page = world.resync("r0", "ben", page.next)
+    assert (said, pages > 2) == ([b"new"], True)
+    assert world.resync("r0", "ben", old).reason is Reason.CURSOR_EXPIRED

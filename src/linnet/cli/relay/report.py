@@ -60,6 +60,9 @@ def room_lines(room: RelayRoomView) -> Iterator[str]:
     yield f"  It knows who may do what from {counted(room.control_events, 'control event')}, kept for good."
     if room.plain_state_events:
         yield f"  {counted(room.plain_state_events, 'event')} of those kept set names or other plain state."
+    if room.group_events:
+        size = size_text(room.group_bytes)
+        yield f"  {counted(room.group_events, 'event')} ({size}) of those kept are about the room's keys."
     if room.chunk_bytes:
         yield f"  It keeps {size_text(room.chunk_bytes)} of attachments."
     if room.expired or room.evicted:
@@ -84,3 +87,5 @@ def person_lines(person: RelayKnowledgeView) -> Iterator[str]:
     )
     told = counted(person.receipts, "receipt") if person.receipts else "no receipt"
     yield f"    {seen}; {told} of what has arrived there"
+    if person.key_devices:
+        yield f"    it keeps how far {counted(person.key_devices, 'device')} of theirs has read"

@@ -2,8 +2,9 @@
 
 Control events stand in the log under the room itself and are never evicted. The rest stands under two
 topics derived from it, one for what came from peers and one for what came from relays, so that retention
-and capacity touch nothing else, and forwarding reads just what came from peers. The position in the log,
-which grows with every unit, is the cursor (docs/adr/0011).
+and capacity touch nothing else, and forwarding reads just what came from peers. Operations on keys stand
+under two more, since they are kept by a rule of their own (`group_keeping`). The position in the log, which
+grows with every unit, is the cursor (docs/adr/0011).
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from linnet.core.stores import Entry, Store
 from linnet.delivery.cards import CardBook
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.rooms.content import GROUP
+from linnet.rooms.relay.group_devices import GroupDevices
+from linnet.rooms.relay.group_shelf import GroupShelf
 from linnet.rooms.relay.tombstones import Gone, Tombstones
 from linnet.rooms.relay.usage import Budget, Usage
 from linnet.trace.records import Kind, Record
@@ -45,8 +49,12 @@ class Cache:
         self._cards = cards
         self.topics = (derived(room, b"peers"), derived(room, b"relays"))
         """From peers, from relays."""
+        self.group_topics = (derived(room, b"group peers"), derived(room, b"group relays"))
+        """The same for operations on keys."""
         self._at, self._ours = f"relay.at/{room.hex()}", f"relay.ours/{room.hex()}"
         self.usage = Usage(room, store.cells, budget)
+        self.shelf = GroupShelf(room, store.cells, budget)
+        self.devices = GroupDevices(room, store.cells, self.shelf)
         self._budget = budget
         self.tombstones = Tombstones(room, store.cells, tombstones)
         meta = store.cells.get(_META, room)
@@ -79,32 +87,38 @@ class Cache:
 
     @property
     def oldest(self) -> float | None:
-        """When the oldest cached event came."""
+        """When the oldest came of what the room's retention is for."""
         kept = [self._log.kept(topic).oldest for topic in self.topics]
         return min((each for each in kept if each is not None), default=None)
 
     def position(self, event: EventId) -> int | None:
         """Where an event is kept; None if it is not."""
-        found = self.control.get(event)
+        found = self.control.get(event, self.shelf.position(event))
         if found is not None:
             return found
         place = self._cells.get(self._at, event)
         return None if place is None else int.from_bytes(place, "big")
 
+    @property
+    def spare(self) -> int:
+        """Bytes that may still be kept, of all rooms together."""
+        return self._budget.room
+
     def unit(self, event: EventId, since: float) -> Unverified | None:
-        """An event by its id, unless it was cached before a time."""
+        """An event by its id, unless it was cached before a time that counts for it."""
         if self.position(event) is None:
             return None
         entry = self._log.get(event)
-        if entry is None or (entry.topic != self._room and entry.stored_at < since):
+        if entry is None or (entry.topic in self.topics and entry.stored_at < since):
             return None
         return decode_unit(entry.raw)
 
     def read(self, after: int, since: float, limit: int) -> list[Placed]:
-        """Units past a position, all sorts of them, oldest first; of the cache those since a time."""
+        """Units past a position, all sorts of them, oldest first; of messages those since a time."""
         control = self._log.read(self._room, after, limit)
         cached = [self._cached(topic, after, since, limit) for topic in self.topics]
-        return list(merge(control, *cached, key=lambda placed: placed[0]))[:limit]
+        groups = [self._log.read(topic, after, limit) for topic in self.group_topics]
+        return list(merge(control, *cached, *groups, key=lambda placed: placed[0]))[:limit]
 
     def from_peers(self, after: int, since: float, limit: int) -> list[Placed]:
         """What the other relays are to have, past a position."""
@@ -115,7 +129,8 @@ class Cache:
             if entry is not None:
                 control.append((position, entry))
         cached = self._cached(self.topics[0], after, since, limit)
-        return list(merge(control, cached, key=lambda placed: placed[0]))[:limit]
+        groups = self._log.read(self.group_topics[0], after, limit)
+        return list(merge(control, cached, groups, key=lambda placed: placed[0]))[:limit]
 
     def keep_control(self, verified: Verified, from_peer: bool, now: float) -> int:
         """Write a control event; its position."""
@@ -128,10 +143,14 @@ class Cache:
 
     def keep(self, verified: Verified, from_peer: bool, now: float) -> int:
         """Write any other event; its position. Room for it has to be made first."""
-        event = verified.events[0]
-        position = self._append(self.topics[0 if from_peer else 1], verified, now)
-        self._cells.put(self._at, event.id, position.to_bytes(8, "big"))
+        event, side = verified.events[0], 0 if from_peer else 1
         size = len(encode_unit(verified.unit))
+        if event.kind == GROUP:
+            position = self._append(self.group_topics[side], verified, now)
+            self.shelf.add(event, position, size, side, now)
+            return position
+        position = self._append(self.topics[side], verified, now)
+        self._cells.put(self._at, event.id, position.to_bytes(8, "big"))
         self.usage.added(event.author, size, event.tail.key is not None, now)
         return position
 
@@ -162,11 +181,24 @@ class Cache:
             freed += len(entry.raw)
         return self._let_go(gone, Kind.EVICTED, Reason.QUOTA)
 
+    def release(self, counts: list[int], lost: int, kind: Kind, reason: Reason) -> list[Record]:
+        """Let go so many of the oldest operations on keys that came from peers, and from relays.
+
+        `lost` is the position of the last of them that somebody had not read: who is before it has missed it.
+        """
+        gone = [
+            entry
+            for topic, count in zip(self.group_topics, counts, strict=True)
+            for entry in self._log.evict(topic, None, 0, count)
+        ]
+        self.floor = max(self.floor, lost)
+        return self._let_go(gone, kind, reason)
+
     def forget(self, reason: Reason) -> list[Record]:
         """Let go of everything, control events too, a bounded part at once; nothing left: no records."""
         records: list[Record] = []
         gone: list[Entry] = []
-        for topic in self.topics:
+        for topic in (*self.topics, *self.group_topics):
             gone += self._log.evict(topic, None, 0, EVICT_UNITS)
         if gone:
             return self._let_go(gone, Kind.EVICTED, reason)
@@ -176,6 +208,7 @@ class Cache:
         if not records:
             self.passed(self.end)
             self.tombstones.clear()
+            self.devices.clear()
             self._cells.delete(_META, self._room)
         return records
 
@@ -204,11 +237,10 @@ class Cache:
         for entry in entries:
             verified = recall_unit(decode_unit(entry.raw))
             event = verified.events[0]
-            position = self._cells.get(self._at, event.id)
-            if position is not None:
-                self.floor = max(self.floor, int.from_bytes(position, "big"))
-                self._cells.delete(self._at, event.id)
-            self.usage.removed(event.author, len(entry.raw), event.tail.key is not None)
+            if event.id in self.shelf:
+                self.shelf.remove(event, len(entry.raw))
+            else:
+                self._unplace(event, len(entry.raw))
             self.tombstones.add(Gone(event.id, event.author, reason, self._log.end()))
             records.append(self._record(kind, verified, entry, reason))
         if kind is Kind.EXPIRED:
@@ -218,6 +250,13 @@ class Cache:
         if records:
             self._cells.put(_META, self._room, _encode((self.floor, self.expired, self.evicted)))
         return records
+
+    def _unplace(self, event: Event, size: int) -> None:
+        position = self._cells.get(self._at, event.id)
+        if position is not None:
+            self.floor = max(self.floor, int.from_bytes(position, "big"))
+            self._cells.delete(self._at, event.id)
+        self.usage.removed(event.author, size, event.tail.key is not None)
 
     def _record(self, kind: Kind, verified: Verified, entry: Entry, reason: Reason) -> Record:
         event = verified.events[0]

@@ -19,12 +19,13 @@ from linnet.identity.cards import Card
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.config import RelayConfig, RoomsConfig
-from linnet.rooms.content import CONTROL_KINDS, CREATE, Membership
+from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP, Membership
 from linnet.rooms.messages import RelayCursor
 from linnet.rooms.relay.allowance import Allowance
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.door import why_not_joiner, why_not_member, why_not_sender
 from linnet.rooms.relay.fetching import Fetching
+from linnet.rooms.relay.group_keeping import GroupKeeping
 from linnet.rooms.relay.parking import Origin, Parked, Parking
 from linnet.rooms.relay.turn import Fresh, Turn
 from linnet.trace.records import Kind, Record
@@ -49,6 +50,7 @@ class Intake:
         dag: ControlDag,
         cache: Cache,
         fetching: Fetching,
+        groups: GroupKeeping,
     ) -> None:
         self._room = room
         self._epoch = epoch
@@ -58,6 +60,7 @@ class Intake:
         self._dag = dag
         self._cache = cache
         self._fetching = fetching
+        self._groups = groups
         self._parking = Parking(config.park_events)
         self._allowance = Allowance(room, context.store.cells, config.soft_failed)
         self._ready: list[Parked] = []
@@ -251,10 +254,7 @@ class Intake:
         if doubt is not None:
             turn.refuse(origins, event, doubt.reason, note=f"{event.kind}: {Reason.SOFT_FAILED}")
             return
-        size = len(encode_unit(verified.unit))
-        room = None
-        if self._cache.usage.of(event.author).bytes + size <= self._config.sender_bytes:
-            room = self._cache.make_room(size, self._config.room_bytes)
+        room = self._room_for(event, len(encode_unit(verified.unit)))
         if room is None:
             turn.refuse(origins, event, Reason.QUOTA)
             return
@@ -262,7 +262,17 @@ class Intake:
         self._context.cards.learn(card)
         from_peer = not any(origin.relay for origin in origins)
         position = self._cache.keep(verified, from_peer, now)
+        if event.kind == GROUP:
+            turn.effects += self._groups.kept(event, position)
         self._kept(verified, position, origins, from_peer, None, turn)
+
+    def _room_for(self, event: Event, size: int) -> list[Record] | None:
+        """What has to go so that an event may be kept; None if it may not."""
+        if event.kind == GROUP:
+            return self._groups.make_room(event.author, size)
+        if self._cache.usage.of(event.author).bytes + size > self._config.sender_bytes:
+            return None
+        return self._cache.make_room(size, self._config.room_bytes)
 
     def _kept(
         self,

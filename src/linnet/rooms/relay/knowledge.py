@@ -26,35 +26,39 @@ def report_on(
         fact = dag.fact(event)
         control[fact.sender] = control.get(fact.sender, 0) + 1
         devices.setdefault(fact.sender, {})[fact.device] = None
-    for topic in cache.topics:
+    for topic in (*cache.topics, *cache.group_topics):
         for head in log.heads(topic):
             devices.setdefault(head.author, {})[head.device] = None
     view = dag.view()
-    usage = cache.usage
-    known = dict.fromkeys((*(person for person, _ in view.members()), *control, *usage.shares, *seen))
+    usage, keys = cache.usage, cache.shelf.usage
+    members = (person for person, _ in view.members())
+    known = dict.fromkeys((*members, *control, *usage.shares, *keys.shares, *seen))
     people = tuple(
         RelayKnowledge(
             person,
             view.membership(person),
             control.get(person, 0),
-            usage.of(person).events,
-            usage.of(person).bytes,
+            usage.of(person).events + keys.of(person).events,
+            usage.of(person).bytes + keys.of(person).bytes,
             len(devices.get(person, ())),
-            usage.of(person).last_ms,
+            max(usage.of(person).last_ms or 0, keys.of(person).last_ms or 0) or None,
             seen.get(person),
             receipts.of(person),
+            cache.devices.of(person),
         )
         for person in sorted(known)
     )
     return RelayRoomReport(
         room,
         len(dag),
-        usage.events,
-        usage.bytes,
+        usage.events + keys.events,
+        usage.bytes + keys.bytes,
         chunk_bytes,
         cache.oldest,
         cache.expired,
         cache.evicted,
         usage.states,
         people,
+        keys.events,
+        keys.bytes,
     )

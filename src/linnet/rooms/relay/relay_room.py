@@ -37,6 +37,7 @@ from linnet.rooms.relay.door import Caller, why_not_member, why_not_reader
 from linnet.rooms.relay.fetching import FetchEffect, Fetching
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding
+from linnet.rooms.relay.group_keeping import GroupKeeping
 from linnet.rooms.relay.intake import Intake
 from linnet.rooms.relay.knowledge import report_on
 from linnet.rooms.relay.membership import OwnMembership
@@ -83,8 +84,11 @@ class RelayRoom:
         self._forwarding = Forwarding(
             room, cells, self.cache, pages, context.links, patience, rooms.relay_retry
         )
-        self._intake = Intake(room, epoch, context, config, rooms, self.dag, self.cache, self._fetching)
-        self._keeping = Keeping(room, self.dag, self.cache, self._chunks, config.max_lifetime)
+        groups = GroupKeeping(room, self.dag, self.cache, config)
+        self._intake = Intake(
+            room, epoch, context, config, rooms, self.dag, self.cache, self._fetching, groups
+        )
+        self._keeping = Keeping(room, self.dag, self.cache, self._chunks, groups, config.max_lifetime)
         self._own = OwnMembership(context, self.dag, self.cache)
         self._presence = Presence(room, context, self.dag, self.cache.usage)
         self.resyncs = Resyncs(room, self.dag, self._serving, self._following, self._keeping, self._presence)
@@ -298,7 +302,7 @@ class RelayRoom:
             len(self.view.joined()),
             tuple(self._presence.here),
             self._forwarding.status(),
-            self.cache.usage.events,
+            self.cache.usage.events + self.cache.shelf.usage.events,
             len(self.dag),
             len(self.dag.heads),
             self._intake.waiting,
@@ -322,6 +326,8 @@ class RelayRoom:
         if turn.forwards or turn.changed:
             turn.effects += self._forwarding.pump()
         turn.promises += self._following.push(turn.fresh, self.cache.end)
+        if turn.changed or self._keeping.groups.stale:
+            turn.effects += self._keeping.groups.release(now)
         turn.effects += self._keeping.arm(now)
         return turn.all()
 
@@ -350,12 +356,7 @@ class RelayRoom:
         return {peer: relay.hints for peer, relay in self.view.relays() if peer != self._context.peer}
 
     def _take(
-        self,
-        units: Iterable[Unverified],
-        cards: dict[bytes, Card],
-        origin: Origin,
-        turn: Turn,
-        now: float,
+        self, units: Iterable[Unverified], cards: dict[bytes, Card], origin: Origin, turn: Turn, now: float
     ) -> None:
         for unit in units:
             self._intake.take(unit, cards, origin, turn, now)

@@ -43,6 +43,7 @@ class Resyncs:
             page = self._serving.refusal(request.request, reason)
             return page, [got, self._told(caller, page)]
         self._presence.saw(caller, now)
+        self._keeping.groups.asked(caller, self._serving.reached(request.cursor))
         gone = self._keeping.expire(now)
         page = self._serving.resync(caller, request, self._keeping.since(now))
         if request.follow and caller.linked and not page.more and page.next is not None:

@@ -1,4 +1,7 @@
-"""How long a relay keeps what is said: as long as the room's state says, alike at all of its relays."""
+"""How long a relay keeps what is said: as long as the room's state says, alike at all of its relays.
+
+Operations on the room's keys have a rule of their own (`group_keeping`); the same timer looks after them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from linnet.rooms.access.facts import RETENTION_KEY
 from linnet.rooms.content import Retention
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.group_keeping import GroupKeeping
 from linnet.trace.records import Record
 
 OWNER = "relay.retention"
@@ -22,11 +26,20 @@ RetentionEffect = SetTimer[Tick] | CancelTimer[Tick] | Record
 class Keeping:
     """The lifetime of what one room has here."""
 
-    def __init__(self, room: TopicId, dag: ControlDag, cache: Cache, chunks: Chunks, default: float) -> None:
+    def __init__(
+        self,
+        room: TopicId,
+        dag: ControlDag,
+        cache: Cache,
+        chunks: Chunks,
+        groups: GroupKeeping,
+        default: float,
+    ) -> None:
         self._tick = Tick(OWNER, "expire", room)
         self._dag = dag
         self._cache = cache
         self._chunks = chunks
+        self.groups = groups
         self._default = default
         self._due: float | None = None
         """When the timer fires."""
@@ -41,14 +54,14 @@ class Keeping:
         return None if longest is None else longest / 1000
 
     def since(self, now: float) -> float:
-        """Nothing that came before this is given to anyone, removed or not."""
+        """No message or piece that came before this is given to anyone, removed or not."""
         lifetime = self.lifetime
         return 0.0 if lifetime is None else now - lifetime
 
     def expire(self, now: float) -> list[Record]:
         """Remove what was kept long enough, a bounded part of it at once."""
         since = self.since(now)
-        return [*self._cache.expire(since), *self._chunks.expire(since)]
+        return [*self._cache.expire(since), *self._chunks.expire(since), *self.groups.release(now)]
 
     def fired(self, now: float) -> list[Record]:
         """It is time to look."""
@@ -57,11 +70,14 @@ class Keeping:
 
     def arm(self, now: float) -> list[RetentionEffect]:
         """Look again when the oldest has been kept long enough; at once if a look did not remove all."""
-        oldest = [at for at in (self._cache.oldest, self._chunks.oldest) if at is not None]
+        dues = [] if (group := self.groups.due()) is None else [group + _MARGIN]
         lifetime = self.lifetime
-        if lifetime is None or not oldest:
+        if lifetime is not None:
+            oldest = (self._cache.oldest, self._chunks.oldest)
+            dues += [at + lifetime + _MARGIN for at in oldest if at is not None]
+        due = min(dues, default=None)
+        if due is None:
             return []
-        due = min(oldest) + lifetime + _MARGIN
         if self._due is not None and self._due <= due:
             return []
         self._due = max(due, now)

@@ -71,6 +71,8 @@ class Serving:
         self._pages = pages
         self._receipts = receipts
         self._told: dict[PeerId, _Told] = {}
+        self._anew: dict[PeerId, int] = {}
+        """How far those are who read from the oldest, and are still before something that was let go."""
 
     def cursor(self, position: int) -> RelayCursor:
         """A place in what is kept here."""
@@ -81,18 +83,25 @@ class Serving:
         """Where to begin to get all that is kept: before the create event, which is never evicted."""
         return self.cursor(self._cache.first - 1)
 
+    def reached(self, cursor: RelayCursor | None) -> int:
+        """The position up to which somebody with this cursor has what is kept here."""
+        if cursor is None or cursor.epoch != self._epoch or cursor.position > self._cache.end:
+            return 0
+        return cursor.position
+
     def resync(self, caller: Caller, request: Resync, since: float) -> ResyncPage:
         """The page past a cursor. A cursor that cannot be gone on from says where to begin instead."""
         asked = request.cursor
         if asked is None:
             asked = self.oldest
-        elif not self._is_good(asked):
+        elif not self._is_good(asked) and self._anew.get(caller.peer) != asked.position:
             return self._page(request.request, (), None, False, Reason.CURSOR_EXPIRED)
         limit = min(request.limit, self._pages.events)
         placed = self._cache.read(asked.position, since, limit + 1)
         page = self._pages.of(placed, limit)
         end = max(asked.position, self._cache.end)
         at = end if page.whole else page.last
+        self._goes_on(caller.peer, at)
         if not caller.linked:
             # Nobody would tell us that it never arrived: it is told again with the next request.
             beside = self._tell(caller, _Told(self._cache.tombstones.first(asked.position)))
@@ -173,6 +182,14 @@ class Serving:
         if cursor.epoch != self._epoch or cursor.position > self._cache.end:
             return False
         return cursor.position < self._cache.first or cursor.position >= self._cache.floor
+
+    def _goes_on(self, peer: PeerId, position: int) -> None:
+        """Somebody will go on from here, who knows already that it may have missed something."""
+        self._anew.pop(peer, None)
+        if position < self._cache.floor:
+            self._anew[peer] = position
+        if len(self._anew) > _ASKERS:
+            del self._anew[next(iter(self._anew))]
 
     def _begin(self, peer: PeerId, position: int) -> None:
         self._told.pop(peer, None)

@@ -43,10 +43,10 @@ _decode = msgspec.msgpack.Decoder(Share).decode
 class Usage:
     """The shares of one room; it outlives a restart, so that nobody's quota begins anew."""
 
-    def __init__(self, room: TopicId, cells: Cells, budget: Budget) -> None:
+    def __init__(self, room: TopicId, cells: Cells, budget: Budget, space: str = "relay.share") -> None:
         self._cells = cells
         self._budget = budget
-        self._space = f"relay.share/{room.hex()}"
+        self._space = f"{space}/{room.hex()}"
         self.shares: dict[AuthorId, Share] = {
             AuthorId(key): _decode(value) for key, value in cells.scan(self._space)
         }

@@ -1,0 +1,106 @@
+"""How far each device that takes part in a room's keys has read here, so that what it lacks is kept for it.
+
+A device takes part once it has said something of kind `group`. How far it has read is what it says itself, by
+the cursor with which it asks for more: it gives that after it has stored what lies before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.rooms.relay.group_shelf import GroupShelf
+from linnet.trace.records import Kind, Record
+
+DEVICES = 4096
+"""Devices of one room of which this is kept; past it one that is of no member goes, else the oldest."""
+NOTE = "group device"
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Reader(Struct, frozen=True, array_like=True, gc=False):
+    """How far one device is."""
+
+    read: int
+    """It has what is kept up to here."""
+    mark: int
+    """It has had everything up to here, or took no part then."""
+    lost: bool = False
+    """Whether something past `mark` was let go that it had not read: it has to be added anew."""
+
+
+_decode = msgspec.msgpack.Decoder(Reader).decode
+
+
+class GroupDevices:
+    """The devices of one room; they outlive a restart."""
+
+    def __init__(self, room: TopicId, cells: Cells, shelf: GroupShelf) -> None:
+        self._room = room
+        self._cells = cells
+        self._shelf = shelf
+        self._space = f"relay.group_read/{room.hex()}"
+        self.readers: dict[bytes, Reader] = {key: _decode(value) for key, value in cells.scan(self._space)}
+        """By author and device."""
+
+    def of(self, person: AuthorId) -> int:
+        """How many are of one person."""
+        return sum(key[:32] == person for key in self.readers)
+
+    def spoke(self, key: bytes, position: int, is_current: Callable[[bytes], bool]) -> list[Record]:
+        """A device said something of kind `group`, which is kept here; what had to go for it."""
+        if key in self.readers:
+            return []
+        gone: list[Record] = []
+        if len(self.readers) >= DEVICES:
+            oldest = next((each for each in self.readers if not is_current(each)), next(iter(self.readers)))
+            self._forget(oldest)
+            gone.append(record_of(self._room, oldest, Reason.TOO_MANY))
+        self._write(key, Reader(0, position))
+        return gone
+
+    def asked(self, key: bytes, position: int) -> None:
+        """A device asks for what is past a position: what lies before it has, and nothing else for sure.
+
+        Who has lost what it had asks from the beginning, and is waited for again.
+        """
+        before = self.readers.get(key)
+        if before is None or before.read == position:
+            return
+        lost = before.lost and position <= before.mark
+        after = Reader(position, max(before.mark, position), lost)
+        self.readers[key] = after
+        if lost != before.lost or self._shelf.past(position) != self._shelf.past(before.read):
+            self._write(key, after)  # else it makes no difference, and a restart may forget it
+
+    def loses(self, key: bytes, position: int, reason: Reason) -> list[Record]:
+        """Something is let go that a device has not read; a record, if it is the first since it read."""
+        before = self.readers[key]
+        if before.lost or position <= before.mark:
+            return []
+        self._write(key, replace(before, lost=True))
+        return [record_of(self._room, key, reason)]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        for key in list(self.readers):
+            self._forget(key)
+
+    def _write(self, key: bytes, reader: Reader) -> None:
+        self.readers[key] = reader
+        self._cells.put(self._space, key, _encode(reader))
+
+    def _forget(self, key: bytes) -> None:
+        del self.readers[key]
+        self._cells.delete(self._space, key)
+
+
+def record_of(room: TopicId, key: bytes, reason: Reason) -> Record:
+    """That a device is not waited for any more."""
+    return Record(Kind.EVICTED, room, device=DeviceId(key[32:]), reason=reason, note=NOTE)

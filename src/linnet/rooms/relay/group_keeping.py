@@ -1,0 +1,146 @@
+"""How long a relay keeps operations on a room's keys: until every device that needs them has them.
+
+The room's retention does not count here, since a device that was away cannot read what follows without
+them. Waited for are the devices of joined people that take part in the keys, and people of whom no device
+does so yet. Nobody is waited for without end: not past a time, and not for more than the newest so many;
+who has missed more has to be added to the keys anew. Nothing of what an operation says is looked at.
+"""
+
+from __future__ import annotations
+
+from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import Event
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.access.view import View
+from linnet.rooms.config import RelayLimits
+from linnet.rooms.content import Membership
+from linnet.rooms.relay.cache import EVICT_UNITS, Cache
+from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.group_shelf import Shelved, key_of
+from linnet.trace.records import Kind, Record
+
+AUTHORS = 2
+"""One author may have one such part of the bytes: or who says much would put out what others need."""
+
+
+class _Waited:
+    """A device that lacks something."""
+
+    __slots__ = ("key", "lacks", "read")
+
+    def __init__(self, key: bytes, read: int, lacks: int) -> None:
+        self.key = key
+        self.read = read
+        self.lacks = lacks
+        """Of all that are kept still."""
+
+    def needs(self, item: Shelved) -> bool:
+        """Whether it has not got this one."""
+        return self.read < item.position and self.key != item.key
+
+
+class GroupKeeping:
+    """The `group` events of one room."""
+
+    def __init__(self, room: TopicId, dag: ControlDag, cache: Cache, limits: RelayLimits) -> None:
+        self._room = room
+        self._dag = dag
+        self._cache = cache
+        self._shelf = cache.shelf
+        self._devices = cache.devices
+        self._limits = limits
+        self.stale = False
+        """Whether something may be let go since the last look."""
+
+    def make_room(self, author: AuthorId, size: int) -> list[Record] | None:
+        """Let go of the oldest until so many bytes more of an author fit; None if they cannot."""
+        usage, most = self._shelf.usage, self._limits.group_bytes
+        if usage.of(author).bytes + size > most // AUTHORS:
+            return None
+        if size > self._cache.spare + self._cache.usage.bytes + usage.bytes:
+            return None
+        records: list[Record] = []
+        while usage.bytes + size > most:
+            records += self._evict()
+        if size > self._cache.spare:
+            # Keys go before messages: who lacks a message lacks one, who lacks keys all that follows.
+            records += self._cache.make_room(size, self._cache.usage.bytes + size) or []
+        while size > self._cache.spare:
+            records += self._evict()
+        return records
+
+    def kept(self, event: Event, position: int) -> list[Record]:
+        """One more is kept."""
+        self.stale = True
+        view = self._dag.view()
+        return self._devices.spoke(key_of(event), position, lambda key: _takes_part(view, key))
+
+    def asked(self, caller: Caller, position: int) -> None:
+        """A member asks for what is past a position."""
+        self._devices.asked(caller.person + caller.device, position)
+
+    def due(self) -> float | None:
+        """When to look next, if nothing happens before; None: nothing is kept."""
+        if not self._shelf.items:
+            return None
+        return 0.0 if self.stale else self._shelf.items[0].at + self._limits.group_lifetime
+
+    def release(self, now: float) -> list[Record]:
+        """Let go what nobody is waited for with any more, a bounded part of it at once."""
+        self.stale = False
+        if not self._shelf.items:
+            return []
+        waited, records = self._waited(), []
+        left, silent = len(self._shelf), self._is_somebody_silent()
+        counts, lost = [0, 0], 0
+        for item in self._shelf.items[:EVICT_UNITS]:
+            late = item.at < now - self._limits.group_lifetime
+            needy = [each for each in waited if each.needs(item)]
+            most = self._limits.group_pending
+            if not late and ((silent and left <= most) or any(each.lacks <= most for each in needy)):
+                break
+            for each in needy:
+                each.lacks -= 1
+                reason = Reason.RETENTION if late else Reason.TOO_MANY
+                records += self._devices.loses(each.key, item.position, reason)
+            lost = item.position if needy or silent else lost
+            left -= 1
+            counts[item.side] += 1
+        self.stale = sum(counts) == EVICT_UNITS
+        return [*self._cache.release(counts, lost, Kind.EXPIRED, Reason.RETENTION), *records]
+
+    def _evict(self) -> list[Record]:
+        """Let go of the oldest although somebody may need it."""
+        item = self._shelf.items[0]
+        counts = [1, 0] if item.side == 0 else [0, 1]
+        records: list[Record] = []
+        for each in self._waited():
+            if each.needs(item):
+                records += self._devices.loses(each.key, item.position, Reason.QUOTA)
+        return [*self._cache.release(counts, item.position, Kind.EVICTED, Reason.QUOTA), *records]
+
+    def _waited(self) -> list[_Waited]:
+        view = self._dag.view()
+        found = []
+        for key, reader in self._devices.readers.items():
+            lacks = self._shelf.unread(key, reader.read)
+            if lacks and _takes_part(view, key):
+                found.append(_Waited(key, reader.read, lacks))
+        return found
+
+    def _is_somebody_silent(self) -> bool:
+        """Whether somebody is in the room of whom no device takes part in the keys yet."""
+        view = self._dag.view()
+        speakers = {key[:32] for key in self._devices.readers}
+        return any(one not in speakers and not view.is_relay_person(one) for one in view.joined())
+
+
+def _takes_part(view: View, key: bytes) -> bool:
+    """Whether a device is one of a member, and no relay."""
+    person, device = AuthorId(key[:32]), DeviceId(key[32:])
+    return (
+        view.membership(person) is Membership.JOIN
+        and not view.is_revoked(person, device)
+        and not view.is_relay_person(person)
+    )

@@ -1,0 +1,81 @@
+"""How far each device has read, as far as it makes a difference."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rooms.relay.scenes import World
+
+from linnet.core.ids import DeviceId
+from linnet.core.reasons import Reason
+from linnet.rooms.content import GROUP
+from linnet.rooms.relay import group_devices
+from linnet.rooms.relay.group_devices import NOTE, GroupDevices, Reader
+from linnet.rooms.relay.group_shelf import GroupShelf, key_of
+from linnet.rooms.relay.usage import Budget
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Kind, Record
+
+WORLD = World()
+EVENTS = [WORLD.chronicle.sign("ann", GROUP, None, b"", WORLD.control) for _ in range(3)]
+ANN = key_of(EVENTS[0])
+BEN = key_of(WORLD.chronicle.sign("ben", GROUP, None, b"", WORLD.control))
+
+
+def devices_on(store: MemoryStore) -> GroupDevices:
+    return GroupDevices(WORLD.room, store.cells, GroupShelf(WORLD.room, store.cells, Budget(10**6)))
+
+
+def shelve(store: MemoryStore) -> GroupDevices:
+    """Three operations of ann, at 10, 20 and 30; ben takes part since 5."""
+    shelf = GroupShelf(WORLD.room, store.cells, Budget(10**6))
+    for number, event in enumerate(EVENTS, 1):
+        shelf.add(event, 10 * number, 10, 0, 1.0)
+    devices = GroupDevices(WORLD.room, store.cells, shelf)
+    assert devices.spoke(BEN, 5, lambda _: True) == []
+    return devices
+
+
+def test_what_a_device_says_last_counts_and_outlives_a_restart_where_it_matters() -> None:
+    store = MemoryStore()
+    devices = shelve(store)
+    assert devices.readers == {BEN: Reader(0, 5)}
+    devices.spoke(BEN, 40, lambda _: True)
+    devices.asked(ANN, 12)
+    assert devices.readers == {BEN: Reader(0, 5)}  # who takes no part is not kept account of
+    devices.asked(BEN, 12)
+    assert devices.readers == devices_on(store).readers == {BEN: Reader(12, 12)}
+    devices.asked(BEN, 15)
+    assert (devices.readers, devices_on(store).readers) == ({BEN: Reader(15, 15)}, {BEN: Reader(12, 12)})
+    devices.asked(BEN, 0)
+    assert devices.readers == devices_on(store).readers == {BEN: Reader(0, 15)}
+    assert (devices.of(EVENTS[0].author), len(devices.readers)) == (0, 1)
+    devices.clear()
+    assert devices.readers == devices_on(store).readers == {}
+
+
+def test_what_a_device_loses_is_said_once_until_it_has_read_on() -> None:
+    store = MemoryStore()
+    devices = shelve(store)
+    devices.asked(BEN, 10)
+    assert devices.loses(BEN, 10, Reason.TOO_MANY) == []  # it has had that
+    record = Record(Kind.EVICTED, WORLD.room, device=DeviceId(BEN[32:]), reason=Reason.TOO_MANY, note=NOTE)
+    assert devices.loses(BEN, 20, Reason.TOO_MANY) == [record]
+    assert devices.loses(BEN, 30, Reason.RETENTION) == []
+    assert devices_on(store).readers[BEN].lost
+    devices.asked(BEN, 0)
+    assert devices.readers[BEN] == Reader(0, 10, lost=True)
+    devices.asked(BEN, 25)
+    assert devices.readers[BEN] == devices_on(store).readers[BEN] == Reader(25, 25)
+
+
+def test_past_its_number_one_of_no_member_goes_and_else_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_devices, "DEVICES", 3)
+    devices = devices_on(MemoryStore())
+    keys = [bytes([number]) * 40 for number in range(5)]
+    for key in keys[:3]:
+        assert devices.spoke(key, 1, lambda _: True) == []
+    gone = devices.spoke(keys[3], 1, lambda key: key != keys[1])
+    assert [(each.device, each.reason) for each in gone] == [(keys[1][32:], Reason.TOO_MANY)]
+    gone = devices.spoke(keys[4], 1, lambda _: True)
+    assert [each.device for each in gone] == [keys[0][32:]]
+    assert list(devices.readers) == keys[2:]
