@@ -25,7 +25,7 @@ from linnet.rooms.commands import (
     SendToRoom,
 )
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import JoinRule
+from linnet.rooms.content import JoinRule, Newcomers
 from linnet.rooms.results import LedgerIs, RoomMade, RoomsAre, RoomStatus, Sent, StateIs, TicketMade
 from linnet.rooms.rooms import Rooms
 from linnet.sim.identities import seeded_identity
@@ -141,9 +141,16 @@ class Circle:
     def declined(self, name: str, command: Command, seconds: float = 30.0) -> Declined:
         return self.get(name, command, Declined, seconds)
 
-    def found(self, founder: str, *others: str, rule: JoinRule = JoinRule.INVITE, read: bool = True) -> None:
+    def found(
+        self,
+        founder: str,
+        *others: str,
+        rule: JoinRule = JoinRule.INVITE,
+        read: bool = True,
+        newcomers: Newcomers | None = None,
+    ) -> None:
         """A room of these, all of whom are joined when this returns."""
-        self.room = self.get(founder, CreateRoom("tea", rule=rule), RoomMade).room
+        self.room = self.get(founder, CreateRoom("tea", rule=rule, newcomers=newcomers), RoomMade).room
         for name in others:
             if name.startswith("r"):
                 self.get(founder, AddRelay(self.room, self.contact(name)), Sent)

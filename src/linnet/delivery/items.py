@@ -48,4 +48,12 @@ class Overdue(Struct, frozen=True, gc=False):
     people: tuple[AuthorId, ...]
 
 
-Item: TypeAlias = Event | Missed | CaughtUp | Overdue | Ended
+class Unreadable(Struct, frozen=True, gc=False):
+    """An event that is there and cannot be read here, and why. Once it can be, it is handed over as an event."""
+
+    event: Event
+    """Without its body."""
+    reason: Reason
+
+
+Item: TypeAlias = Event | Unreadable | Missed | CaughtUp | Overdue | Ended

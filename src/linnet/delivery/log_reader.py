@@ -11,7 +11,7 @@ from collections.abc import Callable
 from linnet.core.effects import Deliver
 from linnet.core.ids import TopicId
 from linnet.core.stores import EventLog
-from linnet.delivery.items import CaughtUp, Item
+from linnet.delivery.items import CaughtUp, Item, Unreadable
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event
 from linnet.event.signing import decode_unit, recall_unit
@@ -19,7 +19,7 @@ from linnet.event.signing import decode_unit, recall_unit
 _PAGE = 256
 """Units that are read from the log at once."""
 
-Shown = Callable[[Event], Event | None]
+Shown = Callable[[Event], Event | Unreadable | None]
 """An event of the log as this reader is to see it; None: not at all."""
 
 

@@ -134,6 +134,8 @@ class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
     """Rooms: what the author's device calls itself."""
     content: dict[str, Any] | None = None
     """Rooms: what it says, if nodes understand its kind."""
+    unreadable: str | None = None
+    """Encrypted rooms: why it cannot be read here. If that changes it comes again, with what it says."""
 
 
 class MissedView(Struct, frozen=True, tag="missed"):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Item, Missed, Overdue
+from linnet.delivery.items import CaughtUp, Ended, Item, Missed, Overdue, Unreadable
 from linnet.event.event import Event
 from linnet.identity.text import Sort, to_text
 from linnet.node.control_types import (
@@ -49,6 +51,8 @@ def item_view(item: Item) -> ItemView:
     match item:
         case Event():
             return event_view(item)
+        case Unreadable(event, reason):
+            return replace(event_view(event), text=None, unreadable=reason.value)
         case Missed():
             return MissedView(
                 topic_text(item.topic),

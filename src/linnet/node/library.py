@@ -58,7 +58,7 @@ from linnet.peer.interface import (
 )
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import AskRelay, ReadRoom
-from linnet.rooms.content import JoinRule
+from linnet.rooms.content import JoinRule, Newcomers
 from linnet.rooms.results import RelayReplies, RelayReport
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
@@ -199,9 +199,13 @@ class Node:
         topic: str | None = None,
         rule: JoinRule = JoinRule.INVITE,
         creators: tuple[AuthorId, ...] = (),
+        newcomers: Newcomers = Newcomers.FROM_NOW,
     ) -> Room:
-        """Found a room, of which we are a creator: our power in it is infinite."""
-        return await self.rooms.create(name, topic, rule, creators)
+        """Found a room, of which we are a creator: our power in it is infinite.
+
+        It is encrypted unless everyone may join; `newcomers` says what those may read who join later.
+        """
+        return await self.rooms.create(name, topic, rule, creators, newcomers)
 
     async def join_room(
         self,

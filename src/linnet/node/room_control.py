@@ -66,7 +66,7 @@ class RoomControl(Endpoints):
         """Found a room."""
         asked = await self._body(request, CreateRoomRequest)
         creators = tuple(map(_person, asked.creators))
-        room = await self._node.create_room(asked.name, asked.topic, asked.rule, creators)
+        room = await self._node.create_room(asked.name, asked.topic, asked.rule, creators, asked.newcomers)
         return json_response(RoomReply(room_text(room.id), event_text(room.joined)))
 
     async def join_room(self, request: Request) -> Response:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from linnet.core.limits import KEY_CHARS, KIND_CHARS, STREAM_NAME_CHARS
 from linnet.event.event import MESSAGE
 from linnet.node.control_types import ContactText, DeviceText, Moment, PersonText, RoomView
-from linnet.rooms.content import LEVEL_MOST, JoinRule, Membership
+from linnet.rooms.content import LEVEL_MOST, JoinRule, Membership, Newcomers
 from linnet.rooms.messages import CHUNK_BYTES
 from linnet.rooms.results import Fate
 
@@ -39,6 +39,8 @@ class CreateRoomRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """Who may join: those invited, those who knock and are invited then, or everyone."""
     creators: Annotated[tuple[PersonText, ...], Meta(max_length=16)] = ()
     """People of infinite power beside us."""
+    newcomers: Newcomers = Newcomers.FROM_NOW
+    """What those may read who join later; a room that everyone may join is not encrypted, and shows all."""
 
 
 class JoinRoomRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import Item
+from linnet.delivery.items import Item, Unreadable
 from linnet.event.event import Event
 from linnet.identity.text import Sort, to_text
 from linnet.node.addresses import contact_text
-from linnet.node.control_types import ItemView
+from linnet.node.control_types import EventView, ItemView
 from linnet.node.control_views import device_text, event_view, item_view
 from linnet.node.room_types import (
     Content,
@@ -78,6 +78,9 @@ def event_text(event: EventId) -> str:
 
 def room_item_view(item: Item, label_of: LabelOf) -> ItemView:
     """One line of what is read in a room."""
+    if isinstance(item, Unreadable):
+        unread, label = item_view(item), label_of(item.event.author, item.event.device)
+        return replace(unread, label=label or None) if isinstance(unread, EventView) else unread
     if not isinstance(item, Event):
         return item_view(item)
     content = content_view(item.kind, item.body)

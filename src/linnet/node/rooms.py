@@ -14,7 +14,7 @@ from linnet.node.room import Room, Subscribing, expected
 from linnet.node.room_names import choose_room
 from linnet.node.room_views import room_text
 from linnet.rooms.commands import CreateRoom, ExamineRelay, ExamineRooms, JoinRoom
-from linnet.rooms.content import JoinRule
+from linnet.rooms.content import JoinRule, Newcomers
 from linnet.rooms.invitation import parse_invitation
 from linnet.rooms.results import RelayReport, RoomMade, RoomsAre, RoomStatus
 from linnet.rooms.ticket import Ticket
@@ -43,9 +43,11 @@ class Rooms:
         topic: str | None = None,
         rule: JoinRule = JoinRule.INVITE,
         creators: tuple[AuthorId, ...] = (),
+        newcomers: Newcomers = Newcomers.FROM_NOW,
     ) -> Room:
-        """Found a room."""
-        return self._made(await self._ask(CreateRoom(name, topic, rule, creators)))
+        """Found a room: encrypted, unless everyone may join."""
+        secret = None if rule is JoinRule.PUBLIC else newcomers
+        return self._made(await self._ask(CreateRoom(name, topic, rule, creators, secret)))
 
     async def join(
         self,

@@ -137,3 +137,11 @@ class RoomsConfig(Struct, frozen=True):
     """Seconds until a piece of an attachment is asked of another."""
     attachment_bytes: int = 2048 * MIB
     """Bytes of the largest attachment that is sent or fetched."""
+    ack_delay: float = 1.0
+    """Encrypted rooms: seconds that acknowledgements of key changes wait for more of them."""
+    turn_step: float = 2.0
+    """Encrypted rooms: seconds after which the next member does what the one before has not done."""
+    key_update: float = 7 * 86_400.0
+    """Encrypted rooms: seconds after which this device gives the room new keys, so that a theft ends."""
+    key_patience: float = 30.0
+    """Encrypted rooms: seconds that something to be said waits for this device to be let in."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from linnet.core.effects import AfterCommit, Reply
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import Contact, EventId, TopicId
@@ -20,11 +22,12 @@ from linnet.rooms.commands import (
     KeepChunk,
     MakeTicket,
     ReadRoom,
+    Redact,
     SendToRoom,
     SetMembership,
 )
 from linnet.rooms.content import CREATORS, ROOM_VERSION, Create, Membership
-from linnet.rooms.effects import RoomEffect
+from linnet.rooms.effects import RoomEffect, RoomStep
 from linnet.rooms.governing import Governing, drafts_of, founding
 from linnet.rooms.inviting import ticket_of
 from linnet.rooms.joining import Joining
@@ -102,12 +105,23 @@ class Desk:
 
     def _govern(self, request: int, command: Governing, now: float) -> list[RoomEffect]:
         room = self._room(command.room)
+        guarding = room.guarding
+        if guarding is None or not isinstance(command, SendToRoom | Redact):
+            return room.settle(self._carry_out(request, room, command, now), now)
+        drafts_of(command, room.view)  # What makes no sense is refused at once.
+        if guarding.must_wait:
+            later = partial(self._carry_out, request, room, command)
+            return room.settle(guarding.park(request, later, now), now)
+        return room.settle([*guarding.ready(now), *self._carry_out(request, room, command, now)], now)
+
+    def _carry_out(self, request: int, room: Room, command: Governing, now: float) -> list[RoomStep]:
+        """Say what a command asks for, and answer it."""
         made, declined, effects = room.passing.say(drafts_of(command, room.view), now)
         deadline = command.deadline if isinstance(command, SendToRoom) else None
         if deadline is not None:
             for verified in made:
                 effects += room.ledger.deadline(verified.head, deadline, now)
-        return [*room.settle(effects, now), room.passing.answer(request, made, declined)]
+        return [*effects, room.passing.answer(request, made, declined)]
 
     def _create(self, request: int, command: CreateRoom, now: float) -> list[RoomEffect]:
         context = self._context
@@ -121,6 +135,8 @@ class Desk:
         made, declined, effects = room.passing.say(drafts, now)
         if declined is not None:
             raise Refused(declined.reason, declined.detail)
+        if room.guarding is not None:
+            effects += room.guarding.found(now)
         begun = room.settle([*effects, *room.start(now)], now)
         return [*begun, AfterCommit((Reply(request, RoomMade(room.id, made[0].head)),))]
 

@@ -20,7 +20,7 @@ from linnet.rooms.arrival import Arrival, Placed
 from linnet.rooms.authoring import Author
 from linnet.rooms.chunks import Chunks
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import CREATE, REDACTION, redaction_of
+from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.guests import Guests
 from linnet.rooms.intake import Intake, IntakeEffect
 from linnet.rooms.ledger import Ledger
@@ -30,6 +30,7 @@ from linnet.rooms.readers import Readers
 from linnet.rooms.receipts import Receipts
 from linnet.rooms.relay_choice import kept_seed
 from linnet.rooms.relay_use import RelayUse
+from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.serving import Serving
 from linnet.rooms.sync import Sync
 
@@ -91,7 +92,12 @@ class Parts:
         self.flood = Flood(room)
         self.serving = Serving(room, self.memory, context.cards, self.control, self.dag, config)
         self.sync = Sync(room, context.peer, config, self.control, self.dag, self.ids)
-        self.readers = Readers(room, context, self.memory)
+        content = create_of(create.events[0])
+        self.secrecy: Secrecy | None = None
+        """The keys of the room; None if it is not encrypted."""
+        if content.newcomers is not None:
+            self.secrecy = Secrecy(room, context, self.control, self.memory, content.newcomers)
+        self.readers = Readers(room, context, self.memory, self.secrecy)
         self.ledger = Ledger(room, cells, config.ledger_events)
         self.receipts = Receipts(room, context, config)
         self.neighbors = Neighbors(room, context, config, setting.member, setting.trackers)
@@ -128,8 +134,9 @@ class Parts:
 
     def _redact(self, event: Event) -> None:
         """Take an event back, or once it comes: it may have been gone, and be back as history."""
+        text = event.body if self.secrecy is None else self.secrecy.readable(event)
         try:
-            target = redaction_of(event.body).event
+            target = redaction_of(text).event
         except InvalidEvent:
             return  # It names nothing, so it takes nothing back.
         known = self.memory.event(target) if self.dag.knows(target) else None

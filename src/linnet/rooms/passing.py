@@ -12,15 +12,17 @@ from linnet.delivery.commands import Declined
 from linnet.delivery.flood import FloodEffect
 from linnet.delivery.items import Item
 from linnet.event.event import Event, Verified
+from linnet.groups.agreement import Draft as GroupDraft
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, check_limits
-from linnet.rooms.content import CONTROL_KINDS, Membership
+from linnet.rooms.content import CONTROL_KINDS, GROUP, Membership
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Refused, RoomReceipt
 from linnet.rooms.parts import Parts
 from linnet.rooms.relay_notices import Parcel
 from linnet.rooms.results import RoomResult, Sent
+from linnet.rooms.secrecy.secrecy import Sealed
 from linnet.trace.records import Kind, Record
 
 
@@ -46,6 +48,8 @@ class Passing:
                 continue
             grown = True
             event = each.arrival.event
+            if parts.secrecy is not None:
+                effects += parts.secrecy.placed(event, now)
             parts.saw(event)
             effects += self._acknowledged(event, now)
             if each.verdict is Verdict.ACCEPTED:
@@ -53,7 +57,7 @@ class Passing:
             else:
                 effects += self._doubted(each)
             is_new = foreign and not each.was_early
-            if is_new and (each.verdict is Verdict.ACCEPTED or event.kind in CONTROL_KINDS):
+            if is_new and (each.verdict is Verdict.ACCEPTED or event.kind in (*CONTROL_KINDS, GROUP)):
                 effects += self.spread(each.arrival, now)
         if grown:
             effects += parts.receipts.ours(parts.dag.heads)
@@ -84,7 +88,7 @@ class Passing:
             return made, Declined(error.reason, error.detail), effects
         for draft in drafts:
             try:
-                verified = self._parts.author.make(draft.kind, draft.key, draft.body, now)
+                verified, sealed = self._make(draft, now)
             except LocallyRefused as error:
                 return made, Declined(error.reason, error.detail), effects
             event = verified.events[0]
@@ -95,8 +99,31 @@ class Passing:
                 detail = "too much waits for events that are missing here"
                 return made, Declined(Reason.QUEUE_FULL, detail), effects
             made.append(verified)
+            if sealed is not None and self._parts.secrecy is not None:
+                self._parts.secrecy.sealed(sealed, event.id)
             effects += self._said(verified, now)
         return made, None, effects
+
+    def say_group(self, draft: GroupDraft, now: float) -> list[RoomStep]:
+        """An operation of ours on the room's keys: after what it answers, and nobody's dependency."""
+        secrecy = self._parts.secrecy
+        if secrecy is None:
+            raise LocallyRefused(Reason.NOT_ALLOWED, "the room is not encrypted")
+        verified = self._parts.author.make(GROUP, None, draft.body, now, after=draft.deps)
+        event = verified.events[0]
+        refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)
+        if refusal is not None:
+            raise LocallyRefused(refusal.reason, refusal.rule)
+        records = secrecy.sent(draft, event.id, now)
+        return [*records, *self._said(verified, now)]
+
+    def _make(self, draft: Draft, now: float) -> tuple[Verified, Sealed | None]:
+        """An event of our own, sealed where the room is encrypted."""
+        secrecy, author = self._parts.secrecy, self._parts.author
+        if secrecy is None or not secrecy.seals(draft.kind, draft.key):
+            return author.make(draft.kind, draft.key, draft.body, now), None
+        sealed = secrecy.seal(draft.body, now)
+        return author.make(draft.kind, draft.key, b"", now, seal=sealed.fill), sealed
 
     def answer(
         self, request: int, made: list[Verified], declined: Declined | None

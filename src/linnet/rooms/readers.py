@@ -11,13 +11,14 @@ from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
-from linnet.delivery.items import Item, Overdue
+from linnet.delivery.items import Item, Overdue, Unreadable
 from linnet.delivery.log_reader import LogReader
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event
 from linnet.rooms.commands import ReadRoom
-from linnet.rooms.content import REDACTION
+from linnet.rooms.content import GROUP, REDACTION
 from linnet.rooms.memory import LATE, RoomMemory
+from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.trace.records import Kind, Record
 
 ReadersEffect: TypeAlias = AfterCommit[Deliver[Item] | Record]
@@ -26,8 +27,11 @@ ReadersEffect: TypeAlias = AfterCommit[Deliver[Item] | Record]
 class Readers:
     """Who reads the room here, and how far each of them is."""
 
-    def __init__(self, room: TopicId, context: Context, memory: RoomMemory) -> None:
+    def __init__(
+        self, room: TopicId, context: Context, memory: RoomMemory, secrecy: Secrecy | None = None
+    ) -> None:
         self._room = room
+        self._secrecy = secrecy
         self._context = context
         self._memory = memory
         self._readers: dict[int, LogReader] = {}
@@ -57,7 +61,7 @@ class Readers:
         window = Window(command.subscription, self._context.config)
         is_history = not command.live
 
-        def shown(event: Event) -> Event | None:
+        def shown(event: Event) -> Event | Unreadable | None:
             return self._shown(event, command.state, is_history)
 
         reader = LogReader(self._room, window, cursor, after, command.live, shown)
@@ -90,6 +94,15 @@ class Readers:
                 effects.append(Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW))
         return self._after_commit(effects)
 
+    def repaired(self, event: Event) -> list[ReadersEffect]:
+        """An event that could not be read when it was handed over can be now."""
+        effects: list[Deliver[Item] | Record] = []
+        for reader in self._readers.values():
+            seen = self._shown(event, state=False, history=True)
+            if seen is not None and not reader.window.ended:
+                effects += reader.note(seen)
+        return self._after_commit(effects)
+
     def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
         """The application is done with so many items."""
         reader = self._readers.get(subscription)
@@ -97,8 +110,10 @@ class Readers:
             return []
         return self._after_commit(reader.handled(items, self._context.store.log))
 
-    def _shown(self, event: Event, state: bool, history: bool) -> Event | None:
+    def _shown(self, event: Event, state: bool, history: bool) -> Event | Unreadable | None:
         """An event as a reader is to see it: nothing hidden, nothing that was taken back."""
+        if event.kind == GROUP:
+            return None
         flag = self._memory.hidden.get(event.id)
         if flag is not None and not (history and flag == LATE):
             return None
@@ -106,7 +121,7 @@ class Readers:
             return None
         if event.id in self.redacted:
             return replace(event, tail=replace(event.tail, body=b""))
-        return event
+        return event if self._secrecy is None else self._secrecy.shown(event)
 
     @staticmethod
     def _after_commit(effects: Sequence[Deliver[Item] | Record]) -> list[ReadersEffect]:

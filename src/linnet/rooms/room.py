@@ -37,6 +37,8 @@ from linnet.rooms.relay_notices import (
     Page,
     RelayNotice,
 )
+from linnet.rooms.secrecy import guarding
+from linnet.rooms.secrecy.guarding import Guarding
 from linnet.rooms.taking import Taking
 from linnet.rooms.ticket import Ticket
 from linnet.trace.records import Kind, Record
@@ -76,6 +78,9 @@ class Room:
         self.answering = Answering(parts, self.taking)
         self.catching_up = CatchingUp(parts, self.passing, self.taking)
         self._heeding = Heeding(parts, self.passing, self.taking)
+        secrecy = parts.secrecy
+        self.guarding = None if secrecy is None else Guarding(parts, self.passing, secrecy)
+        """The keeper of the room's keys; None if it is not encrypted."""
         self._seen_control: tuple[EventId, ...] = ()
         self._seen_events = 0
         self._seen_relays: tuple[PeerId, ...] = ()
@@ -160,6 +165,7 @@ class Room:
             *self.neighbors.stop(now),
             *self.chunks.stop(),
             CancelTimer(self._tick("announce")),
+            *(() if self.guarding is None else self.guarding.stop()),
         ]
         return [effect for effect in effects if not isinstance(effect, RelayNotice)]
 
@@ -292,6 +298,8 @@ class Room:
                 return [*self.receipts.fired(self.parts.sources, now)]
             case relay_notices.OWNER:
                 return [*self.relays.fired(tick, now)]
+            case guarding.OWNER:
+                return [] if self.guarding is None else self.guarding.fired(tick, now)
             case owner if owner in chunks.OWNERS:
                 return [*self.chunks.fired(tick, now)]
             case _:
@@ -358,6 +366,8 @@ class Room:
         if not self._was_present:
             self._was_present = True
             effects += self.start(now)
+        if self.guarding is not None:
+            effects += self.guarding.changed(now)
         if not changed:
             return effects
         for peer, greet in self.guests.admitted():

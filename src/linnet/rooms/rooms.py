@@ -47,6 +47,7 @@ from linnet.rooms.relay.relay import OWNERS as RELAY_OWNERS
 from linnet.rooms.relay.relay import Relay
 from linnet.rooms.results import RoomsAre, RoomStatus
 from linnet.rooms.room import Room
+from linnet.rooms.secrecy import guarding
 from linnet.rooms.status import status_of
 from linnet.trace.records import Kind, Record
 
@@ -58,6 +59,7 @@ OWNERS = (
     receipts.OWNER,
     relay_notices.OWNER,
     *chunks.OWNERS,
+    guarding.OWNER,
     joins.OWNER,
     adding_relay.OWNER,
     *RELAY_OWNERS,

@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from linnet.node.control_types import EventView
 
 
+UNREADABLE = {
+    "before_joining": "said before you were let in: not for you to read",
+    "key_missing": "cannot be read yet: its key is on the way",
+    "unknown_member": "cannot be read yet: its author's keys are on the way",
+    "wrong_epoch": "cannot be read yet: a change of keys before it is missing",
+    "key_spent": "cannot be read: its key was used and deleted",
+    "undecryptable": "cannot be read: it does not fit its key",
+}
+"""Why something that was said cannot be read, as people are told."""
+
+
 def event_line(event: EventView, names: Names, mark: str = "") -> str:
     """One event as a line; a mark stands behind the time."""
     names.learn(event.author, event.label)
@@ -26,6 +37,8 @@ def event_line(event: EventView, names: Names, mark: str = "") -> str:
 
 def spoken(event: EventView) -> str | None:
     """What somebody says; None if the event is a deed instead."""
+    if event.unreadable is not None:
+        return f"({UNREADABLE.get(event.unreadable, 'cannot be read: ' + event.unreadable)})"
     if event.content is not None or event.key is not None:
         return None
     if event.kind == "message":

@@ -1,0 +1,1 @@
+"""Encrypted rooms: the group of devices that hold a room's keys, beside the people who are in it."""

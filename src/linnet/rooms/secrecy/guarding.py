@@ -1,0 +1,267 @@
+"""Makes the group follow the room: who joined is let in, who left is put out, keys are renewed, acks go out.
+
+Nothing here is decided by one member: each compares the resolved state with the group, and whose turn it is
+(`turns`) acts. Before anything is said the group is as the state wants it, and healed
+(Weidner et al. 2021, section 6; docs/design/groups.md).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from linnet.core.effects import CancelTimer, Reply, SetTimer
+from linnet.core.errors import Refused
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined
+from linnet.groups import agreement
+from linnet.groups.ids import Device, MemberId
+from linnet.identity.keys import device_id
+from linnet.rooms.effects import RoomStep
+from linnet.rooms.parts import Parts
+from linnet.rooms.passing import Passing
+from linnet.rooms.secrecy.secrecy import Secrecy
+from linnet.rooms.secrecy.turns import Turns
+from linnet.trace.records import Kind, Record
+
+OWNER = "group"
+PARKED = 256
+"""Commands that wait until this device has keys."""
+
+_HEAL, _REMOVE = b"heal", b"remove"
+
+
+class _Parked(NamedTuple):
+    request: int
+    perform: Callable[[float], list[RoomStep]]
+    due: float
+
+
+class Guarding:
+    """The keeper of one room's keys at one device."""
+
+    def __init__(self, parts: Parts, passing: Passing, secrecy: Secrecy) -> None:
+        self._parts = parts
+        self._passing = passing
+        self._secrecy = secrecy
+        self._config = parts.config
+        self._context = parts.context
+        self._turns = Turns(parts.config.turn_step)
+        self._parked: deque[_Parked] = deque()
+        self._armed: dict[str, float] = {}
+        """Timers that are set, and when they fire."""
+        self._seen: object = None
+
+    # Saying something.
+
+    def ready(self, now: float) -> list[RoomStep]:
+        """What has to be said before the next message; `Refused` while this device has no keys."""
+        if not self._secrecy.is_member:
+            raise Refused(Reason.KEY_MISSING, "no member has let this device into the room's group yet")
+        steps = self._put_in_order(now)
+        if agreement.needs_heal(self._secrecy.state(now)):
+            steps += self._update(now)
+        return steps
+
+    def park(self, request: int, perform: Callable[[float], list[RoomStep]], now: float) -> list[RoomStep]:
+        """Keep a command until there are keys; it is answered then, or after a while."""
+        if len(self._parked) >= PARKED:
+            raise Refused(Reason.QUEUE_FULL, "too much waits for this device to be let into the group")
+        self._parked.append(_Parked(request, perform, now + self._config.key_patience))
+        return self._arm("parked", self._config.key_patience, now)
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether nothing can be sealed yet."""
+        return not self._secrecy.is_member
+
+    # The life of the group.
+
+    def found(self, now: float) -> list[RoomStep]:
+        """A new room: a group of this device alone."""
+        secrecy, entropy = self._secrecy, self._context.entropy
+        steps = self._tell_keys(now)
+        draft = agreement.draft_create(secrecy.state(now), (), secrecy.bundle, secrecy.may_hold, entropy, now)
+        return [*steps, *self._passing.say_group(draft, now), *self.changed(now)]
+
+    def changed(self, now: float) -> list[RoomStep]:
+        """Look whether something is to be done; nothing if all is as it was."""
+        here = self._here()
+        seen = (self._secrecy.version, self._parts.control.heads, here, self._is_active)
+        if seen == self._seen:
+            return []
+        steps: list[RoomStep] = []
+        while seen != self._seen:
+            self._seen = seen
+            steps += self._act(here, now)
+            seen = (self._secrecy.version, self._parts.control.heads, here, self._is_active)
+        return [*steps, *self._tell_repaired()]
+
+    def fired(self, tick: Tick, now: float) -> list[RoomStep]:
+        """A timer has run out."""
+        self._armed.pop(tick.what, None)
+        self._seen = None
+        match tick.what:
+            case "acks":
+                return [*self._acks(now), *self.changed(now)]
+            case "update":
+                return [*self._renew(now), *self.changed(now)]
+            case "parked":
+                return self._impatient(now)
+            case _:
+                return self.changed(now)
+
+    def stop(self) -> list[RoomStep]:
+        """The node stops, or we are of the room no longer."""
+        steps: list[RoomStep] = [CancelTimer(self._tick(what)) for what in self._armed]
+        self._armed.clear()
+        self._turns.clear()
+        self._seen = None
+        while self._parked:
+            waiting = self._parked.popleft()
+            steps.append(Reply(waiting.request, Declined(Reason.SHUTDOWN, "this node left or stops")))
+        return steps
+
+    def _act(self, here: tuple[MemberId, ...], now: float) -> list[RoomStep]:
+        if not self._is_active:
+            return []
+        if not self._secrecy.is_member:
+            return self._tell_keys(now)
+        state = self._secrecy.state(now)
+        steps: list[RoomStep] = []
+        if agreement.owes_acks(state):
+            steps += self._arm("acks", self._config.ack_delay, now)
+        steps += self._tell_keys(now)
+        steps += self._take_turns(here, now)
+        steps += self._arm_update(now)
+        while self._parked:
+            steps += self._parked.popleft().perform(now)
+        return steps
+
+    def _take_turns(self, here: tuple[MemberId, ...], now: float) -> list[RoomStep]:
+        """Do what is ours to do now, and look again when the next is."""
+        secrecy = self._secrecy
+        tasks: dict[bytes, Callable[[float], list[RoomStep]]] = {}
+        if secrecy.surplus():
+            tasks[_REMOVE] = self._put_in_order
+        elif agreement.needs_heal(secrecy.state(now)):
+            tasks[_HEAL] = self._update
+        for device in secrecy.missing():
+            tasks[device.author + device.device] = lambda now, device=device: self._add(device, now)  # type: ignore[misc]
+        ours = secrecy.state(now).me or MemberId(b"")
+        steps: list[RoomStep] = []
+        later: list[float] = []
+        for task, due in self._turns.due(tasks, ours, here, now).items():
+            if due > now:
+                later.append(due)
+                continue
+            try:
+                steps += tasks[task](now)
+            except Refused as error:
+                self._turns.failed(task, now)
+                later.append(now + self._config.turn_step)
+                steps.append(
+                    Record(
+                        Kind.DROPPED, self._parts.id, reason=error.reason, note=f"group: {error.detail[:80]}"
+                    )
+                )
+        return [*steps, *(self._arm("turn", min(later) - now, now) if later else ())]
+
+    def _put_in_order(self, now: float) -> list[RoomStep]:
+        """Acks that are owed, and out with whoever should hold no keys: first of all that we say."""
+        steps = self._acks(now)
+        secrecy = self._secrecy
+        surplus = secrecy.surplus()
+        if surplus:
+            draft = agreement.draft_remove(
+                secrecy.state(now), surplus, secrecy.bundle, secrecy.may_hold, self._context.entropy, now
+            )
+            steps += self._passing.say_group(draft, now)
+        return steps
+
+    def _update(self, now: float) -> list[RoomStep]:
+        secrecy = self._secrecy
+        steps = self._put_in_order(now)
+        draft = agreement.draft_update(
+            secrecy.state(now), secrecy.bundle, secrecy.may_hold, self._context.entropy, now
+        )
+        return [*steps, *self._passing.say_group(draft, now)]
+
+    def _add(self, device: Device, now: float) -> list[RoomStep]:
+        secrecy = self._secrecy
+        steps = self._put_in_order(now)
+        keys = secrecy.keyring.bundles[device]
+        draft = agreement.draft_add(
+            secrecy.state(now), device, keys, secrecy.bundle, secrecy.may_hold, self._context.entropy, now
+        )
+        return [*steps, *self._passing.say_group(draft, now)]
+
+    def _acks(self, now: float) -> list[RoomStep]:
+        secrecy = self._secrecy
+        steps: list[RoomStep] = []
+        while secrecy.is_member and agreement.owes_acks(secrecy.state(now)):
+            draft = agreement.draft_acks(
+                secrecy.state(now), secrecy.bundle, secrecy.may_hold, self._context.entropy, now
+            )
+            if draft is None:
+                break
+            steps += self._passing.say_group(draft, now)
+        return steps
+
+    def _tell_keys(self, now: float) -> list[RoomStep]:
+        """Prekeys by which this device can be reached, the first time and whenever they run low."""
+        draft = agreement.draft_keys(self._secrecy.state(now), self._context.entropy, now)
+        return [] if draft is None else self._passing.say_group(draft, now)
+
+    def _renew(self, now: float) -> list[RoomStep]:
+        """New keys on a schedule: so a theft that nobody noticed ends."""
+        if not self._is_active or not self._secrecy.is_member:
+            return []
+        return self._update(now)
+
+    def _arm_update(self, now: float) -> list[RoomStep]:
+        due = (self._secrecy.state(now).healed or now) + self._config.key_update
+        return self._arm(
+            "update", max(0.0, due - now) + self._context.rng.uniform(0.0, self._config.turn_step), now
+        )
+
+    def _impatient(self, now: float) -> list[RoomStep]:
+        steps: list[RoomStep] = []
+        while self._parked and self._parked[0].due <= now:
+            waiting = self._parked.popleft()
+            detail = "no member has let this device into the room's group yet; try again when one is online"
+            steps.append(Reply(waiting.request, Declined(Reason.KEY_MISSING, detail)))
+        if self._parked:
+            steps += self._arm("parked", self._parked[0].due - now, now)
+        return steps
+
+    def _tell_repaired(self) -> list[RoomStep]:
+        """Events that can be read at last, to whoever reads."""
+        repaired, self._secrecy.repaired = self._secrecy.repaired, []
+        steps: list[RoomStep] = []
+        for event in repaired:
+            steps += self._parts.readers.repaired(event)
+        return steps
+
+    @property
+    def _is_active(self) -> bool:
+        return self._secrecy.may_hold(self._secrecy.ours)
+
+    def _here(self) -> tuple[MemberId, ...]:
+        """Members that can be reached now, without ourselves."""
+        guests = self._parts.guests
+        online = {Device(guests.by_peer[peer].person, device_id(peer)) for peer in guests.members}
+        return tuple(member for member, device in self._secrecy.members().items() if device in online)
+
+    def _arm(self, what: str, delay: float, now: float) -> list[RoomStep]:
+        """Set a timer, unless it fires before that anyway."""
+        due = now + delay
+        if self._armed.get(what, due + 1.0) <= due:
+            return []
+        self._armed[what] = due
+        return [SetTimer(delay, self._tick(what))]
+
+    def _tick(self, what: str) -> Tick:
+        return Tick(OWNER, what, self._parts.id)
