@@ -13,7 +13,7 @@ from tests.rooms.relay_voices import (
     unit,
 )
 
-from linnet.core.effects import CancelTimer, Send, SetTimer
+from linnet.core.effects import AfterCommit, CancelTimer, Send, SetTimer
 from linnet.core.reasons import Reason
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RelayCursor, Resync, ResyncPage
@@ -36,7 +36,7 @@ def reading(store: MemoryStore | None = None) -> Reading:
 
 def ask(request: int, at: RelayCursor | None) -> list[RelayUseEffect]:
     resync = Resync(ROOM, request, at, 10, follow=True)
-    return [ASKED, Send(RELAY, resync), CancelTimer(tick("look", RELAY)), WAIT]
+    return [ASKED, AfterCommit((Send(RELAY, resync),)), CancelTimer(tick("look", RELAY)), WAIT]
 
 
 def handed(number: int, *numbers: int, more: bool = False) -> Page:
@@ -80,7 +80,7 @@ def test_pages_are_asked_for_one_after_the_other_and_the_cursor_is_stored_once_t
 def test_what_follows_moves_the_cursor_if_nothing_is_missing_before_it() -> None:
     one = caught_up()
     assert read(one, page(1, (unit(3),), cursor(3), after=cursor(2))) == [response(1), handed(2, 3)]
-    assert one.taken(2, ()) == [LOOK]
+    assert one.taken(2, ()) == []
     assert one.cursor == cursor(3)
 
 
@@ -110,19 +110,32 @@ def test_what_follows_while_pages_are_outstanding_never_moves_the_cursor() -> No
 def test_a_page_that_does_not_say_where_it_begins_is_handed_over_and_moves_nothing() -> None:
     one = caught_up()
     assert read(one, page(1, (unit(3),), cursor(3))) == [response(1), handed(2, 3)]
-    assert one.taken(2, ()) == [LOOK]
+    assert one.taken(2, ()) == []
     assert one.cursor == cursor(2)
 
 
 def test_after_a_while_without_news_it_is_asked_once_more_without_a_record() -> None:
     one = caught_up()
-    resync = Send(RELAY, Resync(ROOM, 2, cursor(2), 10, follow=True))
+    resync = AfterCommit((Send(RELAY, Resync(ROOM, 2, cursor(2), 10, follow=True)),))
     assert one.look() == [resync, CancelTimer(tick("look", RELAY)), WAIT]
     assert one.look() == []
     assert read(one, page(2, (), cursor(2))) == [ANSWERED, handed(2)]
     assert one.taken(2, ()) == [LOOK]
     one.look()
     assert read(one, page(3, (unit(3),), cursor(3))) == [ANSWERED, response(1), handed(3, 3)]
+
+
+def test_it_is_asked_now_and_then_though_news_never_end() -> None:
+    """So the relay learns that they arrived."""
+    one = caught_up()
+    for number in range(3, 9):
+        read(one, page(1, (unit(number),), cursor(number), after=cursor(number - 1)))
+        assert one.taken(number - 1, ()) == []  # the timer of the last answer runs on
+    assert one.look()[0] == AfterCommit((Send(RELAY, Resync(ROOM, 2, cursor(8), 10, follow=True)),))
+    read(one, page(1, (unit(9),), cursor(9), after=cursor(8)))
+    read(one, page(2, (unit(9),), cursor(9)))
+    assert one.taken(8, ()) == []
+    assert one.taken(9, ()) == [LOOK]
 
 
 def test_a_page_of_a_link_that_is_gone_stores_nothing() -> None:
@@ -244,9 +257,9 @@ def test_a_relay_that_lacks_control_events_is_named_once_for_the_same_heads() ->
     read(one, page(1, (), cursor(0), control=known))
     assert one.taken(1, ours) == [LOOK, Behind(RELAY, known)]
     read(one, page(1, (), cursor(0), control=known, after=cursor(0)))
-    assert one.taken(2, ours) == [LOOK]
+    assert one.taken(2, ours) == []
     read(one, page(1, (), cursor(0), control=known, after=cursor(0)))
-    assert one.taken(3, (event_id(3),)) == [LOOK, Behind(RELAY, known)]
+    assert one.taken(3, (event_id(3),)) == [Behind(RELAY, known)]
     read(one, page(1, (), cursor(0), control=(*known, *ours), after=cursor(0)))
     assert one.taken(4, ours) == [LOOK]
 

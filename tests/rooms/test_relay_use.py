@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,7 +82,7 @@ class Scene:
 def begun(relay: PeerId, request: int = 1) -> list[RelayUseEffect]:
     return [
         resync_record(relay, "resync"),
-        Send(relay, Resync(ROOM, request, None, 10, follow=True)),
+        AfterCommit((Send(relay, Resync(ROOM, request, None, 10, follow=True)),)),
         CancelTimer(tick("look", relay)),
         SetTimer(5.0, tick("answer", relay)),
         GiveUnsent(relay, 10),
@@ -202,7 +202,7 @@ def test_a_lost_link_is_waited_for_a_little_and_then_the_next_is_used() -> None:
     scene.link(A)
     scene.serve(A)
     assert scene.unlink(A, 1.0) == [*ended(A), SetTimer(5.0, tick("link", A))]
-    asked = Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True))
+    asked = AfterCommit((Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True)),))
     assert scene.link(A, 2.0)[1:] == [resync_record(A, "resync"), asked, *begun(A)[2:]]
     assert scene.use.fired(tick("link", A), 6.0) == []
     scene.unlink(A, 7.0)
@@ -242,7 +242,7 @@ def test_a_relay_that_does_not_know_us_is_sent_what_it_lacks_and_asked_again() -
     scene.use.send_to(A, [parcel(1)], 1.0)
     outcome = RelayOutcome(event_id(1), cursor(1), None, ())
     effects = scene.use.answered(A, RelayTaken(ROOM, 1, (outcome,), None), 2.0)
-    assert Send(A, Resync(ROOM, 2, None, 10, follow=True)) in effects
+    assert AfterCommit((Send(A, Resync(ROOM, 2, None, 10, follow=True)),)) in effects
     scene.serve(A, 2, 2.0)
     assert scene.use.chosen == (A,)
 
@@ -408,14 +408,16 @@ class Room:
                     self.timers.pop(timer, None)
                 case AfterCommit(promised):
                     self.perform_promised(promised)
-                case Send(peer, message):
-                    self.resync(peer, message)
                 case _:
                     self.heed(effect)
 
-    def perform_promised(self, promised: tuple[Send[RelaySend] | Record, ...]) -> None:
+    def perform_promised(self, promised: Iterable[Send[RelaySend] | Send[Resync] | Record]) -> None:
         for effect in promised:
-            if isinstance(effect, Send) and effect.peer in self.links and self.loses != 1:
+            if not isinstance(effect, Send):
+                continue
+            if isinstance(effect.message, Resync):
+                self.resync(effect.peer, effect.message)
+            elif effect.peer in self.links and self.loses != 1:
                 answer, pages = self.relays[effect.peer].send(effect.message)
                 self.inbox.append((effect.peer, answer))
                 self.inbox += [(effect.peer, one) for one in pages]
@@ -591,7 +593,7 @@ def test_no_clock_takes_part_in_what_is_asked() -> None:
     scene.link(A, 1e9)
     scene.serve(A, now=1e9)
     scene.unlink(A, 2e9)
-    asked = Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True))
+    asked = AfterCommit((Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True)),))
     assert asked in scene.link(A, 5.0)
 
 

@@ -98,7 +98,7 @@ class Forgot(Struct, frozen=True, gc=False):
 
 RelayNotice: TypeAlias = Page | GiveUnsent | GiveMissing | Behind | Kept | NotKept | Forgot
 RelayUseEffect: TypeAlias = (
-    Send[Resync]
+    AfterCommit[Send[Resync]]
     | AfterCommit[Send[RelaySend] | Record]
     | Hold
     | Release

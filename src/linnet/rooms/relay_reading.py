@@ -4,7 +4,9 @@ The place is the relay's own cursor, kept for each relay by itself. No clock of 
 what reaches one relay later than another is met at each in its own order, so neither skew nor a
 change of relay loses anything (Schichtholz 2024, section 4.3, asks by time instead).
 
-The cursor is stored once what lies before it was taken in, never earlier.
+The cursor is stored once what lies before it was taken in, never earlier. A relay is asked with it once it is
+durable: by it the relay knows that we have the operations on keys that lie before (docs/adr/0011). So it is
+asked again now and then, even if what follows comes without a break.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections import deque
 
 import msgspec
 
-from linnet.core.effects import CancelTimer, Send, SetTimer
+from linnet.core.effects import AfterCommit, CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
@@ -64,6 +66,8 @@ class Reading:
         """Whether something was missed on the way."""
         self._untaken: deque[tuple[int, RelayCursor | None, tuple[EventId, ...]]] = deque()
         """Number, cursor (if it moves) and control heads of each page that was handed over."""
+        self._looks = False
+        """Whether a timer runs, after which it is asked again."""
         self._restarts = 0
         self._standing = 0
         self._compared: tuple[tuple[EventId, ...], tuple[EventId, ...]] | None = None
@@ -93,7 +97,8 @@ class Reading:
         return [CancelTimer(self._tick("answer")), CancelTimer(self._tick("look"))]
 
     def look(self) -> list[RelayUseEffect]:
-        """Nothing came for long: ask whether the last page was lost. Not worth a record."""
+        """Nothing was asked for long: ask whether the last page was lost. Not worth a record."""
+        self._looks = False
         if self._waiting or self._untaken:
             return []
         return self._ask(recorded=False)
@@ -144,7 +149,10 @@ class Reading:
             return []
         if self._more or self._again:
             return self._ask()
-        effects: list[RelayUseEffect] = [SetTimer(self._config.announce_period, self._tick("look"))]
+        effects: list[RelayUseEffect] = []
+        if not self._looks:
+            self._looks = True
+            effects.append(SetTimer(self._config.announce_period, self._tick("look")))
         if any(head not in heads for head in control) and self._compared != (heads, control):
             self._compared = (heads, control)
             effects.append(Behind(self._relay, heads))
@@ -208,11 +216,13 @@ class Reading:
     def _ask(self, recorded: bool = True) -> list[RelayUseEffect]:
         self._request += 1
         self._waiting, self._quiet, self._more, self._again = True, not recorded, False, False
+        self._looks = False
         limit = self._config.page_events
         resync = Resync(self._room, self._request, self._cursor, limit, follow=True)
         asked: list[RelayUseEffect] = [self._record(Kind.RESYNC, 0, "resync")] if recorded else []
         wait = SetTimer(self._config.relay_timeout, self._tick("answer"))
-        return [*asked, Send(self._relay, resync), CancelTimer(self._tick("look")), wait]
+        sent = AfterCommit((Send(self._relay, resync),))
+        return [*asked, sent, CancelTimer(self._tick("look")), wait]
 
     def _response(self, page: ResyncPage) -> Record:
         return self._record(Kind.RESYNC, len(page.units), "resync-response", page.reason)
