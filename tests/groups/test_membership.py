@@ -394,15 +394,15 @@ def test_a_view_of_128_members_and_100_operations_is_quick() -> None:
     for at in range(61):
         history = membership.remove(history, op_id(f"remove {at}"), mid(f"M{at}"), [mid(f"M{at + 1}")])
     assert (len(history.members), len(history.additions) + len(history.removals)) == (128, 100)
-    best = float("inf")
+    best = {None: 1.0, mid("M0"): 1.0}
     gc.disable()
     try:
-        for _ in range(50):
+        for viewer in list(best) * 100:
             fresh = History(history.members, history.additions, history.removals)
             begin = time.process_time()
-            membership.view(fresh, mid("M0"))
-            membership.view(fresh, None)
-            best = min(best, time.process_time() - begin)
+            membership.view(fresh, viewer)
+            best[viewer] = min(best[viewer], time.process_time() - begin)
     finally:
         gc.enable()
-    assert best < 400e-6, "two views; some 60 µs are usual"
+    # Some 20 µs are usual; a machine that has much else to do, or watches each line, is let off.
+    assert max(best.values()) < (50e-6 if SOAK else 400e-6)

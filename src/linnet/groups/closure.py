@@ -30,37 +30,40 @@ def is_closed(history: History, mid: MemberId) -> bool:
 def compact(history: History, gone: Container[MemberId] | None = None) -> History:
     """The same without what cannot matter any more: no view of anybody who stays differs, now or later.
 
-    Closed members go, unless `gone` is given and lacks them; additions that all who stay have seen; and
-    removals, once all have seen them and those whom they cover are forgotten. A group without members has
-    ended, and is left as it is. Where there is a cover use `healing.compact`, which forgets the same there.
+    Closed members go, unless `gone` is given and lacks them; and operations that all who stay have seen,
+    which of a removal nobody has whom it covers. A group without members has ended, and is left as it is.
+    Where there is a cover use `healing.compact`, which forgets the same there.
     """
     if not history.view(None):
         return history
     forgotten = _closed(history, gone)
     kept = history.everybody & ~forgotten
+    additions = tuple(each for each in history.additions if each.members & kept and kept & ~each.seen)
+    removals = tuple(each for each in history.removals if kept & ~each.seen)
+    if forgotten:
+        return _narrowed(history, kept, additions, removals)
+    same = len(additions) == len(history.additions) and len(removals) == len(history.removals)
+    return history if same else History(history.members, additions, removals)
+
+
+def _narrowed(
+    history: History, kept: int, additions: tuple[Addition, ...], removals: tuple[Removal, ...]
+) -> History:
     stay = list(places(kept))
 
     def narrow(bits: int) -> int:
-        return sum((bits >> place & 1) << at for at, place in enumerate(stay)) if forgotten else bits
+        return sum((bits >> place & 1) << at for at, place in enumerate(stay))
 
     # Whoever stays has seen the removal of a forgotten adder, and so whatever addition outlived it:
     # no removal will ask for the sender of an addition whose sender is forgotten.
-    additions = tuple(
-        Addition(
-            each.op,
-            each.sender if each.sender is not None and history.bit(each.sender) & kept else None,
-            narrow(each.members),
-            narrow(each.seen),
-        )
-        for each in history.additions
-        if each.members & kept and kept & ~each.seen
+    def sender(each: Addition) -> MemberId | None:
+        return each.sender if each.sender is not None and history.bit(each.sender) & kept else None
+
+    return History(
+        tuple(history.members[place] for place in stay),
+        tuple(Addition(each.op, sender(each), narrow(each.members), narrow(each.seen)) for each in additions),
+        tuple(Removal(each.op, narrow(each.covered), narrow(each.seen)) for each in removals),
     )
-    removals = tuple(
-        Removal(each.op, narrow(each.covered), narrow(each.seen))
-        for each in history.removals
-        if each.covered & kept or kept & ~each.seen
-    )
-    return History(tuple(history.members[place] for place in stay), additions, removals)
 
 
 def _closed(history: History, among: Container[MemberId] | None) -> int:
