@@ -104,7 +104,7 @@ def follow(work: Work, content: Acks, now: float) -> None:
 
 def _follow(work: Work, sender: MemberId, cseq: int, item: Item, now: float) -> bytes | None:
     op = work.ops[item.op]
-    if sender not in op.awaiting:
+    if sender not in op.awaiting and sender not in op.late:
         raise MalformedMessage("an operation is acknowledged that was not theirs to acknowledge")
     if item.is_add != (op.act is Act.ADD and sender != op.newcomer):
         raise MalformedMessage("an acknowledgement of another kind than its operation")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from linnet.core.errors import MalformedMessage, Refused, RemoteError
+from linnet.core.errors import MalformedMessage, Refused
 from linnet.core.ids import EventId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
@@ -48,6 +48,8 @@ def draft_add(
     bundle = directory(device)
     if bundle is None:
         raise Refused(Reason.MISSING_PREKEYS, "the device has published no prekeys")
+    if any(member.identity == bundle.identity for member in work.history.members):
+        raise Refused(Reason.MISSING_PREKEYS, "the device was here before: it has to publish new prekeys")
     nonce, key = entropy(16), entropy(32)
     newcomer = Member(
         member_id(work.group, device, bundle.identity, nonce), device, bundle.identity, EventId(bytes(32))
@@ -92,8 +94,6 @@ def join_added(work: Work, sender: Device, op: EventId, content: Add, now: float
     """Somebody added us."""
     head = content.head
     me = newcomer_of(work.group, content)
-    if content.identity != work.prekeys.identity.public or me in work.past:
-        raise RemoteError(Reason.KEY_SPENT, "an addition of an identity that we have no more")
     work.me = me
     told = work.open_by(content.by, head.sender, Purpose.WELCOME, content.welcome, head.cseq, now)
     open_blob(work, told[32:], head.sender, head.cseq, content.blob, now)
@@ -125,6 +125,8 @@ def _enter(work: Work, op: EventId, content: Add, newcomer: MemberId, now: float
     for other, known in list(work.ops.items()):
         if head.sender in known.awaiting:  # What the adder has not seen is new to the newcomer, too.
             work.ops[other] = replace(known, awaiting={**known.awaiting, newcomer: None})
+        elif head.sender in known.late:
+            work.ops[other] = replace(known, late=(*known.late, newcomer))
     secret = work.step(head.sender, STEP_WELCOME)
     work.epoch(head.sender, head.cseq, work.step(head.sender, STEP_ADD), head.app_count, now)
     secrets = {}

@@ -24,11 +24,11 @@ class Lack(StrEnum):
     MEMBER = "member"
     """The addition of its sender."""
     VOUCHER = "voucher"
-    """Its sender is removed: it counts once a present member has acknowledged it, and not before."""
+    """All have seen its sender's removal: it counts once a present member has acknowledged it."""
 
 
 class Joined(Struct, frozen=True):
-    """We are in the group: all operations that came before are to be given again."""
+    """We are in the group: all operations that came before are to be given again, our own ones, too."""
 
     member: MemberId
 

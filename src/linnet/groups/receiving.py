@@ -1,9 +1,10 @@
 """Operations of others: which of them count now, which wait, and which mean nothing.
 
 A member's operations count in their order, and an acknowledgement after what it names; whoever delivers
-events causally has both for free. Of a member that is removed here, operations count once a present member
-has acknowledged them: that one took them before it heard of the removal, and all must follow it.
-Whether an operation is valid is judged in its sender's view alone, so that all come to the same.
+events causally has both for free. Of a removed member operations still count until all have seen its
+removal, and then only once a present member has acknowledged them: that one took them before it knew that
+all had, and everybody must follow it. Whether an operation is valid is judged in its sender's view alone,
+so that all come to the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from linnet.groups.drafting import Step
 from linnet.groups.ids import Device
 from linnet.groups.notes import Desynced, Equivocation, Ignored, Lack, Leaves, Note, Waits
 from linnet.groups.state import GroupState
-from linnet.groups.working import Directory, Work
+from linnet.groups.working import Directory, Work, member_id
 
 
 def receive(
@@ -32,10 +33,10 @@ def receive(
     content = decode_body(body)
     if isinstance(content, Keys):
         return Step(state)  # Prekeys are the directory's matter.
-    if sender == state.ours:
-        return _own(state, content.head)
     if state.me is None:
         return _outside(state, sender, op, content, now)
+    if content.head.sender == state.me:
+        return _own(state, sender, content.head)
     head = content.head
     known = state.history.member(head.sender)
     if known is None:
@@ -47,9 +48,14 @@ def receive(
     return _ordered(state, op, content, now)
 
 
-def _own(state: GroupState, head: Head) -> Step:
-    """An operation of our own that comes from outside: known, or a sign that our state is an old one."""
-    if head.sender != state.me or head.cseq <= state.cseq or state.desynced:
+def _own(state: GroupState, sender: Device, head: Head) -> Step:
+    """An operation of our own that comes from outside: known, or a sign that our state is an old one.
+
+    What our device did in a former stay is another member's, and counts like that of any other.
+    """
+    if sender != state.ours:
+        raise RemoteError(Reason.UNKNOWN_MEMBER, "a device speaks as a member that it is not")
+    if head.cseq <= state.cseq or state.desynced:
         return Step(state)
     work = Work(state)
     work.desynced, work.owed = "our own operations are ahead of our state, which was restored", ()
@@ -57,15 +63,20 @@ def _own(state: GroupState, head: Head) -> Step:
 
 
 def _outside(state: GroupState, sender: Device, op: EventId, content: Body, now: float) -> Step:
-    """While we are not in the group only what names us counts."""
-    work = Work(state)
+    """While we are not in the group only what names us counts, as we are now."""
+    work, ours = Work(state), (state.ours, state.prekeys.identity.public)
+    nothing = Step(state, (Waits(Lack.WELCOME),))
     match content:
-        case Create(members=members) if any(device == state.ours for device, _ in members):
+        case Create(members=members, nonce=nonce) if ours in members:
+            if member_id(state.group, *ours, nonce) in state.past:
+                return nothing
             seeding.join_founded(work, sender, op, content, now)
-        case Add(device=device) if device == state.ours:
+        case Add(device=device, identity=identity, nonce=nonce) if (device, identity) == ours:
+            if member_id(state.group, *ours, nonce) in state.past:
+                return nothing
             adding.join_added(work, sender, op, content, now)
         case _:
-            return Step(state, (Waits(Lack.WELCOME),))
+            return nothing
     return Step(work.state(), tuple(work.notes))
 
 
@@ -97,9 +108,11 @@ def _ordered(state: GroupState, op: EventId, content: Body, now: float) -> Step:
 def _waits(work: Work, op: EventId, content: Body) -> Note | None:
     if isinstance(content, Acks):
         return acking.lacking(work, content)
-    if isinstance(content, Leave | Keys) or membership.sees(work.history, None, content.head.sender):
+    if isinstance(content, Leave | Keys) or content.head.sender not in work.closed or op in work.wanted:
         return None
-    return None if op in work.wanted else Waits(Lack.VOUCHER, op)
+    if work.history.view_ids(None) == (work.me,):
+        return None  # Nobody is left to vouch: who removed each other are both out.
+    return Waits(Lack.VOUCHER, op)
 
 
 def _take(work: Work, op: EventId, content: Body, now: float) -> bool:

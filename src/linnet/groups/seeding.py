@@ -18,7 +18,7 @@ from linnet.groups.bodies import Create, Head, Remove, Update
 from linnet.groups.drafting import Step, founders
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.labels import Purpose
-from linnet.groups.notes import Added, Desynced, Ignored, Joined, Note, Removed, RemovedSelf
+from linnet.groups.notes import Added, Desynced, Ignored, Joined, Removed, RemovedSelf
 from linnet.groups.state import GroupState, Owed
 from linnet.groups.working import UNUSED, Work, member_id, member_secrets
 
@@ -35,13 +35,10 @@ def join_founded(work: Work, sender: Device, op: EventId, content: Create, now: 
     """We are among the first members of a group that somebody else created."""
     group, nonce = work.group, content.nonce
     ids = {device: member_id(group, device, identity, nonce) for device, identity in content.members}
-    identities = dict(content.members)
     if ids.get(sender) != content.head.sender or content.head.cseq != 1:
         raise MalformedMessage("a creation by one who is not in it")
     if len(ids) > work.config.members:
         raise RemoteError(Reason.GROUP_FULL, f"a group has at most {work.config.members} members")
-    if identities[work.ours] != work.prekeys.identity.public or ids[work.ours] in work.past:
-        raise RemoteError(Reason.KEY_SPENT, "a creation for an identity that we have no more")
     found(work, op, content)
     work.me = ids[work.ours]
     work.clock[content.head.sender], work.last[content.head.sender] = 1, op
@@ -81,14 +78,16 @@ def take_seed(work: Work, op: EventId, content: Create | Update | Remove, now: f
     secrets: dict[MemberId, bytes] = {}
     share: bytes | None = None
     heeds = membership.sees(work.history, None, head.sender)
-    if work.hardening.inband_prekeys:
+    if head.sender in work.closed:
+        recipients = ()  # Its keys are gone, and nobody takes anything of its seed any more.
+    elif work.hardening.inband_prekeys:
         work.peer_inband[head.sender] = (head.cseq, content.spk)
     if me in recipients:
         direct = content.directs[recipients.index(me)]
         try:
             seed = work.open_from(head.sender, Purpose.SEED, direct, head.cseq, now)
         except RemoteError as error:
-            _desync(work, head, recipients, op, error, now)
+            _miss(work, head, recipients, op, error, heeds, now)
             return
         secrets = member_secrets(seed, work.group, op, (head.sender, *recipients))
         share = secrets.pop(me) if heeds else None
@@ -162,18 +161,21 @@ def _turn(work: Work, head: Head, secret: bytes, now: float) -> None:
     work.epoch(head.sender, head.cseq, work.mix(head.sender, secret), head.app_count, now)
 
 
-def _desync(
+def _miss(
     work: Work,
     head: Head,
     recipients: tuple[MemberId, ...],
     op: EventId,
     error: RemoteError,
+    heeds: bool,
     now: float,
 ) -> None:
-    """We cannot take the seed, so nobody could follow us: all we do from now on is to listen."""
-    work.desynced = f"a seed of {head.sender.hex()} does not open: {error.reason}"
-    work.owed = ()
-    note: Note = Desynced(work.desynced)
-    work.notes.append(note)
-    work.lose(head.sender, "its seed does not open")
+    """We cannot take a seed that we should: nobody could follow us, so we only listen from now on."""
+    work.lose(head.sender, f"its seed does not open: {error.reason}")
     work.await_acks(op, head.sender, head.cseq, dict.fromkeys(recipients, b""), now)
+    if not heeds:
+        work.owed = (*work.owed, Owed(op, False, None, ()))
+    elif not work.desynced:
+        work.desynced = f"a seed of {head.sender.hex()} does not open: {error.reason}"
+        work.owed = ()
+        work.notes.append(Desynced(work.desynced))

@@ -72,6 +72,10 @@ class Op(Hidden, frozen=True):
     newcomer: MemberId | None
     awaiting: dict[MemberId, bytes | None]
     """Who has not: with the secret that their ratchet takes then; empty: we do not know it; None: none."""
+    late: tuple[MemberId, ...] = ()
+    """Removed members who may have; nobody waits for them."""
+    done: bool = False
+    """All who are waited for have."""
 
 
 class Owed(Hidden, frozen=True):

@@ -19,7 +19,7 @@ from linnet.core.errors import MalformedMessage, Refused
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.groups import healing, membership
-from linnet.groups.bodies import BLOB_BYTES
+from linnet.groups.bodies import BLOB_BYTES, NOBODY
 from linnet.groups.history import History, places
 from linnet.groups.ids import MemberId
 from linnet.groups.labels import WELCOME, fields, u32
@@ -50,7 +50,7 @@ def seal_blob(work: Work, key: bytes, newcomer: MemberId) -> bytes:
         known = work.ops[op]
         new = _NOBODY if known.newcomer is None else _place(history, known.newcomer)
         parts += (op, _u16(_place(history, known.sender)), u32(known.cseq), bytes((known.act,)), _u16(new))
-        parts.append(_bits(history, known.awaiting).to_bytes(width, "big"))
+        parts.append(_bits(history, (*known.awaiting, *known.late)).to_bytes(width, "big"))
     blob = b"".join(parts)
     if len(blob) + TAG_BYTES > BLOB_BYTES or len(work.ops) > 0xFFFF:
         raise Refused(Reason.TOO_LARGE, "too much is pending to tell a newcomer: remove who does not answer")
@@ -77,21 +77,22 @@ def open_blob(work: Work, key: bytes, adder: MemberId, cseq: int, blob: bytes, n
         work.count += 1
         if op in work.ops:
             raise MalformedMessage("a welcome tells of an operation twice")
-        work.ops[op] = _read_op(history, reader, work.count, now)
+        work.ops[op] = _read_op(work, reader, now)
     reader.end()
     if not work.hardening.inband_prekeys:
         work.peer_inband = {}
 
 
-def _read_op(history: History, reader: Reader, order: int, now: float) -> Op:
+def _read_op(work: Work, reader: Reader, now: float) -> Op:
+    history = work.history
     sender, cseq, act, new = reader.u16(), reader.u32(), reader.u8(), reader.u16()
-    if act not in (Act.SEED, Act.ADD) or (act == Act.ADD) != (new != _NOBODY):
+    if act not in (Act.SEED, Act.ADD) or (act == Act.SEED and new != _NOBODY):
         raise MalformedMessage("a welcome with an operation of no known kind")
-    if sender >= len(history.members) or (new != _NOBODY and new >= len(history.members)):
-        raise MalformedMessage("a welcome with an operation of nobody")
-    newcomer = None if new == _NOBODY else history.members[new].id
-    awaiting: dict[MemberId, bytes | None] = dict.fromkeys(_members(history, reader))
-    return Op(history.members[sender].id, cseq, Act(act), order, now, newcomer, awaiting)
+    newcomer = _at(history, new) if act == Act.ADD else None
+    named = _members(history, reader)
+    awaiting: dict[MemberId, bytes | None] = {each: None for each in named if each not in work.closed}
+    late = tuple(each for each in named if each in work.closed)
+    return Op(_at(history, sender), cseq, Act(act), work.count, now, newcomer, awaiting, late, not awaiting)
 
 
 def _bound(group: bytes, adder: MemberId, newcomer: MemberId, cseq: int) -> bytes:
@@ -100,6 +101,14 @@ def _bound(group: bytes, adder: MemberId, newcomer: MemberId, cseq: int) -> byte
 
 def _place(history: History, member: MemberId) -> int:
     return history.gap(member) if history.member(member) is not None else _NOBODY
+
+
+def _at(history: History, place: int) -> MemberId:
+    if place == _NOBODY:
+        return NOBODY  # Somebody who is forgotten.
+    if place >= len(history.members):
+        raise MalformedMessage("a welcome that tells of more members than there are")
+    return history.members[place].id
 
 
 def _bits(history: History, members: Iterable[MemberId]) -> int:

@@ -197,16 +197,18 @@ class Work:
         newcomer: MemberId | None = None,
     ) -> None:
         """Remember an operation until all have acknowledged it, and what their ratchets take then."""
-        awaiting = {
-            member.id: secrets.get(member.id)
+        others = [
+            member.id
             for member in self.history.members
-            if member.id != sender
-            and member.id not in self.closed
-            and not membership.covers(self.history, op, member.id)
-        }
+            if member.id != sender and not membership.covers(self.history, op, member.id)
+        ]
+        awaiting = {member: secrets.get(member) for member in others if member not in self.closed}
+        # Who knew nothing of the removal of each may have acknowledged what the other did.
+        is_gone = not membership.sees(self.history, None, sender)
+        late = tuple(member for member in others if member in self.closed) if is_gone else ()
         act = Act.SEED if newcomer is None else Act.ADD
         self.count += 1
-        self.ops[op] = Op(sender, cseq, act, self.count, now, newcomer, awaiting)
+        self.ops[op] = Op(sender, cseq, act, self.count, now, newcomer, awaiting, late)
         if len(self.ops) > self.config.pending:
             self._spend_oldest()
         self.settle(op)
@@ -222,9 +224,11 @@ class Work:
 
     def acked(self, op: EventId, member: MemberId) -> bytes | None:
         """A member has acknowledged an operation: what its ratchet takes, as far as we know."""
-        awaiting = dict(self.ops[op].awaiting)
-        secret = awaiting.pop(member)
-        self.ops[op] = replace(self.ops[op], awaiting=awaiting)
+        known = self.ops[op]
+        awaiting = dict(known.awaiting)
+        secret = awaiting.pop(member, None)
+        late = tuple(each for each in known.late if each != member) if known.late else ()
+        self.ops[op] = replace(known, awaiting=awaiting, late=late)
         self.history = membership.ack(self.history, member, op)
         return secret
 
@@ -233,8 +237,11 @@ class Work:
         known = self.ops.get(op)
         if known is None or known.awaiting:
             return
-        del self.ops[op]
-        if known.sender == self.me and known.act is Act.SEED:
+        if known.late:
+            self.ops[op] = replace(known, done=True)
+        else:
+            del self.ops[op]
+        if known.sender == self.me and known.act is Act.SEED and not known.done:
             self.inband = {cseq: key for cseq, key in self.inband.items() if cseq >= known.cseq}
             self.notes.append(Healed(op))
 
@@ -258,10 +265,11 @@ class Work:
             self.chains[member] = MemberChains(chains.first, ended)
         for op, known in list(self.ops.items()):
             awaiting = {each: x for each, x in known.awaiting.items() if each != member}
+            late = (*known.late, member) if member in known.awaiting else known.late
             if known.sender == member:  # Nobody takes a seed of one whose removal it has seen.
                 awaiting = dict.fromkeys(awaiting)
             if awaiting != known.awaiting:
-                self.ops[op] = replace(known, awaiting=awaiting)
+                self.ops[op] = replace(known, awaiting=awaiting, late=late)
                 self.settle(op)
 
     def _past_linger(self, now: float) -> tuple[MemberId, ...]:
@@ -284,5 +292,9 @@ class Work:
     def _forget(self, member: MemberId) -> None:
         for mapping in (self.closed, self.clock, self.last, self.chains):
             mapping.pop(member, None)
+        for op, known in list(self.ops.items()):
+            if member in known.late:
+                self.ops[op] = replace(known, late=tuple(each for each in known.late if each != member))
+                self.settle(op)
         self.leaving = tuple(each for each in self.leaving if each != member)
         self.forgotten = (*self.forgotten, member)[-REMEMBERED:]

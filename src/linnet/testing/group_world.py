@@ -224,8 +224,7 @@ class GroupWorld:
             peer.waiting.append(packet)
             return False
         if any(isinstance(note, Joined) for note in step.notes):
-            known = {each.id for each in peer.waiting}
-            peer.waiting = [each for each in peer.seen if each.id in known or each.id in peer.unread]
+            peer.waiting = [each for each in peer.seen if not each.clear or each.id in peer.unread]
         return True
 
     def _open(self, peer: Peer, packet: Packet) -> bool:
@@ -258,6 +257,7 @@ class GroupWorld:
 
     def _broadcast(self, packet: Packet) -> Packet:
         self.transcript.append(packet)
+        self.peers[packet.sender].seen.append(packet)
         for (sender, _), queue in self.links.items():
             if sender == packet.sender:
                 queue.append(packet)
