@@ -16,7 +16,7 @@ from linnet.groups.bodies import MAX_ITEMS, Acks, Item, encode_item
 from linnet.groups.drafting import Draft, drafted, next_head
 from linnet.groups.ids import MemberId
 from linnet.groups.labels import STEP_ADD, Purpose
-from linnet.groups.notes import Lack, Unreached, Waits
+from linnet.groups.notes import Lack, Lost, Unreached, Waits
 from linnet.groups.state import Act, GroupState, Op, Owed
 from linnet.groups.working import Directory, MayHold, Work
 
@@ -138,7 +138,8 @@ def _open(
     try:
         return work.open_from(sender, purpose, direct, cseq, now)
     except RemoteError as error:
-        work.lose(sender, f"what it told us does not open: {error.reason}")
+        work.ratchets.pop(sender, None)
+        work.notes.append(Lost(sender, f"what it told us does not open: {error.reason}"))
         return None
 
 

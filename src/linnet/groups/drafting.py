@@ -75,6 +75,8 @@ def draft_create(
     """A new group of us and these devices."""
     if state.me is not None:
         raise Refused(Reason.DUPLICATE, "this device is in the group already")
+    if state.stale:
+        raise Refused(Reason.MISSING_PREKEYS, "this device has to publish new prekeys first")
     work = Work(state)
     ours = work.prekeys.identity.public
     identities = {state.ours: ours}

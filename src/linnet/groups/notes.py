@@ -24,7 +24,7 @@ class Lack(StrEnum):
     MEMBER = "member"
     """The addition of its sender."""
     VOUCHER = "voucher"
-    """All have seen its sender's removal: it counts once a present member has acknowledged it."""
+    """All have long seen its sender's removal: it counts once a present member has acknowledged it."""
 
 
 class Joined(Struct, frozen=True):

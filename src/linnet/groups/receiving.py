@@ -1,10 +1,14 @@
 """Operations of others: which of them count now, which wait, and which mean nothing.
 
 A member's operations count in their order, and an acknowledgement after what it names; whoever delivers
-events causally has both for free. Of a removed member operations still count until all have seen its
-removal, and then only once a present member has acknowledged them: that one took them before it knew that
-all had, and everybody must follow it. Whether an operation is valid is judged in its sender's view alone,
-so that all come to the same.
+events causally has both for free. Whether an operation is valid is judged in its sender's view alone, so
+that all come to the same.
+
+Operations of a removed member still count: whoever did not know of the removal has followed them, and two
+who remove each other must both be out, or the group would be split for good. When all have seen the
+removal its keys are gone and nothing depends on its seeds; after a while more (`GroupConfig.linger`) an
+operation of its counts only once a present member has acknowledged it, and after as long again it is
+forgotten.
 """
 
 from __future__ import annotations
@@ -95,7 +99,7 @@ def _ordered(state: GroupState, op: EventId, content: Body, now: float) -> Step:
         return Step(state, (Waits(Lack.EARLIER, head.sender),))
     work = Work(state)
     work.tend(now)
-    waits = _waits(work, op, content)
+    waits = _waits(work, op, content, now)
     if waits is not None:
         return Step(work.state() if work.wanted != state.wanted else state, (waits,))
     work.clock[head.sender], work.last[head.sender] = head.cseq, op
@@ -105,14 +109,14 @@ def _ordered(state: GroupState, op: EventId, content: Body, now: float) -> Step:
     return Step(work.state(), tuple(work.notes))
 
 
-def _waits(work: Work, op: EventId, content: Body) -> Note | None:
+def _waits(work: Work, op: EventId, content: Body, now: float) -> Note | None:
     if isinstance(content, Acks):
         return acking.lacking(work, content)
-    if isinstance(content, Leave | Keys) or content.head.sender not in work.closed or op in work.wanted:
+    if isinstance(content, Leave | Keys) or op in work.wanted:
         return None
-    if work.history.view_ids(None) == (work.me,):
-        return None  # Nobody is left to vouch: who removed each other are both out.
-    return Waits(Lack.VOUCHER, op)
+    closed = work.closed.get(content.head.sender)
+    is_over = closed is not None and now >= closed + work.config.linger
+    return Waits(Lack.VOUCHER, op) if is_over else None
 
 
 def _take(work: Work, op: EventId, content: Body, now: float) -> bool:

@@ -19,8 +19,12 @@ from linnet.groups.drafting import Step, founders
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.labels import Purpose
 from linnet.groups.notes import Added, Desynced, Ignored, Joined, Removed, RemovedSelf
+from linnet.groups.primitives import KeyPair
 from linnet.groups.state import GroupState, Owed
 from linnet.groups.working import UNUSED, Work, member_id, member_secrets
+
+MAX_PAST = 64
+"""Former stays of our own that are remembered."""
 
 
 def found(work: Work, op: EventId, content: Create) -> None:
@@ -127,20 +131,11 @@ def sent_seed(work: Work, op: EventId, content: Create | Update | Remove, seed: 
 
 
 def removed_self(state: GroupState) -> Step:
-    """We are out: nothing of the group is left but who we were, and the keys to be added again by."""
+    """We are out: no secret is left, not even to be added again by: for that we publish new prekeys."""
     past = state.past if state.me is None else (*state.past, state.me)
-    unused = tuple(key for key in state.prekeys.one_time if key.used_at is None)
-    prekeys = replace(state.prekeys, one_time=unused)
+    nothing = replace(state.prekeys, identity=KeyPair(b"", b""), signed=(), one_time=())
     blank = GroupState(
-        state.group,
-        state.ours,
-        state.config,
-        state.hardening,
-        prekeys,
-        state.published,
-        True,
-        None,
-        past[-64:],
+        state.group, state.ours, state.config, state.hardening, nothing, 0, True, None, past[-MAX_PAST:]
     )
     return Step(blank, (RemovedSelf(),))
 

@@ -38,6 +38,8 @@ class GroupConfig(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     """One-time prekeys of a bundle."""
     pending: int = 2_000
     """Operations whose member secrets are kept for those who have not acknowledged."""
+    linger: float = 30 * 86_400.0
+    """Seconds after all have seen a removal in which operations of the removed still count when they come."""
     ack_bytes: int = 131_072
     """Acknowledgements of one operation, roughly; what is owed beyond goes into the next."""
 

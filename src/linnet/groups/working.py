@@ -36,8 +36,6 @@ MayHold = Callable[[Device], bool]
 
 UNUSED: Final = bytes(32)
 """The ratchet of a member before its first step: public, since its secrecy comes from the first input."""
-LINGER: Final = 30 * 86_400.0
-"""How long a removed member is remembered after all have seen its removal: as long as relays keep things."""
 REMEMBERED: Final = 1_024
 """Forgotten members whose ids are known again."""
 _TEND_SECONDS: Final = 3_600.0
@@ -273,7 +271,8 @@ class Work:
                 self.settle(op)
 
     def _past_linger(self, now: float) -> tuple[MemberId, ...]:
-        return tuple(member for member, since in self.closed.items() if now > since + LINGER)
+        end = now - 2 * self.config.linger
+        return tuple(member for member, since in sorted(self.closed.items()) if since < end)
 
     def tend(self, now: float) -> None:
         """From time to time: what has outlived its time goes."""
