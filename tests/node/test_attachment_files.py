@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from linnet.node.attachment_files import AttachmentError, IncomingFile, OutgoingFile, attachment_body
-from linnet.rooms.attachments import ATTACHMENT_BYTES, Attachment, Piece, attachment_of
+from linnet.node.attachment_files import AttachmentError, IncomingFile, OutgoingFile
+from linnet.rooms.attachments import ATTACHMENT_BYTES, Attachment, Piece, attachment_body, attachment_of
 from linnet.rooms.messages import CHUNK_BYTES
 
 CONTENT = bytes(range(256)) * (CHUNK_BYTES // 256) + b"the end"
@@ -19,9 +20,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def sent(path: Path) -> tuple[Attachment, dict[bytes, bytes]]:
+def sent(path: Path, sealed: bool = False) -> tuple[Attachment, dict[bytes, bytes]]:
     pieces: dict[bytes, bytes] = {}
-    with OutgoingFile(path) as outgoing:
+    with OutgoingFile(path, sealed) as outgoing:
         while isinstance(step := outgoing.step(), Piece):
             pieces[step.digest] = step.data
     return attachment_of(attachment_body(step)), pieces
@@ -44,6 +45,26 @@ def test_a_file_arrives_as_it_left(file: Path, tmp_path: Path) -> None:
         assert incoming.done == len(CONTENT)
     assert path.read_bytes() == CONTENT
     assert os.listdir(target) == ["cat.png"]
+
+
+def test_a_sealed_file_arrives_as_it_left_and_no_two_are_sealed_alike(file: Path, tmp_path: Path) -> None:
+    attachment, pieces = sent(file, sealed=True)
+    assert [len(piece) for piece in pieces.values()] == [CHUNK_BYTES, 4096]
+    assert not any(CONTENT[:64] in piece for piece in pieces.values())
+    with IncomingFile(attachment, tmp_path, "in.png") as incoming:
+        assert receive(incoming, pieces).read_bytes() == CONTENT
+    again, others = sent(file, sealed=True)
+    assert again.key != attachment.key
+    assert not pieces.keys() & others.keys()
+
+
+def test_a_sealed_piece_of_another_file_is_told(file: Path, tmp_path: Path) -> None:
+    attachment, pieces = sent(file, sealed=True)
+    other, others = sent(file, sealed=True)
+    mixed = replace(attachment, digests=(other.digests[0], *attachment.digests[1:]))
+    with IncomingFile(mixed, tmp_path, "in.png") as incoming, pytest.raises(AttachmentError):
+        receive(incoming, {**pieces, **others})
+    assert not (tmp_path / "in.png").exists()
 
 
 def test_an_empty_file_is_a_file(tmp_path: Path) -> None:

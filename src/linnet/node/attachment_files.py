@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import mimetypes
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-import msgspec
-
 from linnet.core.errors import LocalError, RemoteError
 from linnet.rooms.attachments import ATTACHMENT_BYTES, Attachment, Joining, Piece, split
 from linnet.rooms.messages import CHUNK_BYTES
+from linnet.rooms.sealed_pieces import KEY_BYTES
 
 _ELSEWHERE = "choose another directory or name"
 _MEDIA = "application/octet-stream"
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class AttachmentError(LocalError):
@@ -31,8 +30,10 @@ class AttachmentError(LocalError):
 class OutgoingFile:
     """A file that is being attached; a context."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sealed: bool = False) -> None:
+        """`sealed`: the room is encrypted, so whoever carries the pieces is not to read them."""
         self._path = path
+        self._sealed = sealed
 
     def __enter__(self) -> Self:
         try:
@@ -50,7 +51,9 @@ class OutgoingFile:
             self._file.close()
             most = f"at most {ATTACHMENT_BYTES:,} can be attached"
             raise AttachmentError(f"{self._path}: has {self.size:,} bytes; {most}")
-        self._steps = split(self._blocks(), self._path.name, _media(self._path))
+        # For this reading alone: a key that seals two contents gives away where they differ.
+        key = secrets.token_bytes(KEY_BYTES) if self._sealed else None
+        self._steps = split(self._blocks(), self._path.name, _media(self._path), key=key)
         return self
 
     def __exit__(
@@ -129,11 +132,6 @@ class IncomingFile:
         except OSError as error:
             raise AttachmentError(f"{self.path}: cannot be written: {error.strerror or error}") from error
         return self.path
-
-
-def attachment_body(attachment: Attachment) -> bytes:
-    """The body of the event that shares a file."""
-    return _encode(attachment)
 
 
 def _media(path: Path) -> str:

@@ -270,6 +270,8 @@ class RoomView(Struct, frozen=True):
     rejected: int
     unsent: int
     """Events of ours that no relay and no member has."""
+    encrypted: bool = False
+    """Whether only members can read what is said."""
 
 
 class StatusReply(Struct, frozen=True):

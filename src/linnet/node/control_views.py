@@ -173,6 +173,7 @@ def room_view(status: RoomStatus) -> RoomView:
         soft_failed=status.soft_failed,
         rejected=status.rejected,
         unsent=status.unsent,
+        encrypted=status.encrypted,
     )
 
 

@@ -24,15 +24,16 @@ from linnet.event.event import MESSAGE, Event
 from linnet.identity.cards import Revocation
 from linnet.identity.text import Sort, short, to_text
 from linnet.node.addresses import parse_contact
-from linnet.node.attachment_files import IncomingFile, OutgoingFile, attachment_body
+from linnet.node.attachment_files import IncomingFile, OutgoingFile
 from linnet.node.batching import Ask
 from linnet.node.subscription import Subscription
 from linnet.peer.interface import Command
-from linnet.rooms.attachments import Piece, attachment_of, piece_of
+from linnet.rooms.attachments import Piece, attachment_body, attachment_of, piece_of
 from linnet.rooms.commands import (
     AddRelay,
     DropRelay,
     ExamineLedger,
+    ExamineRooms,
     ExamineState,
     FetchChunk,
     ForgetRoom,
@@ -50,7 +51,7 @@ from linnet.rooms.commands import (
 )
 from linnet.rooms.content import ATTACHMENT, NAME, TOPIC, JoinRule, Membership
 from linnet.rooms.invitation import Invitation
-from linnet.rooms.results import ChunkFetched, LedgerIs, RoomMember, Sent, StateIs, TicketMade
+from linnet.rooms.results import ChunkFetched, LedgerIs, RoomMember, RoomsAre, Sent, StateIs, TicketMade
 
 WEEK = 7 * 86_400.0
 Bodies = bytes | str | Iterable[bytes | str]
@@ -198,8 +199,11 @@ class Room:
         expected(await self._ask(ForgetRoom(self.id)), Done)
 
     async def attach(self, path: Path | str, progress: Progress | None = None) -> Sent:
-        """Keep a file's pieces here, offer them to the relays, and say in the room that it is there."""
-        with OutgoingFile(Path(path)) as file:
+        """Keep a file's pieces here, offer them to the relays, and say in the room that it is there.
+
+        In an encrypted room they are sealed, and the key is in what is said.
+        """
+        with OutgoingFile(Path(path), await self._is_encrypted()) as file:
             done = 0
             while isinstance(step := await asyncio.to_thread(file.step), Piece):
                 await self.keep_piece(step.data)
@@ -236,6 +240,11 @@ class Room:
     async def fetch_piece(self, digest: bytes, patience: float = 20.0) -> bytes:
         """A piece of an attachment, whose digest was checked."""
         return expected(await self._ask(FetchChunk(self.id, digest, patience)), ChunkFetched).data
+
+    async def _is_encrypted(self) -> bool:
+        """Whether to seal; where nothing is known of the room, better so."""
+        rooms = expected(await self._ask(ExamineRooms()), RoomsAre).rooms
+        return all(each.encrypted for each in rooms if each.room == self.id)
 
     async def _told(self, command: Command) -> Sent:
         return expected(await self._ask(command), Sent)

@@ -4,6 +4,9 @@ An event names at most 1,024 pieces itself. For more it names lists of digests, 
 other, and for even more lists of lists: as many levels as it takes. Since every piece is checked against the
 digest that something signed leads to, it does not matter who gave it, and what was fetched once is not
 fetched again.
+
+In an encrypted room pieces and lists are sealed (`sealed_pieces`) with a key that is in the event alone. The
+digests are those of what is carried, so whoever carries a piece can check it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,14 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Digest
 from linnet.rooms.file_names import NAME_CHARS, safe_name
 from linnet.rooms.messages import CHUNK_BYTES
+from linnet.rooms.sealed_pieces import (
+    KEY_BYTES,
+    content_bytes,
+    open_piece,
+    padded_bytes,
+    seal_piece,
+    unpadded,
+)
 
 ATTACHMENT_BYTES = 2048 * MIB
 """Bytes of one attachment: past this a file is better shared in another way than through a room."""
@@ -49,12 +60,19 @@ class Attachment(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
     media: Annotated[str, Meta(max_length=127, pattern=_MEDIA)]
     size: Count
     chunk_bytes: Annotated[int, Meta(ge=LEAST_CHUNK_BYTES, le=CHUNK_BYTES)]
-    """Bytes of every piece but the last."""
+    """Bytes of every piece but the last, as it is carried."""
     sha256: Digest
     """Of the whole file."""
     levels: Annotated[int, Meta(ge=0, le=LEVELS)]
     """0: `digests` are those of the pieces; more: of lists, so many levels above them."""
     digests: Annotated[tuple[Digest, ...], Meta(max_length=DIGESTS)]
+    key: Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)] | None = None
+    """What its pieces are sealed with; None: they are not."""
+
+    def __repr__(self) -> str:
+        # Without the key, which is for the members of the room.
+        sealed = "" if self.key is None else ", sealed"
+        return f"Attachment({self.name!r}, {self.media!r}, {self.size} bytes{sealed})"
 
     @property
     def file_name(self) -> str:
@@ -70,11 +88,18 @@ class Piece(Struct, frozen=True, gc=False):
 
 
 _decode = msgspec.msgpack.Decoder(Attachment).decode
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def piece_of(data: bytes) -> Piece:
     """These bytes with their digest."""
     return Piece(hashlib.sha256(data).digest(), data)
+
+
+def attachment_body(attachment: Attachment) -> bytes:
+    """The body of the event that shares a file. Without a key it is as nodes read it that know of none."""
+    fields = msgspec.structs.astuple(attachment)
+    return _encode(fields if attachment.key is not None else fields[:-1])
 
 
 def attachment_of(body: bytes, most: int = ATTACHMENT_BYTES) -> Attachment:
@@ -86,8 +111,8 @@ def attachment_of(body: bytes, most: int = ATTACHMENT_BYTES) -> Attachment:
     if attachment.size > most:
         detail = f"a file of {attachment.size} bytes, at most {most} are taken"
         raise InvalidEvent(Reason.TOO_LARGE, detail)
-    shape = _shape(attachment.size, attachment.chunk_bytes)
-    if (attachment.levels, len(attachment.digests)) != shape:
+    counts = _counts(attachment.size, attachment.chunk_bytes, attachment.key is not None)
+    if (attachment.levels, len(attachment.digests)) != (len(counts) - 1, counts[-1]):
         raise InvalidEvent(Reason.MALFORMED, "its digests are not as many as its size asks for")
     return attachment
 
@@ -98,29 +123,38 @@ def split(
     media: str = "application/octet-stream",
     chunk_bytes: int = CHUNK_BYTES,
     most: int = ATTACHMENT_BYTES,
+    key: bytes | None = None,
 ) -> Iterator[Piece | Attachment]:
     """The pieces of a file in order, then those of its lists, and last the attachment that names them.
 
-    Holds no more than one piece and the digests. `Refused` if the file is larger than `most`.
+    Holds no more than one piece and the digests. `Refused` if the file is larger than `most`. A key seals
+    all pieces; it must be new and random for each file, and for each attempt to read one.
     """
     whole = hashlib.sha256()
-    size = 0
+    size = made = 0
     digests: list[bytes] = []
-    for part in _regular(data, chunk_bytes):
+    room = content_bytes(chunk_bytes, key is not None)
+    for part in _regular(data, room):
         size += len(part)
         if size > most:
             raise Refused(Reason.TOO_LARGE, f"a file of more than {most} bytes")
         whole.update(part)
-        piece = piece_of(part)
+        piece = piece_of(part if key is None else seal_piece(key, made, _padded(part, chunk_bytes)))
+        made += 1
         digests.append(piece.digest)
         yield piece
     levels = 0
     while len(digests) > DIGESTS:
-        lists = [piece_of(b"".join(part)) for part in _groups(digests, chunk_bytes // _DIGEST_BYTES)]
-        yield from lists
-        digests = [piece.digest for piece in lists]
+        lists: list[bytes] = []
+        for group in _groups(digests, room // _DIGEST_BYTES):
+            named = b"".join(group)
+            piece = piece_of(named if key is None else seal_piece(key, made, named))
+            made += 1
+            lists.append(piece.digest)
+            yield piece
+        digests = lists
         levels += 1
-    yield Attachment(safe_name(name), media, size, chunk_bytes, whole.digest(), levels, tuple(digests))
+    yield Attachment(safe_name(name), media, size, chunk_bytes, whole.digest(), levels, tuple(digests), key)
 
 
 class Joining:
@@ -137,6 +171,10 @@ class Joining:
         self._window = 1
         self._held: dict[bytes, bytes] = {}
         self._whole = hashlib.sha256()
+        self._room = content_bytes(attachment.chunk_bytes, attachment.key is not None)
+        counts = _counts(attachment.size, attachment.chunk_bytes, attachment.key is not None)
+        self._numbers = [sum(counts[:level]) for level in range(attachment.levels + 1)]
+        """The number of the next piece of each level."""
         self.done = 0
         """Bytes that were given out."""
 
@@ -155,7 +193,8 @@ class Joining:
         """Take a piece that was wanted; what of the file it sets free, in order.
 
         `RemoteError` if it is another piece, or if the pieces are not those of this file: then whoever made
-        the attachment is to blame, and no other source would do better.
+        the attachment is to blame, and no other source would do better. So it is too (``undecryptable``) if
+        one cannot be opened, since its digest is right.
         """
         check_piece(digest, data)
         if digest not in (ahead for ahead, _ in islice(self._todo, self._window)):
@@ -164,24 +203,33 @@ class Joining:
         free: list[bytes] = []
         while self._todo and (ready := self._held.get(self._todo[0][0])) is not None:
             first, level = self._todo.popleft()
+            content = self._opened(ready, level)
             if level:
-                self._todo.extendleft((child, level - 1) for child in reversed(self._list(ready)))
+                self._todo.extendleft((child, level - 1) for child in reversed(self._list(content)))
             else:
-                free.append(self._next(ready))
+                free.append(self._next(content))
             if first not in (ahead for ahead, _ in islice(self._todo, self._window)):
                 del self._held[first]
         if not self._todo:
             self._check_whole()
         return free
 
+    def _opened(self, data: bytes, level: int) -> bytes:
+        """What the next piece of a level holds."""
+        key, number = self._attachment.key, self._numbers[level]
+        self._numbers[level] += 1
+        return data if key is None else open_piece(key, number, data)
+
     def _list(self, data: bytes) -> list[bytes]:
         """The digests of a list."""
-        if not data or len(data) % _DIGEST_BYTES or len(data) > self._attachment.chunk_bytes:
+        if not data or len(data) % _DIGEST_BYTES or len(data) > self._room:
             raise RemoteError(Reason.MALFORMED, f"a list of {len(data)} bytes")
         return [data[start : start + _DIGEST_BYTES] for start in range(0, len(data), _DIGEST_BYTES)]
 
     def _next(self, data: bytes) -> bytes:
-        expected = min(self._attachment.chunk_bytes, self._attachment.size - self.done)
+        expected = min(self._room, self._attachment.size - self.done)
+        if self._attachment.key is not None and expected:
+            data = unpadded(data, expected, self._attachment.chunk_bytes)
         if len(data) != expected or not data:
             detail = f"a piece of {len(data)} bytes where {expected} are due"
             raise RemoteError(Reason.MALFORMED, detail)
@@ -217,13 +265,17 @@ def join(attachment: Attachment, pieces: dict[bytes, bytes]) -> Iterator[bytes]:
         yield from joining.give(digest, data)
 
 
-def _shape(size: int, chunk_bytes: int) -> tuple[int, int]:
-    """Levels and digests of a file."""
-    count, levels = -(-size // chunk_bytes), 0
-    while count > DIGESTS:
-        count = -(-count // (chunk_bytes // _DIGEST_BYTES))
-        levels += 1
-    return levels, count
+def _counts(size: int, chunk_bytes: int, sealed: bool) -> list[int]:
+    """How many pieces a file has, and how many lists on each level above them; the last are in the event."""
+    room = content_bytes(chunk_bytes, sealed)
+    counts = [-(-size // room)]
+    while counts[-1] > DIGESTS:
+        counts.append(-(-counts[-1] // (room // _DIGEST_BYTES)))
+    return counts
+
+
+def _padded(part: bytes, chunk_bytes: int) -> bytes:
+    return part.ljust(padded_bytes(len(part), chunk_bytes), b"\0")
 
 
 def _regular(data: Iterable[bytes], size: int) -> Iterator[bytes]:

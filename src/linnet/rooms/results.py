@@ -160,6 +160,8 @@ class RoomStatus(Struct, frozen=True, gc=False):
     rejected: int
     unsent: int
     """Events of ours that no relay and no member has."""
+    encrypted: bool = False
+    """Whether only members can read what is said: as the event says that founded the room, for ever."""
 
 
 class RoomsAre(Struct, frozen=True, gc=False):

@@ -85,6 +85,7 @@ def status_of(room: Room) -> RoomStatus:
         room.intake.soft_failed,
         room.intake.rejected,
         len(room.ledger.unsent()),
+        view.is_encrypted,
     )
 
 

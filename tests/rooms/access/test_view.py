@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from linnet.core.ids import DeviceId
 from linnet.event.event import Event
 from linnet.identity.cards import revoke
@@ -12,9 +14,12 @@ from linnet.rooms.content import (
     RELAY,
     RETENTION,
     REVOCATION,
+    ROOM_VERSION,
+    Create,
     JoinRule,
     JoinRules,
     Membership,
+    Newcomers,
     Power,
     Relay,
     Retention,
@@ -61,6 +66,15 @@ def test_members() -> None:
     }
     assert stage.view.membership(bob) is Membership.BAN
     assert stage.view.membership(person("stranger").author) is Membership.LEAVE
+
+
+def test_whether_it_is_encrypted_is_said_by_its_first_event() -> None:
+    stage = Stage()
+    assert not stage.view.is_encrypted
+    create = stage.view.create
+    content = Create(ROOM_VERSION, (), bytes(16), Newcomers.FROM_NOW)
+    stage.view.create = replace(create, content=content)
+    assert stage.view.is_encrypted
 
 
 def test_levels() -> None:

@@ -21,6 +21,7 @@ from linnet.rooms.content import (
     MEMBER,
     RELAY,
     REVOCATION,
+    Create,
     JoinRule,
     Member,
     Membership,
@@ -59,6 +60,12 @@ class View:
         self._joined: tuple[AuthorId, ...] | None = None
         self._relays: dict[PeerId, Relay] | None = None
         self._levels: Levels | None = None
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the room was founded as one that only members can read."""
+        content = self.create.content
+        return isinstance(content, Create) and content.newcomers is not None
 
     def get(self, place: StateKey) -> Fact | None:
         """The event that stands there."""

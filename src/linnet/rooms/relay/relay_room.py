@@ -310,6 +310,7 @@ class RelayRoom:
             self._intake.soft_failed,
             self._intake.rejected,
             0,
+            self.view.is_encrypted,
         )
 
     def report(self) -> RelayRoomReport:
