@@ -59,10 +59,11 @@ def _acknowledge(
     purpose = Purpose.RATCHET if owed.is_add else Purpose.FORWARD
     directs = []
     for member in owed.to:
+        known = work.history.member(member)
         withheld = work.hardening.withhold_from_outsiders and not membership.sees(work.history, None, member)
-        if payload is None or withheld:
+        if payload is None or known is None or withheld:
             continue
-        if not may_hold(work.device(member)):
+        if not may_hold(known.device):
             work.notes.append(Unreached(member, Reason.SURPLUS))
             continue
         try:

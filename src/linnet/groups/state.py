@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from linnet.core.errors import StoreError
+from linnet.core.errors import RemoteError, StoreError
 from linnet.core.ids import EventId
 from linnet.groups import healing, membership
 from linnet.groups.chains import MemberChains, SendingChain
@@ -172,7 +172,10 @@ def decode_parts(parts: Mapping[bytes, bytes]) -> GroupState:
     version, plain, recorded, removes = _read(_decode_core, parts.get(b"", b""))
     if version != VERSION:
         raise StoreError(f"a group's state of version {version}")
-    history = membership.decode(recorded)
+    try:
+        history = membership.decode(recorded)
+    except RemoteError as error:
+        raise StoreError(f"a group's history cannot be read: {error.detail}") from None
     cover = Cover(None if removes is None else frozenset(removes))
     chains = {MemberId(key): _read(_decode_chains, parts[key]) for key in sorted(parts) if key}
     values = {name: getattr(plain, name) for name in _PLAIN_FIELDS}

@@ -23,7 +23,8 @@ from linnet.groups.bodies import BLOB_BYTES, NOBODY
 from linnet.groups.history import History, places
 from linnet.groups.ids import MemberId
 from linnet.groups.labels import WELCOME, fields, u32
-from linnet.groups.primitives import NONCE_BYTES, TAG_BYTES, open_sealed, seal
+from linnet.groups.prekeys import MAX_GENERATION
+from linnet.groups.primitives import NONCE_BYTES, TAG_BYTES, check_public, open_sealed, seal
 from linnet.groups.reading import Reader
 from linnet.groups.state import Act, Op
 from linnet.groups.working import Work
@@ -66,10 +67,13 @@ def open_blob(work: Work, key: bytes, adder: MemberId, cseq: int, blob: bytes, n
     history = work.history = membership.decode(reader.take(reader.u32()))
     work.cover = healing.welcomed(history, bool(healthy))
     for member in history.members:
+        check_public(member.identity)
         work.clock[member.id] = reader.u32()
         number, prekey = reader.u32(), reader.take(32)
+        if number > work.clock[member.id] or number > MAX_GENERATION:
+            raise MalformedMessage("a welcome with a prekey of an operation that was not")
         if number:
-            work.peer_inband[member.id] = (number, prekey)
+            work.peer_inband[member.id] = (number, check_public(prekey))
     work.leaving = _members(history, reader)
     work.closed = dict.fromkeys(_members(history, reader), now)
     for _ in range(reader.u16()):

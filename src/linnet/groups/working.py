@@ -239,6 +239,8 @@ class Work:
             self.ops[op] = replace(known, done=True)
         else:
             del self.ops[op]
+        if membership.is_membership_op(self.history, op):
+            self.compact(known.since)
         if known.sender == self.me and known.act is Act.SEED and not known.done:
             self.inband = {cseq: key for cseq, key in self.inband.items() if cseq >= known.cseq}
             self.notes.append(Healed(op))
@@ -251,6 +253,9 @@ class Work:
             for member in membership.closed(self.history):
                 if member not in self.closed:
                     self._close(member, now)
+
+    def compact(self, now: float) -> None:
+        """Forget what of the history cannot matter any more."""
         self.history, self.cover = healing.compact(self.history, self.cover, self._past_linger(now))
 
     def _close(self, member: MemberId, now: float) -> None:
@@ -284,6 +289,7 @@ class Work:
         if self.me is None:
             return
         self.close(now)
+        self.compact(now)
         for member in self._past_linger(now):
             if self.history.member(member) is None:
                 self._forget(member)
