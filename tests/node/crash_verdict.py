@@ -19,7 +19,7 @@ from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.event.event import Event
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.identity.text import Sort, from_text, to_text
-from linnet.rooms.content import CONTROL_KINDS, CREATE
+from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP
 from linnet.rooms.memory import SOFT
 from linnet.rooms.results import Fate
 from linnet.sim.oracle import Oracle, causes
@@ -62,6 +62,8 @@ class Reading(Struct, frozen=True):
     """Each event once, in the order in which it first came."""
     wrong: list[str]
     """Events that came twice where they must not, and whatever else is no event."""
+    unread: dict[EventId, str]
+    """Events that could not be read to the end, and why."""
 
 
 def reading_of(node: LiveNode) -> Reading:
@@ -70,12 +72,16 @@ def reading_of(node: LiveNode) -> Reading:
     handled: set[EventId] = set()
     order: dict[EventId, None] = {}
     wrong: list[str] = []
+    unread: dict[EventId, str] = {}
     for line in handed_lines(node.home.path):
         life = lives.setdefault(line.life, [])
         match line:
-            case Handed(event=text):
+            case Handed(event=text, unreadable=reason):
                 event = EventId(event_id(text))
-                if event in life or event in handled:
+                repaired = unread.pop(event, None) is not None and reason is None
+                if reason is not None:
+                    unread[event] = reason
+                if (event in life or event in handled) and not repaired:
                     wrong.append(f"{node.name}: {event.hex()[:8]} handed twice, in life {line.life}")
                 life.append(event)
                 order[event] = None
@@ -83,7 +89,7 @@ def reading_of(node: LiveNode) -> Reading:
                 handled.update(life[:events])
             case Strange(what=what):
                 wrong.append(f"{node.name}: {what}")
-    return Reading(list(order), wrong)
+    return Reading(list(order), wrong, unread)
 
 
 class Verdict:
@@ -116,6 +122,7 @@ class Verdict:
             *self._forks(),
             *self._lost(),
             *self._undelivered(),
+            *self._unread(),
             *self._unauthorised(),
             *self._disorder(),
             *self._states(),
@@ -146,7 +153,7 @@ class Verdict:
         oracle, final = self.oracle, frozenset(self.oracle.joined())
         handed = {name: frozenset(reading.order) for name, reading in self.readings.items()}
         for event in oracle.events.values():
-            if event.kind == CREATE or not oracle.is_allowed(event):
+            if event.kind in (CREATE, GROUP) or not oracle.is_allowed(event):
                 continue
             if oracle.is_endangered(event):
                 self.endangered += 1
@@ -158,6 +165,15 @@ class Verdict:
                 self.pairs += 1
                 if event.id not in handed[name]:
                     yield f"{name} was not handed {self._words(event)}{self._where(name, event.id)}"
+
+    def _unread(self) -> Iterator[str]:
+        """Whoever was in the room when something was said could read it in the end."""
+        for name, reading in self.readings.items():
+            for event, reason in reading.unread.items():
+                known = self.oracle.events[event]
+                present = {self._names.get(person) for person in self.oracle.joined_at(known)}
+                if name in present and not self.oracle.is_endangered(known):
+                    yield f"{name} could not read {self._words(known)}: {reason}"
 
     def _unauthorised(self) -> Iterator[str]:
         """Nobody showed or kept for others what it could know not to be allowed."""
@@ -188,7 +204,7 @@ class Verdict:
         """Applications were handed the log, in its order, causes first and nothing left out."""
         for name, reading in self.readings.items():
             kept = self.kept[name]
-            log = [event for event in kept.log if event not in kept.hidden]
+            log = [id for id, event in kept.log.items() if id not in kept.hidden and event.kind != GROUP]
             if reading.order != log:
                 missing, more = set(log) - set(reading.order), set(reading.order) - set(log)
                 yield f"{name}: not the log in its order; {len(missing)} left out, {len(more)} besides"

@@ -57,6 +57,7 @@ class Handed(Struct, frozen=True, tag="handed"):
     life: int
     """Counts the subscriptions of one application."""
     event: str
+    unreadable: str | None = None
 
 
 class Handled(Struct, frozen=True, tag="handled"):
@@ -122,7 +123,7 @@ class Application(threading.Thread):
                     case HeartbeatView():
                         continue
                     case EventView():
-                        _write(file, Handed(self._life, item.id))
+                        _write(file, Handed(self._life, item.id, item.unreadable))
                         events += 1
                         self.handed += 1
                     case _ if type(item).__name__ != "CaughtUpView":

@@ -27,7 +27,7 @@ from linnet.node.relay_http_types import GetReply, ResyncReply, Status
 from linnet.node.room import Room
 from linnet.node.running import run_node
 from linnet.rooms.config import RelayPolicy
-from linnet.rooms.content import MEMBER
+from linnet.rooms.content import MEMBER, JoinRule
 from linnet.testing.identities import known_identity
 
 LIMIT = 30.0
@@ -91,7 +91,7 @@ def said_after(before: Event, control: list[Event], body: bytes) -> Tail:
 
 async def test_a_member_without_a_link_reads_and_speaks(relay: Node, url: str) -> None:
     async with Node(config=NodeConfig(net=NET)) as ann:
-        room = await ann.create_room("birds")
+        room = await ann.create_room("birds", rule=JoinRule.PUBLIC)  # Without keys only this can be read.
         await room.add_relay(relay.address)
         invitation = await room.invite()
         async with Node(config=NodeConfig(net=NET)) as ben:

@@ -143,5 +143,7 @@ class RoomsConfig(Struct, frozen=True):
     """Encrypted rooms: seconds after which the next member does what the one before has not done."""
     key_update: float = 7 * 86_400.0
     """Encrypted rooms: seconds after which this device gives the room new keys, so that a theft ends."""
+    newcomer_wait: float = 2.0
+    """Encrypted rooms: seconds that something to be said waits for the keys of those who just joined."""
     key_patience: float = 30.0
     """Encrypted rooms: seconds that something to be said waits for this device to be let in."""

@@ -109,7 +109,10 @@ class Desk:
         if guarding is None or not isinstance(command, SendToRoom | Redact):
             return room.settle(self._carry_out(request, room, command, now), now)
         drafts_of(command, room.view)  # What makes no sense is refused at once.
-        if guarding.must_wait:
+        if not room.is_active:
+            is_banned = room.membership is Membership.BAN
+            raise Refused(Reason.BANNED if is_banned else Reason.NOT_A_MEMBER, "we are not in the room")
+        if guarding.must_wait(now):
             later = partial(self._carry_out, request, room, command)
             return room.settle(guarding.park(request, later, now), now)
         return room.settle([*guarding.ready(now), *self._carry_out(request, room, command, now)], now)

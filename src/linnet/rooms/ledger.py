@@ -8,6 +8,7 @@ Nothing is guessed: without an acknowledgement that covers an event nobody is sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from linnet.core.stores import Cells
 from linnet.core.timers import Tick
 from linnet.delivery.items import Overdue
 from linnet.event.event import Event
-from linnet.rooms.content import member_key
+from linnet.rooms.content import GROUP, member_key
 from linnet.rooms.ledger_rows import RELAYS, EventRow, PersonRow, RelayWord
 from linnet.rooms.results import EventFates, Fate, MemberFate
 from linnet.trace.records import Kind, Record
@@ -164,9 +165,9 @@ class Ledger:
         return None if seq is None else self._fates(self._events[seq])
 
     def newest(self, limit: int) -> tuple[EventFates, ...]:
-        """What is known of our newest events, the newest first."""
-        rows = [row for row, _ in zip(reversed(self._events.values()), range(limit), strict=False)]
-        return tuple(map(self._fates, rows))
+        """What is known of our newest events, the newest first; but for what devices say of keys."""
+        told = (row for row in reversed(self._events.values()) if row.kind != GROUP)
+        return tuple(map(self._fates, islice(told, limit)))
 
     def unsent(self) -> tuple[EventId, ...]:
         """Our events that no relay has or had and no member is known to have, oldest first."""

@@ -165,7 +165,9 @@ class Passing:
         event = verified.events[0]
         parts.author.saw(event)
         arrival = Arrival(verified, None, 0, 0)
-        published = Record(Kind.PUBLISHED, parts.id, event.id, event.device, event.seq, note=event.kind)
+        # What devices say of keys is no publication: nobody is owed it.
+        kind = Kind.CONTROL if event.kind == GROUP else Kind.PUBLISHED
+        published = Record(kind, parts.id, event.id, event.device, event.seq, note=event.kind)
         effects: list[RoomStep] = [published, *parts.ledger.sent(event, self._audience(event), now)]
         effects += parts.receipts.authored(event)
         taken, placed = parts.intake.take(arrival, now)
@@ -202,7 +204,7 @@ class Passing:
         if each.position is not None:
             promises += parts.readers.written(each.position, event)
         if arrival.source is not None:
-            kind = Kind.STORED if each.late else Kind.DELIVERED
+            kind = Kind.STORED if each.late or event.kind == GROUP else Kind.DELIVERED
             whose = (parts.id, event.id, event.device, event.seq)
             promises.append(Record(kind, *whose, peer=arrival.source, hops=arrival.hops, note=event.kind))
         return [AfterCommit(tuple(promises))] if promises else []

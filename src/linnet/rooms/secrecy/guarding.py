@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from linnet.core.effects import CancelTimer, Reply, SetTimer
 from linnet.core.errors import Refused
+from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
@@ -50,6 +51,8 @@ class Guarding:
         self._context = parts.context
         self._turns = Turns(parts.config.turn_step)
         self._parked: deque[_Parked] = deque()
+        self._keyless: dict[AuthorId, float] = {}
+        """People who are in the room and of whom no device can be reached, since when."""
         self._armed: dict[str, float] = {}
         """Timers that are set, and when they fire."""
         self._seen: object = None
@@ -63,6 +66,8 @@ class Guarding:
         steps = self._put_in_order(now)
         if agreement.needs_heal(self._secrecy.state(now)):
             steps += self._update(now)
+        for device in self._secrecy.missing():
+            steps += self._add(device, now)  # Whoever is in the room is to read it, whoever's turn it is.
         return steps
 
     def park(self, request: int, perform: Callable[[float], list[RoomStep]], now: float) -> list[RoomStep]:
@@ -72,10 +77,10 @@ class Guarding:
         self._parked.append(_Parked(request, perform, now + self._config.key_patience))
         return self._arm("parked", self._config.key_patience, now)
 
-    @property
-    def must_wait(self) -> bool:
-        """Whether nothing can be sealed yet."""
-        return not self._secrecy.is_member
+    def must_wait(self, now: float) -> bool:
+        """Whether to say nothing yet: without keys, or while those who just joined have told none."""
+        longest = self._config.newcomer_wait
+        return not self._secrecy.is_member or any(now - since < longest for since in self._keyless.values())
 
     # The life of the group.
 
@@ -89,6 +94,7 @@ class Guarding:
     def changed(self, now: float) -> list[RoomStep]:
         """Look whether something is to be done; nothing if all is as it was."""
         here = self._here()
+        self._look_for_keyless(now)
         seen = (self._secrecy.version, self._parts.control.heads, here, self._is_active)
         if seen == self._seen:
             return []
@@ -126,6 +132,8 @@ class Guarding:
 
     def _act(self, here: tuple[MemberId, ...], now: float) -> list[RoomStep]:
         if not self._is_active:
+            if self._secrecy.is_member:
+                self._secrecy.forget(now)  # Others will not tell us that we were removed.
             return []
         if not self._secrecy.is_member:
             return self._tell_keys(now)
@@ -136,9 +144,31 @@ class Guarding:
         steps += self._tell_keys(now)
         steps += self._take_turns(here, now)
         steps += self._arm_update(now)
-        while self._parked:
-            steps += self._parked.popleft().perform(now)
+        return [*steps, *self._unpark(now)]
+
+    def _unpark(self, now: float) -> list[RoomStep]:
+        """Say what has waited, if nothing stands against it any more."""
+        steps: list[RoomStep] = []
+        while self._parked and not self.must_wait(now):
+            waiting = self._parked.popleft()
+            try:
+                steps += [*self.ready(now), *waiting.perform(now)]
+            except Refused as error:
+                steps.append(Reply(waiting.request, Declined(error.reason, error.detail)))
+        if self._parked and self._secrecy.is_member:
+            steps += self._arm("turn", self._config.newcomer_wait, now)
         return steps
+
+    def _look_for_keyless(self, now: float) -> None:
+        """Who is in the room without keys and without telling prekeys."""
+        secrecy, view = self._secrecy, self._parts.control.view()
+        reachable = {device.author for device in (*secrecy.members().values(), *secrecy.missing())}
+        lacking = (
+            person
+            for person in view.joined()
+            if person not in reachable and person != secrecy.ours.author and not view.is_relay_person(person)
+        )
+        self._keyless = {person: self._keyless.get(person, now) for person in lacking}
 
     def _take_turns(self, here: tuple[MemberId, ...], now: float) -> list[RoomStep]:
         """Do what is ours to do now, and look again when the next is."""

@@ -146,6 +146,10 @@ class Secrecy:
         self.keyring.keep_state(encode_parts(state))
         self.version += 1
 
+    def forget(self, now: float) -> None:
+        """We are of the room no longer: all keys are gone, and who lets us in again does so by new ones."""
+        self._keep(agreement.begin(self._room, self.ours, self._context.entropy, now))
+
     def sent(self, draft: agreement.Draft, op: EventId, now: float) -> list[Record]:
         """An operation of our own is out."""
         step = agreement.sent(draft, op)
