@@ -317,7 +317,7 @@ def replay(deeds: Sequence[Deed], order: Iterable[int]) -> History:
 
 
 def random_world(
-    choices: Choices, watch: Callable[[World, str], None] | None = None, first: int = 3, most: int = 12
+    choices: Choices, watch: Callable[[World, str], None] | None = None, first: int = 4, most: int = 12
 ) -> World:
     """A group in which members act and learn as the choices say; after each step of one it is watched."""
     world = World([f"M{at}" for at in range(first)])
@@ -326,14 +326,14 @@ def random_world(
         if not who:
             break
         by = who[choices.below(len(who))]
-        what = choices.below(10)
+        what = choices.below(20)
         others = [name for name in names(world.replicas[by].history, by).split() if name != by]
-        if what == 0 and len(world.replicas) < most:
+        if what in (1, 2) and len(world.replicas) < most:
             world.add(by, f"M{len(world.replicas)}")
-        elif what <= 2 and others:
+        elif what in (3, 4) and others:
             targets = {others[choices.below(len(others))] for _ in range(1 + choices.below(5) // 4)}
             world.remove(by, *sorted(targets))
-        elif what == 3:
+        elif what == 5:
             world.update(by)
         elif ready := world.deliverable(by):
             world.deliver(by, ready[choices.below(len(ready))])

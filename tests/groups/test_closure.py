@@ -23,7 +23,7 @@ from linnet.groups.closure import closed, compact, is_closed
 from linnet.groups.history import EMPTY, History
 from linnet.groups.history_encoding import encode
 
-MANY = settings(max_examples=2_000 if os.environ.get("LINNET_SOAK") else 150, deadline=None)
+MANY = settings(max_examples=2_000 if os.environ.get("LINNET_SOAK") else 80, deadline=None)
 
 
 def _all(world: World) -> History:

@@ -10,7 +10,7 @@ from tests.groups.causal import CHOICES, Choices, World, name_of, names, random_
 from linnet.groups import healing, membership
 from linnet.groups.closure import closed
 
-MANY = settings(max_examples=2_000 if os.environ.get("LINNET_SOAK") else 150, deadline=None)
+MANY = settings(max_examples=2_000 if os.environ.get("LINNET_SOAK") else 80, deadline=None)
 
 
 def _unwell(world: World) -> str:

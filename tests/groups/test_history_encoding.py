@@ -25,7 +25,7 @@ def _some() -> History:
     return membership.remove(history, op_id("remove"), mid("A"), [mid("X")])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(CHOICES)
 def test_what_is_written_is_read_again(choices: Choices) -> None:
     world = random_world(choices)
@@ -77,7 +77,7 @@ def test_every_changed_bit_is_refused_or_another_value() -> None:
     assert taken
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_whatever_comes_is_a_history_or_malformed(data: st.DataObject) -> None:
     raw = bytearray(encode(_some()))

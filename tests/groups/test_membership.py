@@ -31,8 +31,8 @@ from linnet.groups.history import EMPTY, History
 from linnet.groups.history_encoding import decode, encode
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
-MANY = settings(max_examples=2_000 if SOAK else 120, deadline=None)
-EVERY_ORDER = 20_000 if SOAK else 1_000
+MANY = settings(max_examples=2_000 if SOAK else 60, deadline=None)
+EVERY_ORDER = 20_000 if SOAK else 500
 
 
 def _agreed(world: World) -> History:

@@ -4,7 +4,7 @@ A removed member is shut out by a seed that was sent after its removal was seen.
 time each send their seed to the other's victim; and a newcomer gets no seed of a removal that its
 adder had not seen. So for each seed that entered our ratchet we ask which removals its sender had seen;
 we are safe from all removed members, colluding, once one seed came after all removals that we know
-(an own rule beyond Weidner et al. 2021, who in section 6.2 suggest noticing and updating).
+(an own rule: Weidner et al. 2021 suggest to notice such cases and to update before the next message).
 
 Such a set of removals is worth keeping only while it holds all that are known, since what is known only
 grows: so one set suffices.

@@ -4,7 +4,7 @@ Members are whoever a creation or an addition names, less whom a removal *covers
 whom these added, directly or through others, by additions that the remover had not seen. A removal
 always counts, also that of a remover who is removed meanwhile; nobody comes back (a device that is added
 again is another member). So the members follow from the set of operations and their causal order, in
-whatever order they come (Weidner et al. 2021, section 6.2, leaves the rule open; this one is its authors').
+whatever order they come (Weidner et al. 2021 leave the rule open; their own implementation has this one).
 
 A member has *seen* what it did or acknowledged, and its view counts just that. Who is covered is fixed as
 operations come: what a remover had not seen comes either before the removal, and is then looked at
