@@ -112,6 +112,8 @@ def _follow(work: Work, sender: MemberId, cseq: int, item: Item, now: float) -> 
     takes = _takes(work, op, sender)
     known = work.acked(item.op, sender)
     direct = next((sealed for member, sealed in item.directs if member == work.me), None)
+    if sender in work.closed:
+        return None  # Its keys are gone for good, and nothing that it tells brings them back.
     if item.is_add:
         if direct is not None:
             told = _open(work, sender, Purpose.RATCHET, direct, cseq, now)
