@@ -140,6 +140,14 @@ class Redact(Struct, frozen=True, gc=False):
     reason: str | None = None
 
 
+class ShareHistory(Struct, frozen=True, gc=False):
+    """Show those who joined an encrypted room what was said before. Answered by `Sent`."""
+
+    room: TopicId
+    newest: int | None = None
+    """So many of the newest messages; None: all that this device could read."""
+
+
 class RevokeInRoom(Struct, frozen=True, gc=False):
     """Say in the room that a device of ours is ours no longer. Answered by `Sent`."""
 
@@ -231,6 +239,7 @@ RoomCommand: TypeAlias = (
     | DropRelay
     | SendToRoom
     | Redact
+    | ShareHistory
     | RevokeInRoom
     | ReadRoom
     | ExamineRooms

@@ -35,6 +35,8 @@ NAME = "name"
 TOPIC = "topic"
 REDACTION = "redaction"
 ATTACHMENT = "attachment"
+HISTORY = "history"
+"""Shows newcomers of an encrypted room what was said before (`linnet.rooms.secrecy.history`)."""
 GROUP = "group"
 """Operations on the keys of an encrypted room (`linnet.groups`): what devices say to each other."""
 
@@ -171,7 +173,7 @@ _decode_redaction = msgspec.msgpack.Decoder(Redaction).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 PLAIN = Plain()
-KINDS_WITHOUT_KEY = frozenset({MESSAGE, REDACTION, ATTACHMENT, GROUP})
+KINDS_WITHOUT_KEY = frozenset({MESSAGE, REDACTION, ATTACHMENT, GROUP, HISTORY})
 
 
 def content_of(kind: str, body: bytes) -> Content:

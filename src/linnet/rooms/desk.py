@@ -25,16 +25,18 @@ from linnet.rooms.commands import (
     Redact,
     SendToRoom,
     SetMembership,
+    ShareHistory,
 )
-from linnet.rooms.content import CREATORS, ROOM_VERSION, Create, Membership
+from linnet.rooms.content import CREATORS, HISTORY, ROOM_VERSION, Create, Membership
 from linnet.rooms.effects import RoomEffect, RoomStep
-from linnet.rooms.governing import Governing, drafts_of, founding
+from linnet.rooms.governing import Draft, Governing, drafts_of, founding
 from linnet.rooms.inviting import ticket_of
 from linnet.rooms.joining import Joining
 from linnet.rooms.messages import RelayAnswer
 from linnet.rooms.registry import Registry
 from linnet.rooms.results import LedgerIs, Reading, RoomMade, RoomResult
 from linnet.rooms.room import Room
+from linnet.rooms.secrecy.history import history_bodies
 from linnet.rooms.status import state_of
 
 Asked = (
@@ -106,9 +108,9 @@ class Desk:
     def _govern(self, request: int, command: Governing, now: float) -> list[RoomEffect]:
         room = self._room(command.room)
         guarding = room.guarding
-        if guarding is None or not isinstance(command, SendToRoom | Redact):
+        if guarding is None or not isinstance(command, SendToRoom | Redact | ShareHistory):
             return room.settle(self._carry_out(request, room, command, now), now)
-        drafts_of(command, room.view)  # What makes no sense is refused at once.
+        self._drafts(room, command)  # What makes no sense is refused at once.
         if not room.is_active:
             is_banned = room.membership is Membership.BAN
             raise Refused(Reason.BANNED if is_banned else Reason.NOT_A_MEMBER, "we are not in the room")
@@ -119,12 +121,21 @@ class Desk:
 
     def _carry_out(self, request: int, room: Room, command: Governing, now: float) -> list[RoomStep]:
         """Say what a command asks for, and answer it."""
-        made, declined, effects = room.passing.say(drafts_of(command, room.view), now)
+        made, declined, effects = room.passing.say(self._drafts(room, command), now)
         deadline = command.deadline if isinstance(command, SendToRoom) else None
         if deadline is not None:
             for verified in made:
                 effects += room.ledger.deadline(verified.head, deadline, now)
         return [*effects, room.passing.answer(request, made, declined)]
+
+    def _drafts(self, room: Room, command: Governing) -> list[Draft]:
+        """The events that carry a command out."""
+        if not isinstance(command, ShareHistory):
+            return drafts_of(command, room.view)
+        secrecy = room.parts.secrecy
+        if secrecy is None:
+            raise Refused(Reason.NOT_ALLOWED, "the room is not encrypted: whoever joins reads all of it")
+        return [Draft(HISTORY, None, body) for body in history_bodies(secrecy.shareable(command.newest))]
 
     def _create(self, request: int, command: CreateRoom, now: float) -> list[RoomEffect]:
         context = self._context

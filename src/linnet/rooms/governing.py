@@ -23,9 +23,12 @@ from linnet.rooms.commands import (
     SetRetention,
     SetRule,
     SetState,
+    ShareHistory,
 )
 from linnet.rooms.content import (
     CONTROL_KINDS,
+    GROUP,
+    HISTORY,
     JOIN_RULES,
     MEMBER,
     NAME,
@@ -57,6 +60,7 @@ Governing = (
     | DropRelay
     | SendToRoom
     | Redact
+    | ShareHistory
     | RevokeInRoom
 )
 
@@ -118,6 +122,8 @@ def drafts_of(command: Governing, view: View) -> list[Draft]:
             return [Draft(_plain(kind), None, body) for body in bodies]
         case Redact(_, event, reason):
             return [Draft(REDACTION, None, body_of(Redaction(event, reason)))]
+        case ShareHistory():
+            raise Refused(Reason.NOT_ALLOWED, "what is shared depends on what can be read here")
         case RevokeInRoom(_, revocation):
             return [Draft(REVOCATION, revocation.device.hex(), body_of(Revoked(revocation)))]
         case _:
@@ -126,7 +132,7 @@ def drafts_of(command: Governing, view: View) -> list[Draft]:
 
 def _plain(kind: str) -> str:
     """A kind that means nothing to nodes; `Refused` if it does."""
-    if kind in CONTROL_KINDS or kind == REDACTION:
+    if kind in CONTROL_KINDS or kind in (REDACTION, GROUP, HISTORY):
         raise Refused(Reason.NOT_ALLOWED, f"{kind} has a command of its own")
     return kind
 

@@ -16,7 +16,7 @@ from linnet.delivery.log_reader import LogReader
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event
 from linnet.rooms.commands import ReadRoom
-from linnet.rooms.content import GROUP, REDACTION
+from linnet.rooms.content import GROUP, HISTORY, REDACTION
 from linnet.rooms.memory import LATE, RoomMemory
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.trace.records import Kind, Record
@@ -112,7 +112,7 @@ class Readers:
 
     def _shown(self, event: Event, state: bool, history: bool) -> Event | Unreadable | None:
         """An event as a reader is to see it: nothing hidden, nothing that was taken back."""
-        if event.kind == GROUP:
+        if event.kind in (GROUP, HISTORY):
             return None
         flag = self._memory.hidden.get(event.id)
         if flag is not None and not (history and flag == LATE):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from tests.rooms.circle import Circle
 
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Unreadable
-from linnet.rooms.commands import Redact, SendToRoom, SetMembership
+from linnet.rooms.commands import Redact, SendToRoom, SetMembership, ShareHistory
 from linnet.rooms.content import GROUP, Membership, Newcomers
 from linnet.rooms.results import Sent
 from linnet.rooms.secrecy.secrecy import Secrecy
-from tests.rooms.circle import Circle
 
 
 def circle(*names: str, seed: int = 1, loss: float = 0.0) -> Circle:
@@ -25,7 +25,8 @@ def circle(*names: str, seed: int = 1, loss: float = 0.0) -> Circle:
 
 def secrecy(world: Circle, name: str) -> Secrecy:
     room = world.rooms(name)._registry.get(world.room)
-    assert room is not None and room.parts.secrecy is not None
+    assert room is not None
+    assert room.parts.secrecy is not None
     return room.parts.secrecy
 
 
@@ -129,7 +130,8 @@ def test_what_is_taken_back_is_taken_back_though_it_is_sealed() -> None:
     world.get("ann", Redact(world.room, event), Sent)
     world.run(3.0)
     room = world.rooms("ben")._registry.get(world.room)
-    assert room is not None and event in room.parts.readers.redacted
+    assert room is not None
+    assert event in room.parts.readers.redacted
 
 
 def test_acknowledgements_are_nobodys_dependency() -> None:
@@ -157,3 +159,46 @@ def test_all_read_all_though_messages_are_lost(seed: int) -> None:
     world.run(90.0)
     for name in ("ann", "ben", "cat"):
         assert sorted(world.heard(name)) == [f"ann {seed}", f"ben {seed}", f"cat {seed}"]
+
+
+def test_where_history_is_shared_a_member_shows_it_to_newcomers() -> None:
+    world = Circle("ann", "ben", "cat")
+    world.found("ann", "ben", newcomers=Newcomers.SHARED)
+    world.run(20.0)
+    for word in ("one", "two", "three"):
+        world.say("ann", word)
+    world.run(3.0)
+    world.join("cat", by="ann")
+    world.read("cat")
+    world.run(20.0)
+    assert world.heard("cat") == []
+    world.get("ben", ShareHistory(world.room, newest=2), Sent)
+    world.run(5.0)
+    assert world.heard("cat") == ["two", "three"]
+    world.items["cat"].clear()
+    world.get("ann", ShareHistory(world.room), Sent)
+    world.run(5.0)
+    assert world.heard("cat") == ["one"]
+    assert world.heard("ann") == ["one", "two", "three"]
+
+
+def test_where_it_is_not_nobody_can() -> None:
+    world = circle("ann", "ben")
+    world.say("ann", "one")
+    refused = world.declined("ann", ShareHistory(world.room))
+    assert refused.reason is Reason.NOT_ALLOWED
+    assert secrecy(world, "ben").keyring.shared_key(world.say("ben", "two")[0]) is None
+
+
+def test_a_key_that_comes_before_its_message_is_kept_for_it() -> None:
+    world = Circle("ann", "ben")
+    world.found("ann", newcomers=Newcomers.SHARED)
+    (early,) = world.say("ann", "before")
+    key = secrecy(world, "ann").keyring.shared_key(early)
+    assert key is not None
+    world.join("ben", by="ann")
+    world.read("ben")
+    ours = secrecy(world, "ben").keyring
+    ours.offer(early, key)
+    assert ours.take_offer(early) == key
+    assert ours.take_offer(early) is None

@@ -37,7 +37,7 @@ class Keyring:
         name = room.hex()
         self._cells = cells
         self._state, self._texts = f"group.state/{name}", f"group.text/{name}"
-        self._shared = f"group.shared/{name}"
+        self._shared, self._offered = f"group.shared/{name}", f"group.offered/{name}"
         self._bundles, self._used = f"group.bundle/{name}", f"group.used/{name}"
         self._stuck, self._unread = f"group.stuck/{name}", f"group.unread/{name}"
         self._parts: dict[bytes, bytes] = dict(cells.scan(self._state))
@@ -105,6 +105,17 @@ class Keyring:
         """All keys that may be shown to others."""
         for key, value in self._cells.scan(self._shared):
             yield EventId(key), value
+
+    def offer(self, event: EventId, key: bytes) -> None:
+        """Somebody shows the key of a message that is not here yet."""
+        self._cells.put(self._offered, event, key)
+
+    def take_offer(self, event: EventId) -> bytes | None:
+        """A key that was shown for this message, once."""
+        key = self._cells.get(self._offered, event)
+        if key is not None:
+            self._cells.delete(self._offered, event)
+        return key
 
     def keep_stuck(self, event: EventId, is_stuck: bool) -> None:
         """An operation waits for others, or no longer."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from linnet.core.errors import RemoteError
+from linnet.core.errors import InvalidEvent, Refused, RemoteError
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
@@ -24,9 +24,10 @@ from linnet.groups.notes import Desynced, EpochReady, Ignored, Joined, Lost, Not
 from linnet.groups.prekeys import Bundle
 from linnet.groups.state import GroupState, decode_parts, encode_parts
 from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.content import CONTROL_KINDS, GROUP, Membership, Newcomers
+from linnet.rooms.content import CONTROL_KINDS, GROUP, HISTORY, Membership, Newcomers
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.secrecy.binding import bound, bound_of
+from linnet.rooms.secrecy.history import history_of
 from linnet.rooms.secrecy.keyring import Keyring, Text, Unread
 from linnet.trace.records import Kind, Record
 
@@ -163,7 +164,8 @@ class Secrecy:
                 return []  # Followed when it was made.
             return self._took(event, now)
         if self.seals(event.kind, event.tail.key) and self.keyring.text(event.id) is None:
-            return self._open(event, now)
+            records = self._open(event, now)
+            return [*records, *self._learn_history(event)] if event.kind == HISTORY else records
         return []
 
     def _took(self, event: Event, now: float) -> list[Record]:
@@ -285,6 +287,9 @@ class Secrecy:
 
     def _open(self, event: Event, now: float) -> list[Record]:
         device, clear = Device(event.author, event.device), event.tail.clear or b""
+        offered = self.keyring.take_offer(event.id)
+        if offered is not None and self._open_with(event, offered):
+            return []
         if not self.is_member:
             self.keyring.keep_why(event.id, Reason.BEFORE_JOINING, len(self.keyring.unread) < UNREAD)
             return [self._record(event, Reason.BEFORE_JOINING, "cannot be read")]
@@ -299,6 +304,41 @@ class Secrecy:
         self._keep(state)
         self.keyring.keep_text(event.id, opened.plaintext, self._shown(opened.key))
         return []
+
+    def shareable(self, newest: int | None) -> list[tuple[EventId, bytes]]:
+        """Keys of old messages to be shown to newcomers, oldest first; `Refused` where that is not done."""
+        if self.newcomers is not Newcomers.SHARED:
+            raise Refused(Reason.NOT_ALLOWED, "this room was founded to be read from one's joining on")
+        events = (verified.events[0] for verified in self._memory.events())
+        keys = [(event.id, self.keyring.shared_key(event.id)) for event in events if event.kind != HISTORY]
+        known = [(event, key) for event, key in keys if key is not None]
+        return known if newest is None else known[max(0, len(known) - newest) :]
+
+    def _learn_history(self, event: Event) -> list[Record]:
+        """A member shows what was said before: open what is here, and keep keys of what is still to come."""
+        text = self.keyring.text(event.id)
+        if not isinstance(text, Text):
+            return []
+        try:
+            shown = history_of(text.plaintext).keys
+        except InvalidEvent as error:
+            return [self._record(event, error.reason, error.detail)]
+        for known, key in shown:
+            old = self._memory.event(known)
+            if old is None:
+                self.keyring.offer(known, key)
+            elif not isinstance(self.keyring.text(known), Text) and self._open_with(old, key):
+                self.repaired.append(old)
+        self.version += 1
+        return []
+
+    def _open_with(self, event: Event, key: bytes) -> bool:
+        try:
+            text = sealing.open_with(key, event.tail.clear or b"", bound_of(event), event.body)
+        except RemoteError:
+            return False  # A key that does not fit shows nothing; another member may have the right one.
+        self.keyring.keep_text(event.id, text, self._shown(key))
+        return True
 
     def _shown(self, key: bytes) -> bytes | None:
         """A message's key, where it may be shown to newcomers: else it is forgotten at once."""
