@@ -16,7 +16,7 @@ from linnet.groups.ids import Device
 from linnet.testing.group_world import GroupWorld, Peer
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
-MOST = 5_040 if SOAK else 24
+MOST = 5_040 if SOAK else 12
 """Orders of each scenario; a smaller number is a sample that is the same every time."""
 
 
@@ -172,16 +172,7 @@ def c15() -> GroupWorld:
     return world
 
 
-def c16_add_and_remove_of_one_device() -> GroupWorld:
-    """Two add the same device; a third update at the same time."""
-    world = start("ABC", "D")
-    world.add("A", "D")
-    world.add("B", "D")
-    world.update("C")
-    return world
-
-
-def c17_removed_with_a_tail() -> GroupWorld:
+def c16_removed_with_a_tail() -> GroupWorld:
     """Who is removed goes on for a while: an update, an addition, a removal of another."""
     world = start("ABX", "Y")
     world.remove("A", "X")
@@ -206,7 +197,7 @@ SCENARIOS = [
     c13,
     c14,
     c15,
-    c17_removed_with_a_tail,
+    c16_removed_with_a_tail,
 ]
 
 
