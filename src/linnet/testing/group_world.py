@@ -19,10 +19,9 @@ from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
 from linnet.groups import agreement, sealing
 from linnet.groups.agreement import Draft, Step
-from linnet.groups.bodies import Keys, decode_body
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.notes import Joined, Note, Waits
-from linnet.groups.prekeys import Bundle
+from linnet.groups.prekeys import Bundle, bundle_of
 from linnet.groups.state import GroupConfig, GroupState, Hardening, decode_state, encode_state
 from linnet.sim.luck import SeededEntropy
 
@@ -84,19 +83,17 @@ class GroupWorld:
         hardening: Hardening | None = None,
     ) -> None:
         self.now = START
-        self.restores = False
-        """Whether each state goes through its bytes after every step."""
+        self.restores = False  # Whether each state goes through its bytes after every step.
         self.peers: dict[str, Peer] = {}
         self.bundles: dict[Device, tuple[EventId, Bundle]] = {}
         self.links: dict[tuple[str, str], deque[Packet]] = {}
         self.transcript: list[Packet] = []
         self.may_hold: Callable[[Device], bool] = lambda device: True
+        settings = config or GroupConfig(one_time=8), hardening or Hardening()
         for name in names:
             device = Device(AuthorId(_hash("author", name)), DeviceId(_hash("device", name)[:8]))
             entropy = SeededEntropy(seed, name)
-            state = agreement.begin(
-                GROUP, device, entropy, self.now, config or GroupConfig(one_time=8), hardening or Hardening()
-            )
+            state = agreement.begin(GROUP, device, entropy, self.now, *settings)
             self.peers[name] = Peer(name, state, entropy)
         self.links = {(one, two): deque() for one in self.peers for two in self.peers if one != two}
         for name in self.peers:
@@ -121,44 +118,35 @@ class GroupWorld:
         peer = self.peers[name]
         draft = agreement.draft_keys(peer.state, peer.entropy, self.now)
         if draft is not None:
-            body = decode_body(draft.body)
-            assert isinstance(body, Keys)  # noqa: S101 - what was drafted
-            self.bundles[peer.device] = (self.send(name, draft, quiet=True).id, body.bundle)
+            packet = self.send(name, draft, quiet=True)
+            self.bundles[peer.device] = packet.id, bundle_of(peer.state.prekeys)
 
     def create(self, name: str, others: Iterable[str]) -> Packet:
         """A group of these."""
         peer, devices = self.peers[name], [self.peers[other].device for other in others]
-        draft = agreement.draft_create(
-            peer.state, devices, self.directory, self.may_hold, peer.entropy, self.now
-        )
-        return self.send(name, draft)
+        return self.send(name, agreement.draft_create(peer.state, devices, *self._means(peer)))
 
     def add(self, name: str, who: str) -> Packet:
         """Add a device."""
         peer, device = self.peers[name], self.peers[who].device
         keys = self.bundles[device][0]
-        draft = agreement.draft_add(
-            peer.state, device, keys, self.directory, self.may_hold, peer.entropy, self.now
-        )
-        return self.send(name, draft)
+        return self.send(name, agreement.draft_add(peer.state, device, keys, *self._means(peer)))
 
     def remove(self, name: str, *whom: str) -> Packet:
         """Remove devices, whatever their ids are now."""
         peer, devices = self.peers[name], {self.peers[who].device for who in whom}
         ids = [member for member, device in agreement.members(peer.state).items() if device in devices]
-        draft = agreement.draft_remove(peer.state, ids, self.directory, self.may_hold, peer.entropy, self.now)
-        return self.send(name, draft)
+        return self.send(name, agreement.draft_remove(peer.state, ids, *self._means(peer)))
 
     def update(self, name: str) -> Packet:
         """A new seed."""
         peer = self.peers[name]
-        draft = agreement.draft_update(peer.state, self.directory, self.may_hold, peer.entropy, self.now)
-        return self.send(name, draft)
+        return self.send(name, agreement.draft_update(peer.state, *self._means(peer)))
 
     def acks(self, name: str) -> Packet | None:
         """Send what acknowledgements are owed, if any are."""
         peer = self.peers[name]
-        draft = agreement.draft_acks(peer.state, self.directory, self.may_hold, peer.entropy, self.now)
+        draft = agreement.draft_acks(peer.state, *self._means(peer))
         return None if draft is None else self.send(name, draft)
 
     def say(self, name: str, text: str) -> Packet:
@@ -183,15 +171,17 @@ class GroupWorld:
             return packet
         return self._broadcast(packet)
 
+    def _means(self, peer: Peer) -> tuple[agreement.Directory, agreement.MayHold, SeededEntropy, float]:
+        return self.directory, self.may_hold, peer.entropy, self.now
+
     # What arrives.
 
     def deliver(self, sender: str, to: str) -> Packet | None:
         """The next packet of a link; None if there is none."""
-        queue = self.links[sender, to]
+        queue, peer = self.links[sender, to], self.peers[to]
         if not queue:
             return None
         packet = queue.popleft()
-        peer = self.peers[to]
         peer.seen.append(packet)
         self._give(peer, packet)
         self._retry(peer)
@@ -199,10 +189,7 @@ class GroupWorld:
 
     def settle(self, rng: Random | None = None, ack: bool = True) -> None:
         """Deliver all there is, acknowledging at once, until nothing is under way; in this luck's order."""
-        while True:
-            ready = [ends for ends, queue in self.links.items() if queue]
-            if not ready:
-                return
+        while ready := [ends for ends, queue in self.links.items() if queue]:
             sender, to = ready[0] if rng is None else rng.choice(ready)
             self.deliver(sender, to)
             if ack:
@@ -244,12 +231,10 @@ class GroupWorld:
 
     def _retry(self, peer: Peer) -> None:
         """Give again what waits, until nothing of it moves."""
-        moved = True
+        moved = 1
         while moved:
-            moved = False
             waiting, peer.waiting = peer.waiting, []
-            for packet in waiting:
-                moved = self._give(peer, packet) or moved
+            moved = sum(self._give(peer, packet) for packet in waiting)
 
     def _keep(self, peer: Peer, step: Step) -> None:
         peer.state = decode_state(encode_state(step.state)) if self.restores else step.state
