@@ -6,13 +6,13 @@ How it reads is no part of the simulation: whoever runs one brings a `Thief`, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from linnet.core.ids import EventId
-from linnet.groups.ids import Device
+from linnet.groups.ids import Device, MemberId
 
 
 class Overheard(Struct, frozen=True):
@@ -37,11 +37,28 @@ class Theft(Struct, frozen=True):
         return f"Theft(after {len(self.log)})"
 
 
-class Thief(Protocol):
-    """One who tries to read, and one who knows what it must not be able to."""
+class Reader(Protocol):
+    """One who has heard all of a run, and steals."""
 
-    def read(self, group: bytes, heard: Sequence[Overheard], states: Iterable[bytes]) -> dict[EventId, bytes]:
-        """What the messages say that these states and all that is public open, padding removed."""
+    def steal(self, data: bytes) -> None:
+        """A whole state of a device."""
 
-    def safe(self, group: bytes, heard: Sequence[Overheard], thefts: Iterable[Theft]) -> frozenset[EventId]:
+    def read(self) -> dict[EventId, bytes]:
+        """What the messages say that all that was stolen, and all that is public, opens."""
+
+
+class Watch(Protocol):
+    """What can be read of a run, and what must not be."""
+
+    def reader(self) -> Reader:
+        """One who has stolen nothing yet."""
+
+    def safe(self, thefts: Iterable[Theft]) -> frozenset[EventId]:
         """The messages that whoever has stolen these must not be able to read."""
+
+    def removed(self) -> dict[EventId, frozenset[MemberId]]:
+        """For each message whom its sender knew to be removed."""
+
+
+Thief = Callable[[bytes, Sequence[Overheard]], Watch]
+"""Begins to watch a group by its id and all that was overheard of it."""

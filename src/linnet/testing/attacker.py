@@ -31,7 +31,7 @@ from linnet.groups.labels import (
 from linnet.groups.primitives import agree, hkdf, hpke_open, open_sealed, public_of
 from linnet.groups.state import GroupState, decode_state
 from linnet.sim.overheard import Overheard
-from linnet.testing.ledger import Direct, Input, Ledger
+from linnet.testing.ledger import Direct, Input, Ledger, Turn
 
 _FIRST = struct.Struct(">B32sII")
 _CLEAR = struct.Struct(">B16sII4s")
@@ -54,17 +54,18 @@ class Attacker:
         self.own: dict[tuple[MemberId, MemberId], dict[int, bytes]] = {}
         """Keys that the second made for itself, by index: for what the first answers."""
         self.shares: dict[tuple[EventId, MemberId], bytes] = {}
-        self.ratchets: dict[MemberId, dict[int, bytes]] = {
-            member: {0: bytes(32)} for member in ledger.members
+        self.ratchets: dict[tuple[MemberId, int], dict[bytes, None]] = {
+            (member, 0): {bytes(32): None} for member in ledger.members
         }
-        """Of each member after so many steps."""
-        self.chains: dict[tuple[MemberId, int], dict[int, bytes]] = {}
+        """Of each member after so many steps; more than one where a victim followed it wrongly."""
+        self.chains: dict[tuple[MemberId, int], dict[tuple[int, bytes], None]] = {}
         """Of each member and epoch, from each index on."""
         self.message_keys: dict[tuple[MemberId, int, int], bytes] = {}
         self.opened: dict[int, bytes] = {}
         """What direct messages say, by their place."""
+        self.found: dict[EventId, bytes] = {}
         self._tried: set[tuple[int, bytes]] = set()
-        self._outputs: set[tuple[MemberId, int]] = set()
+        self._turned: set[tuple[MemberId, int, bytes]] = set()
 
     # What is stolen.
 
@@ -100,7 +101,7 @@ class Attacker:
                 self.shares[owed.op, me] = owed.secret
         for member, ratchet in state.ratchets.items():
             turned = self.ledger.turned.get((member, state.clock[member]), 0)
-            self.ratchets.setdefault(member, {})[turned] = ratchet
+            self.ratchets.setdefault((member, turned), {})[ratchet] = None
         if state.sending is not None:
             self._chain(me, state.sending.epoch, state.sending.index, state.sending.key)
         for member, chains in state.chains.items():
@@ -110,7 +111,7 @@ class Attacker:
                     self.message_keys[member, chain.epoch, index] = key
 
     def _chain(self, member: MemberId, epoch: int, index: int, key: bytes) -> None:
-        self.chains.setdefault((member, epoch), {})[index] = key
+        self.chains.setdefault((member, epoch), {})[index, key] = None
 
     # What follows.
 
@@ -191,7 +192,7 @@ class Attacker:
             case Purpose.FORWARD:
                 self.shares.setdefault((direct.about, direct.sender), payload)
             case Purpose.RATCHET | Purpose.WELCOME:
-                self.ratchets.setdefault(direct.sender, {})[direct.turns] = payload[:32]
+                self.ratchets.setdefault((direct.sender, direct.turns), {})[payload[:32]] = None
 
     def _learn_seed(self, op: EventId, seed: bytes) -> None:
         known = self.ledger.by_id[op]
@@ -201,32 +202,32 @@ class Attacker:
 
     def _turn(self, member: MemberId) -> bool:
         """Turn a member's ratchet as far as it goes from wherever it is known."""
-        turns, known = self.ledger.turns[member], self.ratchets[member]
         moved = False
-        for place, turn in enumerate(turns):
-            if place not in known or (member, place) in self._outputs:
-                continue
-            if turn.takes is Input.SHARE:
-                share = self.shares.get((turn.op, member))
-                data = None if share is None else STEP_SECRET + share
-            else:
-                data = STEP_WELCOME if turn.takes is Input.WELCOME else STEP_ADD
-            if data is None:
-                continue
-            out = hkdf(known[place], data, fields(RATCHET, self.ledger.group, member), 64)
-            if known.setdefault(place + 1, out[32:]) != out[32:]:
-                raise AssertionError("a ratchet that was stolen or told is not where it should be")
-            self._output(member, place, out[:32])
-            moved = True
+        for place, turn in enumerate(self.ledger.turns[member]):
+            data = self._input(member, turn)
+            for ratchet in () if data is None else self.ratchets.get((member, place), ()):
+                if (member, place, ratchet) in self._turned:
+                    continue
+                self._turned.add((member, place, ratchet))
+                out = hkdf(ratchet, data or b"", fields(RATCHET, self.ledger.group, member), 64)
+                self.ratchets.setdefault((member, place + 1), {})[out[32:]] = None
+                self._output(member, place, out[:32])
+                moved = True
         return moved
+
+    def _input(self, member: MemberId, turn: Turn) -> bytes | None:
+        """What the ratchet takes, if we know it."""
+        if turn.takes is Input.SHARE:
+            share = self.shares.get((turn.op, member))
+            return None if share is None else STEP_SECRET + share
+        return STEP_WELCOME if turn.takes is Input.WELCOME else STEP_ADD
 
     def _output(self, member: MemberId, place: int, output: bytes) -> None:
         turn = self.ledger.turns[member][place]
-        self._outputs.add((member, place))
         if turn.takes is Input.WELCOME:
             for newcomer, stay in self.ledger.members.items():
                 if self.ledger.operations[stay.added].id == turn.op:
-                    self.shares[turn.op, newcomer] = output
+                    self.shares.setdefault((turn.op, newcomer), output)
         elif place + 1 == self.ledger.turned[member, turn.epoch]:
             self._chain(member, turn.epoch, 0, output)
 
@@ -235,12 +236,12 @@ class Attacker:
     def read(self) -> dict[EventId, bytes]:
         """All messages that it can read, and what they say."""
         self.close()
-        found: dict[EventId, bytes] = {}
         for message in self.ledger.messages:
-            text = self._read(message)
-            if text is not None:
-                found[message.id] = text
-        return found
+            if message.id not in self.found:
+                text = self._read(message)
+                if text is not None:
+                    self.found[message.id] = text
+        return dict(self.found)
 
     def _read(self, message: Overheard) -> bytes | None:
         _, member, epoch, index, guard = _CLEAR.unpack(message.clear)
@@ -257,7 +258,7 @@ class Attacker:
         """Key and nonce of a message, from each way that leads to it."""
         single = self.message_keys.get((member, epoch, index))
         found = [] if single is None else [single]
-        for start, chain in self.chains.get((member, epoch), {}).items():
+        for start, chain in self.chains.get((member, epoch), ()):
             key = chain
             for number in range(start, index + 1):
                 info = fields(MESSAGE, self.ledger.group, member, u32(epoch), u32(number))

@@ -108,11 +108,15 @@ class Ledger:
         self.incorporated_by: dict[EventId, int] = {}
         """The same of the sender of an operation, after it."""
         self.messages = [each for each in heard if each.clear]
+        self.known_at: dict[EventId, int] = {}
+        """What the sender of a message had done and acknowledged when it spoke."""
         self._past: dict[MemberId, int] = {}
         self._covers: dict[tuple[EventId, MemberId], bool] = {}
         self._views: dict[int, tuple[MemberId, ...]] = {}
         for each in heard:
-            if not each.clear:
+            if each.clear:
+                self.known_at[each.id] = self._past[MemberId(each.clear[1:17])]
+            else:
                 self._take(each)
 
     # Who is in it.

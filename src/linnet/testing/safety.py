@@ -26,7 +26,7 @@ from linnet.core.ids import EventId
 from linnet.groups.ids import MemberId
 from linnet.groups.state import decode_state
 from linnet.sim.overheard import Overheard, Theft
-from linnet.testing.attacker import attack
+from linnet.testing.attacker import Attacker
 from linnet.testing.ledger import Direct, Ledger, Operation
 
 _CLEAR = struct.Struct(">B16sII4s")
@@ -82,21 +82,44 @@ class Judge:
         return loss.member != seed.sender and loss.member not in seed.recipients and not came_later
 
 
-def safe_from(group: bytes, heard: Sequence[Overheard], thefts: Iterable[Theft]) -> frozenset[EventId]:
-    """The messages that whoever has stolen these must not be able to read."""
-    return Judge(Ledger(group, heard), thefts).safe()
+def removed_before(ledger: Ledger) -> dict[EventId, frozenset[MemberId]]:
+    """For each message whom its sender knew to be removed when it spoke.
+
+    Less whoever is there a second time by the same keys, added by two at once: that device is a member.
+    """
+    found: dict[EventId, frozenset[MemberId]] = {}
+    for message in ledger.messages:
+        past = ledger.known_at[message.id]
+        removals = ledger.removals(past)
+        gone = frozenset(
+            member
+            for member, stay in ledger.members.items()
+            if past >> stay.added & 1 and any(ledger.covers(removal, member) for removal in removals)
+        )
+        present = {stay.identity for member, stay in ledger.members.items() if member not in gone}
+        found[message.id] = frozenset(
+            member for member in gone if ledger.members[member].identity not in present
+        )
+    return found
 
 
 class Burglar:
-    """The attacker and its judge as one, for simulations that ask for a `Thief`."""
+    """The attacker and its judge as one: a `Thief` for simulations."""
 
-    def read(self, group: bytes, heard: Sequence[Overheard], states: Iterable[bytes]) -> dict[EventId, bytes]:
-        """What can be read."""
-        return attack(group, heard, states)
+    def __init__(self, group: bytes, heard: Sequence[Overheard]) -> None:
+        self.ledger = Ledger(group, heard)
 
-    def safe(self, group: bytes, heard: Sequence[Overheard], thefts: Iterable[Theft]) -> frozenset[EventId]:
-        """What must not be."""
-        return safe_from(group, heard, thefts)
+    def reader(self) -> Attacker:
+        """One who has stolen nothing yet."""
+        return Attacker(self.ledger)
+
+    def safe(self, thefts: Iterable[Theft]) -> frozenset[EventId]:
+        """What must not be readable to whoever has these."""
+        return Judge(self.ledger, thefts).safe()
+
+    def removed(self) -> dict[EventId, frozenset[MemberId]]:
+        """Whom each sender knew to be removed."""
+        return removed_before(self.ledger)
 
 
 def _losses(ledger: Ledger, theft: Theft) -> Iterator[Loss]:

@@ -9,7 +9,8 @@ from linnet.groups.state import GroupConfig, Hardening, encode_state
 from linnet.sim.overheard import Overheard, Theft
 from linnet.testing.attacker import attack
 from linnet.testing.group_world import GROUP, GroupWorld, Packet, Peer
-from linnet.testing.safety import safe_from
+from linnet.testing.ledger import Ledger
+from linnet.testing.safety import Judge
 
 
 class WatchedWorld(GroupWorld):
@@ -96,5 +97,5 @@ class WatchedWorld(GroupWorld):
 
     def safe(self, *thefts: Theft) -> set[str]:
         """The texts that such a thief must not read."""
-        safe = safe_from(GROUP, self.heard(), thefts)
+        safe = Judge(Ledger(GROUP, self.heard()), thefts).safe()
         return {each.text for each in self.transcript if each.id in safe}
