@@ -179,6 +179,19 @@ class ExamineState(Struct, frozen=True, gc=False):
     room: TopicId
 
 
+class ExamineSecurity(Struct, frozen=True, gc=False):
+    """Who holds a room's keys, and what a thief of this device could read. Answered by `SecurityIs`."""
+
+    room: TopicId
+
+
+class NotePerson(Struct, frozen=True, gc=False):
+    """Keep what the node has noted of a person (`noted_people`). Answered by `Done` when it is durable."""
+
+    person: AuthorId
+    note: bytes
+
+
 class ExamineLedger(Struct, frozen=True, gc=False):
     """At whom our events arrived. Answered by `LedgerIs`."""
 
@@ -244,6 +257,8 @@ RoomCommand: TypeAlias = (
     | ReadRoom
     | ExamineRooms
     | ExamineState
+    | ExamineSecurity
+    | NotePerson
     | ExamineLedger
     | ExamineRelay
     | ForgetRoom

@@ -15,6 +15,7 @@ from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
     ExamineLedger,
+    ExamineSecurity,
     ExamineState,
     FetchChunk,
     ForgetRoom,
@@ -37,17 +38,18 @@ from linnet.rooms.registry import Registry
 from linnet.rooms.results import LedgerIs, Reading, RoomMade, RoomResult
 from linnet.rooms.room import Room
 from linnet.rooms.secrecy.history import history_bodies
+from linnet.rooms.secrecy.security import security_of
 from linnet.rooms.status import state_of
 
+Looking = ExamineState | ExamineSecurity | ExamineLedger
 Asked = (
     Governing
+    | Looking
     | CreateRoom
     | JoinRoom
     | MakeTicket
     | AddRelay
     | ReadRoom
-    | ExamineState
-    | ExamineLedger
     | ForgetRoom
     | KeepChunk
     | FetchChunk
@@ -86,15 +88,8 @@ class Desk:
                 return self._add_relay(request, self._room(room), command)
             case ReadRoom():
                 return self._read(request, command)
-            case ExamineState(room):
-                return _reply(request, state_of(self._room(room)))
-            case ExamineLedger(room, event, limit):
-                ledger = self._room(room).ledger
-                fates = ledger.newest(limit) if event is None else (ledger.fates(event),)
-                known = tuple(each for each in fates if each is not None)
-                if event is not None and not known:
-                    raise Refused(Reason.UNKNOWN, "the ledger has no event of ours with this id")
-                return _reply(request, LedgerIs(room, known))
+            case ExamineState() | ExamineSecurity() | ExamineLedger():
+                return _reply(request, self._examine(command, now))
             case ForgetRoom(room):
                 return self._forget(request, self._room(room), now)
             case KeepChunk(room):
@@ -104,6 +99,20 @@ class Desk:
                 return [*known_room.chunks.fetch(request, command, known_room.parts.sources)]
             case _:
                 return self._govern(request, command, now)
+
+    def _examine(self, command: Looking, now: float) -> RoomResult:
+        room = self._room(command.room)
+        match command:
+            case ExamineState():
+                return state_of(room)
+            case ExamineSecurity():
+                return security_of(room, now)
+            case ExamineLedger(_, event, limit):
+                fates = room.ledger.newest(limit) if event is None else (room.ledger.fates(event),)
+                known = tuple(each for each in fates if each is not None)
+                if event is not None and not known:
+                    raise Refused(Reason.UNKNOWN, "the ledger has no event of ours with this id")
+                return LedgerIs(room.id, known)
 
     def _govern(self, request: int, command: Governing, now: float) -> list[RoomEffect]:
         room = self._room(command.room)

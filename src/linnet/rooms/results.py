@@ -12,7 +12,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given
 from linnet.delivery.commands import Declined, Done
 from linnet.event.event import Event
-from linnet.rooms.content import JoinRule, Membership, Power
+from linnet.rooms.content import JoinRule, Membership, Newcomers, Power
 from linnet.rooms.messages import ControlPage, FromRelay, RelayInfo
 from linnet.rooms.ticket import Ticket
 
@@ -108,7 +108,10 @@ class RoomMember(Struct, frozen=True, gc=False):
     """None: infinite, a creator's."""
     online: bool
     devices: tuple[DeviceId, ...]
+    """Those that are online."""
     relay: bool
+    key_devices: tuple[DeviceId, ...] = ()
+    """Those that hold the room's keys, where it is encrypted."""
 
 
 class StateIs(Struct, frozen=True, gc=False):
@@ -123,6 +126,85 @@ class StateIs(Struct, frozen=True, gc=False):
     control: tuple[EventId, ...]
     digest: bytes
     """SHA-256 over the sorted state: equal where rooms agree."""
+
+
+class KeyStanding(StrEnum):
+    """How a device stands to the keys of an encrypted room."""
+
+    HOLDS = "holds"
+    SURPLUS = "surplus"
+    """It holds keys and should not; it is removed before the next message."""
+    TO_BE_ADDED = "to_be_added"
+    """It is in the room, can be reached, and is let in by whoever is online or speaks next."""
+    NO_PREKEYS = "no_prekeys"
+    """It is in the room and has told nothing to reach it by yet."""
+    USED_PREKEYS = "used_prekeys"
+    """What it told was used when it was let in before: it has to come with new ones."""
+    EXPIRED_PREKEYS = "expired_prekeys"
+    """What it told is too old to be used: it has to come with new ones."""
+    UNKNOWN = "unknown"
+    """This device holds no keys itself, and cannot know who does."""
+
+
+class DeviceKeys(Struct, frozen=True, gc=False):
+    """A device that holds keys of a room, or should."""
+
+    person: AuthorId
+    device: DeviceId
+    standing: KeyStanding
+    age: float | None
+    """Seconds since its present keys began; None if this device has none of it."""
+    pending: int
+    """Changes of keys that it has not acknowledged."""
+    ours: bool
+    """Whether it is this device."""
+
+
+class Hindrance(StrEnum):
+    """What stands before our next message. Only the first three make it wait; the rest is done at once."""
+
+    NOT_LET_IN = "not_let_in"
+    OUT_OF_STEP = "out_of_step"
+    """Our keys fit those of the others no more: we have to be let in anew."""
+    NEWCOMERS = "newcomers"
+    """Those who just joined have not told how to reach them."""
+    ACKS = "acks"
+    SURPLUS = "surplus"
+    HEAL = "heal"
+    MISSING = "missing"
+
+
+class Theft(Struct, frozen=True, gc=False):
+    """What a thief of this device could read now."""
+
+    messages: int
+    """Kept here in the clear, for their reader."""
+    late_keys: int
+    """Keys of messages that were sent and have not come here."""
+    member_secrets: int
+    """Secrets that others' next keys grow from, kept until those have acknowledged."""
+    shared_keys: int
+    """Keys of messages, kept to be shown to newcomers."""
+    follows: int
+    """Devices whose next messages could be read, until we renew our keys or are removed."""
+
+
+class SecurityIs(Struct, frozen=True, gc=False):
+    """Who holds the keys of a room, and what they protect."""
+
+    room: TopicId
+    newcomers: Newcomers | None
+    """What those may read who join; None: the room is not encrypted, and whoever carries it can read it."""
+    is_member: bool = False
+    """Whether this device holds keys."""
+    devices: tuple[DeviceKeys, ...] = ()
+    hindrances: tuple[Hindrance, ...] = ()
+    renewal: float | None = None
+    """Seconds until our own keys are renewed; None without keys."""
+    unread: tuple[tuple[Reason, int], ...] = ()
+    """How many messages cannot be read here, by why."""
+    theft: Theft | None = None
+    """None: nothing of the room is secret."""
 
 
 class RelayStatus(Struct, frozen=True, gc=False):
@@ -232,6 +314,7 @@ RoomResult: TypeAlias = (
     | Reading
     | RoomsAre
     | StateIs
+    | SecurityIs
     | LedgerIs
     | RelayReport
     | RelayReplies

@@ -17,7 +17,7 @@ from linnet.overlay.notices import OverlayNotice
 from linnet.rooms import adding_relay, chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms import joining as joins
 from linnet.rooms import room as rooms
-from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, RoomCommand
+from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, NotePerson, RoomCommand
 from linnet.rooms.desk import Desk
 from linnet.rooms.effects import RoomEffect, RoomStep
 from linnet.rooms.entering import Entering
@@ -41,6 +41,7 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.messages import Refused as RefusedMessage
+from linnet.rooms.noted_people import keep_note
 from linnet.rooms.parts import Setting
 from linnet.rooms.registry import Registry
 from linnet.rooms.relay.relay import OWNERS as RELAY_OWNERS
@@ -146,6 +147,9 @@ class Rooms:
                     return [Reply(request, Declined(Reason.NOT_A_RELAY, "this node is no relay"))]
                 replies, effects = self._relay.ask(command, now)
                 return [*effects, AfterCommit((Reply(request, replies),))]
+            case NotePerson(person, note):
+                keep_note(self._context.store.cells, person, note)
+                return [AfterCommit((Reply(request, Done()),))]
             case JoinRoom(room) if self._relay is not None and self._relay.serves(room):
                 return [Reply(request, Declined(Reason.IN_USE, "this node is a relay of that room"))]
             case _:

@@ -46,6 +46,10 @@ def members_of(room: Room) -> tuple[RoomMember, ...]:
         online.setdefault(guest.person, {})[guest.card.device] = None
     ours = room.context
     online.setdefault(ours.author, {})[ours.device] = None
+    secrecy = room.parts.secrecy
+    holders: dict[AuthorId, list[DeviceId]] = {}
+    for device in () if secrecy is None else secrecy.members().values():
+        holders.setdefault(device.author, []).append(device.device)
     return tuple(
         RoomMember(
             person,
@@ -54,6 +58,7 @@ def members_of(room: Room) -> tuple[RoomMember, ...]:
             person in online,
             tuple(online.get(person, ())),
             view.is_relay_person(person),
+            tuple(sorted(set(holders.get(person, ())))),
         )
         for person, membership in view.members()
     )

@@ -6,6 +6,7 @@ commit as the state that has forgotten its key; so is why it could not be.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -96,6 +97,16 @@ class Keyring:
         if kept is None:
             return None
         return Text(kept[1:]) if kept[:1] == _TEXT else Unread(Reason(kept[1:].decode()))
+
+    def tally(self) -> tuple[int, dict[Reason, int]]:
+        """How many events can be read here, and how many cannot, by why."""
+        texts, unread = 0, Counter[Reason]()
+        for _, kept in self._cells.scan(self._texts):
+            if kept[:1] == _TEXT:
+                texts += 1
+            else:
+                unread[Reason(kept[1:].decode())] += 1
+        return texts, dict(sorted(unread.items()))
 
     def shared_key(self, event: EventId) -> bytes | None:
         """The key of a message, where history is shared."""

@@ -100,6 +100,11 @@ class Secrecy:
         return self._bundles[event]
 
     @property
+    def known_state(self) -> GroupState | None:
+        """The state as it is, for those who only look; None before its first use."""
+        return self._state
+
+    @property
     def is_member(self) -> bool:
         """Whether this device is in the group."""
         return self._state is not None and agreement.is_member(self._state)
