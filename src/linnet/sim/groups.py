@@ -141,12 +141,15 @@ def _healed_after(course: Course, number: int, safe: frozenset[EventId]) -> int:
     return sum(robbery.heard <= at <= last for at, _ in course.ops)
 
 
-def leaks_to_removed(net: GroupNet, watch: Watch) -> int:
-    """Messages that all whom their sender knew to be removed could read, with all states they ever had."""
+def leaks_to_removed(net: GroupNet, watch: Watch, early: bool = False) -> int:
+    """Messages that all whom their sender knew to be removed could read, with all states they ever had.
+
+    With `early` those that were sent although healing was due, where nothing stands against that.
+    """
     removed = watch.removed()
     by_removed: dict[frozenset[MemberId], list[EventId]] = {}
     for id, members in removed.items():
-        if members and not net.said[id].needed_heal:
+        if members and net.said[id].needed_heal is early:
             by_removed.setdefault(members, []).append(id)
     leaks = 0
     states = _states(net, {member: None for members in by_removed for member in members})

@@ -63,6 +63,8 @@ class Attacker:
         self.message_keys: dict[tuple[MemberId, int, int], bytes] = {}
         self.opened: dict[int, bytes] = {}
         """What direct messages say, by their place."""
+        self.used: dict[int, bytes] = {}
+        """The keys that opened them, but for first messages."""
         self.found: dict[EventId, bytes] = {}
         self._tried: set[tuple[int, bytes]] = set()
         self._turned: set[tuple[MemberId, int, bytes]] = set()
@@ -147,9 +149,11 @@ class Attacker:
                 continue
             self._tried.add((place, secret))
             try:
-                return hpke_open(secret, info, direct.sealed[len(head) :])
+                inner = hpke_open(secret, info, direct.sealed[len(head) :])
             except RemoteError:
                 continue
+            self.used[place] = secret
+            return inner
         return None
 
     def _candidates(self, direct: Direct) -> list[bytes]:
@@ -245,7 +249,7 @@ class Attacker:
 
     def _read(self, message: Overheard) -> bytes | None:
         _, member, epoch, index, guard = _CLEAR.unpack(message.clear)
-        for key in self._keys(MemberId(member), epoch, index):
+        for key in self.keys_of(MemberId(member), epoch, index):
             nonce = bytes(a ^ b for a, b in zip(key[32:36], guard, strict=True)) + key[36:]
             try:
                 padded = open_sealed(key[:32], nonce, message.body, fields(message.clear, message.bound))
@@ -254,7 +258,7 @@ class Attacker:
             return padded.rstrip(b"\x00")[:-1]
         return None
 
-    def _keys(self, member: MemberId, epoch: int, index: int) -> list[bytes]:
+    def keys_of(self, member: MemberId, epoch: int, index: int) -> list[bytes]:
         """Key and nonce of a message, from each way that leads to it."""
         single = self.message_keys.get((member, epoch, index))
         found = [] if single is None else [single]
