@@ -34,6 +34,7 @@ from linnet.rooms.commands import (
     DropRelay,
     ExamineLedger,
     ExamineRooms,
+    ExamineSecurity,
     ExamineState,
     FetchChunk,
     ForgetRoom,
@@ -51,7 +52,16 @@ from linnet.rooms.commands import (
 )
 from linnet.rooms.content import ATTACHMENT, NAME, TOPIC, JoinRule, Membership
 from linnet.rooms.invitation import Invitation
-from linnet.rooms.results import ChunkFetched, LedgerIs, RoomMember, RoomsAre, Sent, StateIs, TicketMade
+from linnet.rooms.results import (
+    ChunkFetched,
+    LedgerIs,
+    RoomMember,
+    RoomsAre,
+    SecurityIs,
+    Sent,
+    StateIs,
+    TicketMade,
+)
 
 WEEK = 7 * 86_400.0
 Bodies = bytes | str | Iterable[bytes | str]
@@ -172,6 +182,10 @@ class Room:
     async def members(self) -> tuple[RoomMember, ...]:
         """Everyone who has to do with the room."""
         return (await self.state()).members
+
+    async def security(self) -> SecurityIs:
+        """Who holds the room's keys, what stands before our next message, what a thief could read."""
+        return expected(await self._ask(ExamineSecurity(self.id)), SecurityIs)
 
     async def ledger(self, event: EventId | None = None, limit: int = 20) -> LedgerIs:
         """At whom an event of ours, or the newest of them, have arrived."""
