@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from linnet.core.reasons import Reason
@@ -100,3 +102,23 @@ def test_an_update_is_healed_when_all_have_taken_it() -> None:
     world.settle()
     assert Healed(op) in world.peers["A"].notes
     assert agreement.pending_by_member(world.peers["A"].state) == {}
+
+
+def test_the_wire_is_what_it_was() -> None:
+    """The same luck makes the same bytes as ever: whoever changes them changes the version, too."""
+    world = GroupWorld("ABCD", seed=5)
+    world.create("A", "BC")
+    world.settle()
+    world.say("A", "one")
+    world.update("B")
+    world.deliver("B", "C")
+    world.add("A", "D")
+    world.settle()
+    world.say("D", "two")
+    world.remove("C", "B")
+    world.settle()
+    world.say("D", "three")
+    sizes = [len(packet.body) for packet in world.transcript if not packet.clear]
+    assert sizes == [400] * 4 + [606, 63, 63, 370, 827, 236, 63, 236, 63, 228, 63, 380, 63, 63]
+    digest = hashlib.sha256(b"".join(each.id + each.clear + each.body for each in world.transcript))
+    assert digest.hexdigest() == "7553b0f5f7e2faa8f3a04ad7ed2a037ac2ba9ba4faa328a7278069582dda9e08"
