@@ -84,3 +84,19 @@ def test_a_node_that_is_down_has_no_neighbors() -> None:
     world.settle(lambda done: None)
     world.network.crash(world.peers[0])
     assert world.overlay().neighbors[world.peers[0]] == ()
+
+
+@pytest.mark.parametrize("settle_limit", [1.0, 1.1, 1.3])
+def test_settling_ends_at_its_limit_where_the_clock_rounds_it_down(settle_limit: float) -> None:
+    # Limits below the time that counts as calm. With the last two the clock stays below what was asked for.
+    world = StreamWorld(StreamScenario(nodes=4, join=0.05, settle_limit=settle_limit), RowTrace())
+    world.join()
+    joined = world.network.elapsed
+    looks: list[float] = []
+
+    def look(done: float) -> None:
+        looks.append(done)
+        assert len(looks) <= 2
+
+    world.settle(look)
+    assert world.network.elapsed == pytest.approx(joined + settle_limit, abs=1e-6)

@@ -26,6 +26,8 @@ class Edges:
         self.offered: dict[PeerId, None] = {}
         """Peers that count us as a neighbour, on the link that is open."""
         self.up: dict[PeerId, None] = {}
+        self.neighbors: tuple[PeerId, ...] = ()
+        """Those that are up: asked for with every message, made anew when it changes."""
 
     def want(self, contact: Contact) -> list[MemberEffect]:
         """Have a link to this peer opened and kept, for an edge."""
@@ -80,10 +82,12 @@ class Edges:
         if peer in self.up or peer not in self.wanted or peer not in self.offered or peer not in self._links:
             return []
         self.up[peer] = None
+        self.neighbors = tuple(self.up)
         return [NeighborUp(self._topic, peer)]
 
     def _lower(self, peer: PeerId) -> list[MemberEffect]:
         if peer not in self.up:
             return []
         del self.up[peer]
+        self.neighbors = tuple(self.up)
         return [NeighborDown(self._topic, peer)]

@@ -125,17 +125,19 @@ class Member:
         is_first = peer not in self._rtts
         if peer in self._links:
             self._rtts[peer] = seconds
+        if not is_first:
+            return []
         return [
             SetTimer(_REPORT_SOON, _tick("report", topic))
             for topic, membership in self._memberships.items()
-            if is_first and membership.wish.near and peer in membership.follower.edges.wanted
+            if membership.wish.near and peer in membership.follower.edges.wanted
         ]
 
     def handle(self, event: OverlayInput, now: float) -> list[MemberEffect]:
         """Apply one input; the caller performs the effects, in order."""
         match event:
-            case Received(peer, message):
-                return self._receive(peer, message, now)
+            case Received():
+                return self._receive(event.peer, event.message, now)
             case LinkUp(peer):
                 return self._link_up(peer)
             case LinkDown(peer, _):
@@ -331,9 +333,9 @@ class Member:
         self, membership: Membership, before: tuple[PeerId, ...], effects: list[MemberEffect]
     ) -> list[MemberEffect]:
         """What the follower asked, then a record of other neighbours, then the status that is due."""
-        effects = list(effects)
-        if membership.neighbors != before:
-            effects.append(_overlay(membership.topic, membership.neighbors))
+        neighbors = membership.neighbors
+        if neighbors is not before and neighbors != before:
+            effects.append(_overlay(membership.topic, neighbors))
         if not membership.follower.status_due:
             return effects
         membership.follower.status_due = False
@@ -375,7 +377,7 @@ def _tick(what: str, topic: TopicId) -> Tick:
 
 
 def _overlay(topic: TopicId, neighbors: tuple[PeerId, ...]) -> Record:
-    note = ",".join(peer[:4].hex() for peer in neighbors)
+    note = ",".join([peer[:4].hex() for peer in neighbors])
     return Record(Kind.OVERLAY, topic, note=note)
 
 

@@ -62,7 +62,7 @@ class Membership:
     @property
     def neighbors(self) -> tuple[PeerId, ...]:
         """The neighbours that are up."""
-        return tuple(self.follower.edges.up)
+        return self.follower.edges.neighbors
 
     def turn_to(self, chosen: int) -> None:
         """Follow this tracker from now on."""
@@ -87,10 +87,8 @@ class Membership:
 
     def status(self, rtts: Mapping[PeerId, float]) -> TopicStatus:
         """The neighbours as they stand."""
-        return TopicStatus(
-            self.topic,
-            tuple(
-                NeighborStatus(peer, round(rtts[peer] * 1e6) if peer in rtts else None)
-                for peer in self.neighbors[:NEIGHBORS]
-            ),
-        )
+        neighbors = [
+            NeighborStatus(peer, round(rtts[peer] * 1e6) if peer in rtts else None)
+            for peer in self.neighbors[:NEIGHBORS]
+        ]
+        return TopicStatus(self.topic, tuple(neighbors))

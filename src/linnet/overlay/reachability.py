@@ -10,7 +10,7 @@ from linnet.core.reasons import Reason
 class Callee:
     """A node and what is known about dialling it."""
 
-    __slots__ = ("failure", "hints", "is_probing", "was_moved")
+    __slots__ = ("_contact", "failure", "hints", "is_probing", "was_moved")
 
     def __init__(self) -> None:
         self.hints: tuple[str, ...] = ()
@@ -18,6 +18,7 @@ class Callee:
         self.is_probing = False
         self.was_moved = False
         """Whether its addresses changed while it was tried."""
+        self._contact = Contact(PeerId(b""))
 
     @property
     def is_dialable(self) -> bool:
@@ -26,7 +27,10 @@ class Callee:
 
     def contact(self, peer: PeerId) -> Contact:
         """What others are told; no addresses if they are of no use."""
-        return Contact(peer, self.hints if self.is_dialable else ())
+        hints = self.hints if self.is_dialable else ()
+        if self._contact.peer != peer or self._contact.hints != hints:
+            self._contact = Contact(peer, hints)
+        return self._contact
 
     def listen(self, peer: PeerId, hints: tuple[str, ...]) -> list[Probe]:
         """It says where it may be dialled; tried if that is news, one attempt at a time."""

@@ -178,6 +178,8 @@ class Tracked:
 
     def storage_for(self, peer: PeerId) -> tuple[PeerId, ...]:
         """Storage nodes to name to a node: those named before that are still here, then random ones."""
+        if not self.storage:
+            return ()
         kept = [other for other in self.places[peer].told_storage if other in self.storage]
         others = [other for other in self.storage if other != peer and other not in kept]
         return tuple(kept + self._rng.sample(others, min(STORAGE_NODES - len(kept), len(others))))

@@ -155,7 +155,8 @@ class Links:
         if now < until:
             return [HangUp(event.peer, reason)], False
         link = self._links.setdefault(event.peer, _Link())
-        if not link.holds and len(self.up) >= self._config.max_links:
+        most = self._config.max_links
+        if not link.holds and len(self._links) >= most and len(self.up) >= most:
             return [HangUp(event.peer, Reason.TOO_MANY_LINKS)], False
         link.up_at, link.dialed, link.dialing, link.needed = now, event.dialed, False, False
         link.failure, link.backoff = None, 0.0
@@ -212,8 +213,11 @@ class Links:
         link = self._links.get(peer)
         if link is None:
             return True
+        # `_refilled`, written out: this is asked for every message.
         rate = self._config.control_rate
-        left = _refilled(link.allowance, rate * 10.0, rate, now) - 1.0
+        left, at = link.allowance
+        left += (now - at) * rate
+        left = (left if left < rate * 10.0 else rate * 10.0) - 1.0
         link.allowance = (left, now)
         return left >= 0
 

@@ -147,13 +147,20 @@ class Peer:
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         """Apply one input; the caller performs the effects, in order."""
-        if type(event) is Received and type(event.message) is Data and event.peer != self._ours:
-            # By far the most frequent input, and nearly all that it brings about is for the driver.
-            asked: list[Asking] = self._on_data(event.peer, event.message, now)
-            if not self._lacking and _FOR_THE_NODE.isdisjoint(map(type, asked)):
-                return asked  # type: ignore[return-value] # just seen
-            return self._heed(asked, now)
-        effects = self._heed(self._apply(event, now), now)
+        kind = type(event)
+        if kind is Received:
+            if type(event.message) is Data and event.peer != self._ours:  # type: ignore[union-attr]
+                # By far the most frequent input, and nearly all that it brings about is for the driver.
+                asked: list[Asking] = self._on_data(event.peer, event.message, now)  # type: ignore[union-attr]
+                if not self._lacking and _FOR_THE_NODE.isdisjoint(map(type, asked)):
+                    return asked  # type: ignore[return-value] # just seen
+                return self._heed(asked, now)
+            asked = self._received(event.peer, event.message, now)  # type: ignore[union-attr]
+        elif kind is TimerFired:
+            asked = self._fired(event.timer, now)  # type: ignore[union-attr]
+        else:
+            asked = self._apply(event, now)
+        effects = self._heed(asked, now) if asked else []
         while self._looped:
             effects += self._heed(self._apply(self._looped.popleft(), now), now)
         return effects
@@ -196,9 +203,9 @@ class Peer:
         if kind is not Data and not self._links.spend(peer, now):
             return self._too_much(peer)
         if kind in _LINK_MESSAGES:
-            return self._on_link_message(peer, cast("LinkMessage", message), now)
+            return self._on_link_message(peer, message, now)  # type: ignore[arg-type] # just seen
         if kind in _OVERLAY_MESSAGES:
-            return self._overlay(Received(peer, cast("OverlayMessage", message)), now)
+            return self._overlay(Received(peer, message), now)  # type: ignore[arg-type] # just seen
         if kind is Data:
             return self._on_data(peer, cast("Data", message), now)
         if kind in _ROOM_MESSAGES:
@@ -206,11 +213,11 @@ class Peer:
         return [*self._streams.on_message(peer, cast("DeliveryMessage | StreamMessage", message), now)]
 
     def _on_link_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[Asking]:
-        effects: list[Asking] = [*self._links.on_message(peer, message, now)]
+        effects = self._links.on_message(peer, message, now)
         if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
             self._rooms.rtt(peer, rtt)
-            effects += self._noticed(self._member.rtt(peer, rtt), now)
-        return effects
+            return [*effects, *self._noticed(self._member.rtt(peer, rtt), now)]
+        return effects  # type: ignore[return-value] # a list of less
 
     def _too_much(self, peer: PeerId) -> list[Asking]:
         record = Record(Kind.REJECTED, peer=peer, reason=Reason.FLOODING, note="more messages than allowed")
@@ -222,9 +229,9 @@ class Peer:
         effects, stays = self._links.link_up(event, now)
         if not stays:
             return [*effects]
-        lacking = tuple(name for name in PROTOCOLS if name not in event.hello.protocols)
-        if lacking:
-            self._lacking[event.peer] = lacking
+        spoken = event.hello.protocols
+        if not PROTOCOLS.keys() <= spoken.keys():
+            self._lacking[event.peer] = tuple(name for name in PROTOCOLS if name not in spoken)
         up = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
         return [*effects, *up, *self._overlay(event, now)]
 
@@ -241,13 +248,13 @@ class Peer:
         """What the overlay asks and tells; its notices go to the topic that they are about."""
         if not effects:
             return []
-        rooms = self._rooms
         # By type and not by isinstance: a union is slow to ask.
-        notices = [cast("OverlayNotice", each) for each in effects if type(each) in _NOTICES]
-        if not notices:
-            return [*effects]  # type: ignore[list-item] # none is a notice
+        if _NOTICES.isdisjoint(map(type, effects)):
+            return effects  # type: ignore[return-value] # none is a notice
+        rooms = self._rooms
+        notices: list[OverlayNotice] = [each for each in effects if type(each) in _NOTICES]  # type: ignore[misc]
         if not any(rooms.holds(each.topic) for each in notices):
-            return [*self._streams.heed(effects, now)]
+            return self._streams.heed(effects, now)  # type: ignore[return-value] # a list of less
         out: list[Asking] = []
         for each in effects:
             if isinstance(each, OverlayNotice) and rooms.holds(each.topic):
@@ -310,15 +317,15 @@ class Peer:
         ours = self._ours
         for effect in asked:
             # By type first: most of what is asked is for the driver.
-            if type(effect) not in _LOOKED_AT and not isinstance(effect, Send):
-                effects.append(effect)  # type: ignore[arg-type] # just seen
-            elif isinstance(effect, Send):
+            if isinstance(effect, Send):
                 if effect.peer == ours:
                     self._looped.append(Received(ours, effect.message))
                 elif self._lacking:
                     effects.append(self._spoken(effect))
                 else:
                     effects.append(effect)
+            elif type(effect) not in _LOOKED_AT:
+                effects.append(effect)  # type: ignore[arg-type] # just seen
             elif isinstance(effect, Hold):
                 if effect.peer == ours:
                     self._looped.append(LinkUp(ours, self.hello, True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import get_args
 
 from msgspec import Struct
 
@@ -42,6 +43,7 @@ STEP = 1.0
 """Seconds between looks at whether it has."""
 
 _SUBSCRIPTION = 1
+_OVERLAY_MESSAGES = frozenset(get_args(OverlayMessage))
 
 
 class Overlay(Struct, frozen=True):
@@ -80,11 +82,11 @@ class Counted:
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         """See `NodeMachine.handle`."""
-        if isinstance(event, Received) and isinstance(event.message, OverlayMessage):
+        if type(event) is Received and type(event.message) in _OVERLAY_MESSAGES:
             self.messages += 1
         effects = self._machine.handle(event, now)
         for effect in effects:
-            if isinstance(effect, Send) and isinstance(effect.message, OverlayMessage):
+            if type(effect) is Send and type(effect.message) in _OVERLAY_MESSAGES:
                 self.messages += 1
         return effects
 
@@ -186,8 +188,11 @@ class StreamWorld:
         network = self.network
         joined = network.elapsed
         limit = joined + self.scenario.settle_limit
-        while network.elapsed < limit:
-            network.run(min(limit, network.elapsed + STEP))
+        until = joined
+        # What was asked for decides, not the clock: that rounds, and may stay below the limit for good.
+        while until < limit:
+            until = min(limit, network.elapsed + STEP)
+            network.run(until)
             tell((network.elapsed - joined) / self.scenario.settle_limit)
             changed = max(joined, self.converged_at or 0.0)
             if network.elapsed - changed >= CALM and self.overlay().is_regular():

@@ -104,6 +104,8 @@ class Announcing:
         return [CancelTimer(Tick(OWNER, "heads", self._topic))]
 
     def _revocations(self, peer: PeerId) -> list[AnnouncingEffect]:
+        if not self._intake.chains:
+            return []
         known = (
             self._context.cards.revocation_of(chain.author, chain.device)
             for chain in self._intake.chains.values()

@@ -57,6 +57,8 @@ OWNERS = (
 )
 """Owners of timers that come back here."""
 
+_NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused})
+
 
 class Streams:
     """Every stream that this node publishes to, subscribes to or keeps."""
@@ -271,6 +273,10 @@ class Streams:
         """Take the overlay's notices out of what it asks for, and act on them."""
         out: list[StreamEffect] = []
         for effect in effects:
+            # By type first: a pattern for each is slow to ask.
+            if type(effect) not in _NOTICES:
+                out.append(effect)  # type: ignore[arg-type] # just seen
+                continue
             match effect:
                 case NeighborUp(topic, peer):
                     if (stream := self._joined.get(topic)) is not None:
