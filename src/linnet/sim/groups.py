@@ -55,7 +55,7 @@ def run_groups(
         thefts=len(course.robberies),
         diverged=len(troubles),
         troubles=tuple(troubles[:_SHOWN]),
-        **_reading(net),
+        **reading(net),
         **verdicts,
         bytes_per_update=round(fmean(updates), 1) if updates else 0.0,
         weak_starts=sum(machine.weak for machine in net.machines),
@@ -84,7 +84,7 @@ def divergences(net: GroupNet) -> Iterator[str]:
             yield f"{machine.name} still waits for acknowledgements"
 
 
-def _reading(net: GroupNet) -> dict[str, int]:
+def reading(net: GroupNet) -> dict[str, int]:
     """Who read what should be read, and what should not."""
     present = {net.machines[place].state.me: net.machines[place] for place in net.members()}
     pairs = unreadable = late = misread = 0

@@ -98,7 +98,7 @@ class Course:
             self.net.publish_keys(place)
 
     def _act(self) -> None:
-        members = self._able()
+        members = self.able()
         if not members:
             return
         place = self.luck.choice(members)
@@ -135,7 +135,7 @@ class Course:
             if error.reason is not Reason.MISSING_PREKEYS:
                 raise
 
-    def _able(self) -> list[int]:
+    def able(self) -> list[int]:
         """Members that may act: not desynced, and have not asked to leave."""
         machines = self.net.machines
         return [place for place in self.net.members() if _is_able(machines[place])]
@@ -145,7 +145,7 @@ class Course:
         self.ops.append((len(self.net.overheard) - 1, op))
 
     def _speak(self) -> None:
-        members = self._able()
+        members = self.able()
         if members:
             self.speak(self.luck.choice(members))
 
@@ -213,13 +213,13 @@ class Course:
     def _end(self) -> None:
         """All meet, put their group in order and heal; then each has a last word."""
         self._meet()
-        while sum(self.tidy(place) for place in self._able()):
+        while sum(self.tidy(place) for place in self.able()):
             self.settle()
-        for place in self._able():
+        for place in self.able():
             if _is_able(self.net.machines[place]):
                 self._count("update", self.net.update(place))
                 self.settle()
-        for place in self._able():
+        for place in self.able():
             self.last_words.append(self.speak(place))
             self.settle()
 
