@@ -117,7 +117,7 @@ class Course:
             and self.net.machines[other].state.ours not in view.values()
         ]
         if kind == "add" and outside:
-            self._add(place, self.luck.choice(outside))
+            self.add(place, self.luck.choice(outside))
         elif kind == "remove" and len(view) > _SMALLEST:
             targets = self.luck.sample(others, self.luck.choice((1, 1, 1, 2)))
             self._count("remove", self.net.remove(place, targets))
@@ -126,7 +126,8 @@ class Course:
         else:
             self._count("update", self.net.update(place))
 
-    def _add(self, place: int, other: int) -> None:
+    def add(self, place: int, other: int) -> None:
+        """A member adds a device, if that has keys to be added by."""
         self.net.publish_keys(other)
         try:
             self._count("add", self.net.add(place, other))

@@ -231,6 +231,10 @@ class GroupNet:
         """The next of what one sent, to another."""
         number = self._sent[sender][self._cursors[to][sender]]
         self._cursors[to][sender] += 1
+        self.hear(number, to)
+
+    def hear(self, number: int, to: int) -> None:
+        """One of all that was overheard, in whatever order, for whatever time."""
         machine = self.machines[to]
         machine.heard.append(number)
         if self._give(machine, number) and machine.waiting:
