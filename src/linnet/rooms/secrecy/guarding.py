@@ -93,17 +93,17 @@ class Guarding:
 
     def changed(self, now: float) -> list[RoomStep]:
         """Look whether something is to be done; nothing if all is as it was."""
-        here = self._here()
-        self._look_for_keyless(now)
-        seen = (self._secrecy.version, self._parts.control.heads, here, self._is_active)
-        if seen == self._seen:
-            return []
         steps: list[RoomStep] = []
-        while seen != self._seen:
+        while (seen := self._standing()) != self._seen:
             self._seen = seen
-            steps += self._act(here, now)
-            seen = (self._secrecy.version, self._parts.control.heads, here, self._is_active)
+            self._look_for_keyless(now)
+            steps += self._act(now)
         return [*steps, *self._tell_repaired()]
+
+    def _standing(self) -> object:
+        """All that what is to be done depends on, but for time."""
+        parts = self._parts
+        return self._secrecy.version, parts.control.heads, parts.guests.members, self._is_active
 
     def fired(self, tick: Tick, now: float) -> list[RoomStep]:
         """A timer has run out."""
@@ -130,7 +130,7 @@ class Guarding:
             steps.append(Reply(waiting.request, Declined(Reason.SHUTDOWN, "this node left or stops")))
         return steps
 
-    def _act(self, here: tuple[MemberId, ...], now: float) -> list[RoomStep]:
+    def _act(self, now: float) -> list[RoomStep]:
         if not self._is_active:
             if self._secrecy.is_member:
                 self._secrecy.forget(now)  # Others will not tell us that we were removed.
@@ -142,7 +142,7 @@ class Guarding:
         if agreement.owes_acks(state):
             steps += self._arm("acks", self._config.ack_delay, now)
         steps += self._tell_keys(now)
-        steps += self._take_turns(here, now)
+        steps += self._take_turns(now)
         steps += self._arm_update(now)
         return [*steps, *self._unpark(now)]
 
@@ -170,7 +170,7 @@ class Guarding:
         )
         self._keyless = {person: self._keyless.get(person, now) for person in lacking}
 
-    def _take_turns(self, here: tuple[MemberId, ...], now: float) -> list[RoomStep]:
+    def _take_turns(self, now: float) -> list[RoomStep]:
         """Do what is ours to do now, and look again when the next is."""
         secrecy = self._secrecy
         tasks: dict[bytes, Callable[[float], list[RoomStep]]] = {}
@@ -183,7 +183,7 @@ class Guarding:
         ours = secrecy.state(now).me or MemberId(b"")
         steps: list[RoomStep] = []
         later: list[float] = []
-        for task, due in self._turns.due(tasks, ours, here, now).items():
+        for task, due in self._turns.due(tasks, ours, self._here(), now).items():
             if due > now:
                 later.append(due)
                 continue

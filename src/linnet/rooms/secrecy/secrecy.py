@@ -148,9 +148,14 @@ class Secrecy:
         return self._state
 
     def _keep(self, state: GroupState) -> None:
+        """A state that others may have to act upon."""
+        self._keep_keys(state)
+        self.version += 1
+
+    def _keep_keys(self, state: GroupState) -> None:
+        """A state that differs in the keys of messages alone."""
         self._state = state
         self.keyring.keep_state(encode_parts(state))
-        self.version += 1
 
     def forget(self, now: float) -> None:
         """We are of the room no longer: all keys are gone, and who lets us in again does so by new ones."""
@@ -266,7 +271,7 @@ class Secrecy:
 
     def sealed(self, message: Sealed, event: EventId) -> None:
         """A message of ours is out."""
-        self._keep(message.state)
+        self._keep_keys(message.state)
         self.keyring.keep_text(event, message.text, self._shown(message.envelope.key))
 
     def text(self, event: EventId) -> Text | Unread | None:
@@ -306,7 +311,7 @@ class Secrecy:
             hope = error.reason in HOPEFUL and len(self.keyring.unread) < UNREAD
             self.keyring.keep_why(event.id, error.reason, hope)
             return [self._record(event, error.reason, "cannot be read")]
-        self._keep(state)
+        self._keep_keys(state)
         self.keyring.keep_text(event.id, opened.plaintext, self._shown(opened.key))
         return []
 
