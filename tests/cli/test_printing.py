@@ -16,7 +16,9 @@ from linnet.node.control_types import (
     ItemView,
     MissedView,
     SubscribedView,
+    WarningView,
 )
+from linnet.node.known_people import Alarm
 
 MISSED = MissedView("lt1", "lp1alice", "00", 4, 6, "gap_unfilled")
 
@@ -80,3 +82,21 @@ def test_too_few_in_the_time_fails(capsys: pytest.CaptureFixture[str]) -> None:
 
     with pytest.raises(Failure, match="1 of 2 events came"):
         Printer(False, 2, None).run(slow(), 0.05)
+
+
+def test_a_warning_goes_beside_and_is_nothing_to_acknowledge(capsys: pytest.CaptureFixture[str]) -> None:
+    class Told:
+        items = 0
+
+        def consumed(self, subscription: int, items: int) -> None:
+            self.items += items
+
+    warning = WarningView(Alarm.SAME_NAME, "lp1eve", "ada", "lp1ada")
+    consumer = Told()
+    items: list[ItemView] = [SubscribedView(1, True), warning, event("a"), warning, HeartbeatView()]
+    Printer(False, None, consumer).run(iter(items), None)
+    out, err = capsys.readouterr()
+    assert (out, consumer.items) == ("a\n", 1)
+    assert err.count("is called 'ada'") == 2
+    Printer(True, None, None).run(iter([warning]), None)
+    assert '{"type":"warning","alarm":"same_name","person":"lp1eve"' in capsys.readouterr().err

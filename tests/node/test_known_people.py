@@ -103,7 +103,7 @@ def test_a_new_device_of_who_was_verified_is_told_until_verified_again() -> None
     book.known.clear()
     book.look((ADA, "ada", PHONE))
     book.verify(ADA)
-    new = PersonWarning(Alarm.NEW_DEVICE, ADA, "work", None, LAPTOP)
+    new = PersonWarning(Alarm.NEW_DEVICE, ADA, "ada", None, LAPTOP)
     assert book.look((ADA, "ada", PHONE), (ADA, "work", LAPTOP)) == [new]
     assert book.look((ADA, "work", LAPTOP)) == [new]
     book.verify(ADA)
@@ -114,7 +114,7 @@ def test_a_new_device_of_our_own_is_told() -> None:
     book = Book()
     assert book.look((ME, "me", PHONE)) == []
     assert book.look((ME, "me", PHONE), (ME, "", LAPTOP)) == [
-        PersonWarning(Alarm.NEW_DEVICE, ME, "", None, LAPTOP)
+        PersonWarning(Alarm.OWN_DEVICE, ME, "me", None, LAPTOP)
     ]
 
 

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 
 import pytest
 from starlette.types import Message
 
+from linnet.delivery.items import Item
 from linnet.node import lines
+from linnet.node.control_types import HeartbeatView, ItemView
 from linnet.node.library import Node
-from linnet.node.lines import Lines
+from linnet.node.lines import Beside, Lines
 from linnet.node.subscription import Subscription
 
 LIMIT = 30.0
@@ -36,9 +39,11 @@ class Caller:
         async with asyncio.timeout(LIMIT):
             return await self.sent.get()
 
-    async def serve(self, subscription: Subscription) -> None:
+    async def serve(self, subscription: Subscription, beside: Beside | None = None) -> None:
         async with asyncio.timeout(LIMIT):
-            await Lines(subscription, False, self.note)({"type": "http"}, self.receive, self.send)
+            await Lines(subscription, False, self.note, beside=beside)(
+                {"type": "http"}, self.receive, self.send
+            )
 
 
 async def test_a_silent_subscription_says_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,3 +72,23 @@ async def test_several_items_are_one_write_and_the_end_ends_the_response() -> No
     assert [len(message.get("body", b"").splitlines()) for message in messages] == [0, 1, 3, 0]
     assert messages[-1]["more_body"] is False
     assert json.loads(messages[2]["body"].splitlines()[-1]) == {"type": "ended", "reason": "shutdown"}
+
+
+async def test_what_is_said_beside_comes_before_what_it_is_about() -> None:
+    caller = Caller()
+    asked: list[int] = []
+
+    async def beside(items: Sequence[Item]) -> list[ItemView]:
+        asked.append(len(items))
+        return [HeartbeatView()] if len(asked) == 2 else []
+
+    async with Node() as node, asyncio.TaskGroup() as tasks:
+        subscription = node.subscribe("s")
+        await subscription.open()
+        await node.publish("s", ["a", "b"])
+        node.end_subscriptions()
+        await tasks.create_task(caller.serve(subscription, beside))
+    messages = [caller.sent.get_nowait() for _ in range(caller.sent.qsize())]
+    assert asked == [0, 3]
+    kinds = [json.loads(line)["type"] for line in messages[2]["body"].splitlines()]
+    assert kinds == ["heartbeat", "event", "event", "ended"]

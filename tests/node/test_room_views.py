@@ -133,16 +133,21 @@ def test_the_state_with_people_and_their_labels() -> None:
     members = (
         RoomMember(ADA, Membership.JOIN, None, True, (DEVICE,), False),
         RoomMember(BEA, Membership.BAN, 0, False, (), False),
+        RoomMember(ADA, Membership.JOIN, 0, False, (), False, (DEVICE,)),
     )
     entry = StateEntry("name", "", event("name", "café".encode(), ""))
     view = state_view(
-        StateIs(ROOM, (entry,), members, Power(), JoinRule.INVITE, (EVENT,), (EVENT,), b"\x01"), label_of
+        StateIs(ROOM, (entry,), members, Power(), JoinRule.INVITE, (EVENT,), (EVENT,), b"\x01"),
+        label_of,
+        lambda person: person == BEA,
     )
     assert (view.entries[0].text, view.entries[0].content, view.digest) == ("café", None, "01")
     assert view.members[0] == MemberView(
         person_text(ADA), "laptop", Membership.JOIN, None, True, (DEVICE.hex(),), False
     )
-    assert view.members[1].label == ""
+    assert (view.members[1].label, view.members[1].verified) == ("", True)
+    offline = view.members[2]
+    assert (offline.label, offline.key_devices, offline.verified) == ("laptop", (DEVICE.hex(),), False)
 
 
 def test_the_ledger_names_people() -> None:

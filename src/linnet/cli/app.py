@@ -31,7 +31,16 @@ from linnet.cli.chat import command as chat
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
 from linnet.cli.identity import backup, devices, recover, revoke
-from linnet.cli.lab import audit, generate_chats, ingest, study_relays, study_retention, study_streams, watch
+from linnet.cli.lab import (
+    audit,
+    generate_chats,
+    ingest,
+    study_groups,
+    study_relays,
+    study_retention,
+    study_streams,
+    watch,
+)
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
@@ -52,6 +61,7 @@ from linnet.cli.room import (
     redact,
     relays,
     retention,
+    security,
     send,
     state,
     unban,
@@ -139,6 +149,7 @@ _add(room, "read", read.read, "Print what is said in a room.", read.EPILOG)
 _add(room, "history", room_history.history, "Print what is kept of a room.", room_history.EPILOG)
 _add(room, "ledger", ledger.ledger, "Did it arrive, and at whom?", ledger.EPILOG)
 _add(room, "members", members.members, "Who is in a room.", members.EPILOG)
+_add(room, "security", security.security, "Who holds keys; safety numbers.", security.EPILOG)
 _add(room, "state", state.state, "What holds in a room.", state.EPILOG)
 _add(room, "power", power.power, "Who may do what.", power.EPILOG)
 _add(room, "kick", kick.kick, "Put a person out.", kick.EPILOG)
@@ -168,6 +179,7 @@ app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilo
 _add(lab, "ingest", ingest.ingest, "Read traces of the world into tables.", ingest.EPILOG)
 _add(generate, "chats", generate_chats.chats, "Chats like those of WhatsApp.", generate_chats.EPILOG)
 lab.add_typer(generate, name="generate", help="Make workloads.", epilog=EXIT_CODES)
+_add(study, "groups", study_groups.groups, "What keys without a server cost.", study_groups.EPILOG)
 _add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
 _add(study, "retention", study_retention.retention, "How long relays should keep.", study_retention.EPILOG)
 _add(study, "streams", study_streams.streams, "How streams spread.", study_streams.EPILOG)

@@ -16,6 +16,7 @@ from linnet.cli.acknowledging import Acknowledging, Consumer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import clock_text
 from linnet.cli.output import say, say_json, warn
+from linnet.cli.room.alarms import alarm_text
 from linnet.core.reasons import Reason
 from linnet.node.control_types import (
     CaughtUpView,
@@ -26,7 +27,11 @@ from linnet.node.control_types import (
     MissedView,
     OverdueView,
     SubscribedView,
+    WarningView,
 )
+
+NO_ITEMS = (SubscribedView, HeartbeatView, WarningView)
+"""What the node does not count among what is consumed."""
 
 
 def _body(event: EventView) -> bytes:
@@ -82,7 +87,7 @@ class Printer:
     def _print_all(self, items: Iterator[ItemView]) -> None:
         for item in items:
             self._print(item)
-            if self._acknowledging is not None and not isinstance(item, SubscribedView | HeartbeatView):
+            if self._acknowledging is not None and not isinstance(item, NO_ITEMS):
                 self._acknowledging.handled()
             if self._count is not None and self._printed >= self._count and not self._is_history:
                 return
@@ -108,6 +113,8 @@ class Printer:
                     self._acknowledging = Acknowledging(self._consumer, number)
                     words = "resumed" if resumed else "new durable subscription"
                     self._beside(item, words)
+            case WarningView():
+                self._beside(item, alarm_text(item))
             case HeartbeatView():
                 pass
             case _:

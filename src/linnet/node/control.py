@@ -40,12 +40,13 @@ from linnet.node.library import Node
 from linnet.node.openapi import document
 from linnet.node.operation import Form
 from linnet.node.operations import OPERATIONS
+from linnet.node.security_control import SecurityControl
 from linnet.streams.commands import Policy
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Control(DeviceControl):
+class Control(DeviceControl, SecurityControl):
     """The endpoints, over one node."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:

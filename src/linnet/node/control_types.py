@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.limits import NEIGHBORS, PUBLISHERS, STREAM_NAME_CHARS
 from linnet.node.batching import BATCH_EVENTS
+from linnet.node.known_people import Alarm
 from linnet.rooms.content import Membership
 
 StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
@@ -181,8 +182,29 @@ class OverdueView(Struct, frozen=True, tag="overdue"):
     people: tuple[str, ...]
 
 
+class WarningView(Struct, frozen=True, tag="warning", omit_defaults=True):
+    """Rooms: somebody in it may not be who they seem to be. Told once; it is not an item to be consumed."""
+
+    alarm: Alarm
+    person: str
+    """Whom it is about."""
+    label: str
+    """What they call themselves."""
+    other: str | None = None
+    """Who was known by this name before."""
+    device: str | None = None
+    """The device that is new."""
+
+
 ItemView: TypeAlias = (
-    EventView | MissedView | CaughtUpView | OverdueView | EndedView | SubscribedView | HeartbeatView
+    EventView
+    | MissedView
+    | CaughtUpView
+    | OverdueView
+    | EndedView
+    | SubscribedView
+    | HeartbeatView
+    | WarningView
 )
 
 

@@ -16,7 +16,7 @@ from linnet.node.control_errors import ApiError, told
 from linnet.node.control_types import ItemView
 from linnet.node.control_views import item_view
 from linnet.node.library import Node
-from linnet.node.lines import Lines
+from linnet.node.lines import Beside, Lines
 from linnet.node.operation import Form
 from linnet.node.subscription import Subscription
 
@@ -48,7 +48,11 @@ class Endpoints:
         return answered
 
     async def _lines(
-        self, subscription: Subscription, is_manual: bool, view: Callable[[Item], ItemView] = item_view
+        self,
+        subscription: Subscription,
+        is_manual: bool,
+        view: Callable[[Item], ItemView] = item_view,
+        beside: Beside | None = None,
     ) -> Response:
         if len(self._open) >= self._limits.max_subscriptions:
             raise ApiError(
@@ -61,7 +65,7 @@ class Endpoints:
         self._open[subscription.number] = subscription
         if is_manual:
             self._manual[subscription.number] = subscription
-        return Lines(subscription, is_manual, self._closed, view)
+        return Lines(subscription, is_manual, self._closed, view, beside)
 
     def _closed(self, subscription: Subscription) -> None:
         self._open.pop(subscription.number, None)

@@ -57,7 +57,9 @@ class Alarm(StrEnum):
     OWN_NAME = "own_name"
     """The same, and that other person is ourselves."""
     NEW_DEVICE = "new_device"
-    """Somebody who was verified, or ourselves, has a device that was not there then."""
+    """Somebody who was verified has a device that was not there then."""
+    OWN_DEVICE = "own_device"
+    """The same of ourselves."""
 
 
 class PersonWarning(Struct, frozen=True):
@@ -102,7 +104,8 @@ def warnings(
         since = trusted_since(known[person], person == own)
         if since is not None:
             if known[person].devices.get(device, since) > since:
-                found[PersonWarning(Alarm.NEW_DEVICE, person, label, device=device)] = None
+                alarm = Alarm.OWN_DEVICE if person == own else Alarm.NEW_DEVICE
+                found[PersonWarning(alarm, person, _name(known[person]) or label, device=device)] = None
             continue
         if label:
             rivals = [other for other in names.get(folded(label), ()) if other != person]
@@ -155,6 +158,11 @@ def _names(known: Mapping[AuthorId, KnownPerson]) -> dict[str, list[AuthorId]]:
         for label in {folded(label) for label in one.labels}:
             names.setdefault(label, []).append(person)
     return names
+
+
+def _name(person: KnownPerson) -> str:
+    """The name by which a person is known longest."""
+    return min(person.labels, key=person.labels.__getitem__, default="")
 
 
 def _rank(

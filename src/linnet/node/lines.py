@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 from starlette.responses import Response
@@ -21,6 +21,9 @@ HEARTBEAT = 15.0
 ITEMS_PER_WRITE = 256
 """Items that are written at once: few enough that a reader sees the first of them soon."""
 
+Beside = Callable[[Sequence[Item]], Awaitable[Sequence[ItemView]]]
+"""What is to be said beside these items, before them; asked with none of them at first."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -35,6 +38,7 @@ class Lines(Response):
         is_manual: bool,
         closed: Callable[[Subscription], None],
         view: Callable[[Item], ItemView] = item_view,
+        beside: Beside | None = None,
     ) -> None:
         super().__init__()
         # How much comes is not known before it has come.
@@ -43,6 +47,7 @@ class Lines(Response):
         self._is_manual = is_manual
         self._closed = closed
         self._view = view
+        self._beside = beside
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve until the subscription ends or the caller is gone."""
@@ -59,7 +64,9 @@ class Lines(Response):
     async def _write(self, send: Send) -> None:
         subscription = self._subscription
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await _chunk(send, [SubscribedView(subscription.number, subscription.resumed)])
+        await _chunk(
+            send, [SubscribedView(subscription.number, subscription.resumed), *await self._aside(())]
+        )
         is_over = False
         while not is_over:
             try:
@@ -68,11 +75,14 @@ class Lines(Response):
             except TimeoutError:
                 await _chunk(send, [HeartbeatView()])
                 continue
-            await _chunk(send, map(self._view, items))
+            await _chunk(send, [*await self._aside(items), *map(self._view, items)])
             if not self._is_manual:
                 subscription.handled(len(items))
             is_over = any(isinstance(item, Ended) for item in items)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _aside(self, items: Sequence[Item]) -> Sequence[ItemView]:
+        return () if self._beside is None else await self._beside(items)
 
 
 async def _chunk(send: Send, views: Iterable[ItemView]) -> None:

@@ -36,6 +36,7 @@ from linnet.node.room_types import (
     StateReply,
     StateRequest,
 )
+from linnet.node.security_types import PersonReply, SecurityReply, VerifiedRequest
 from linnet.rooms.content import JoinRule, Membership
 
 
@@ -126,6 +127,18 @@ class RoomCalls(Caller):
     def room_ledger(self, room: str, event: str | None = None, limit: int = 20) -> LedgerReply:
         """At whom our events have arrived."""
         return self._get(_path(room, "ledger"), LedgerReply, LedgerQuery(event, limit))
+
+    def room_security(self, room: str) -> SecurityReply:
+        """Who holds a room's keys, and what a thief of the node could read."""
+        return self._get(_path(room, "security"), SecurityReply)
+
+    def person(self, person: str) -> PersonReply:
+        """What the node knows of a person, and the safety number to compare with them."""
+        return self._get(f"/v1/people/{person}", PersonReply)
+
+    def verify_person(self, person: str, verified: bool = True) -> PersonReply:
+        """Note that the user has compared safety numbers with a person, or takes that back."""
+        return self._post(f"/v1/people/{person}/verified", VerifiedRequest(verified), PersonReply)
 
     def add_relay(self, room: str, contact: str, patience: float = 20.0) -> SentReply:
         """Ask a relay to serve the room, and name it there."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
+from linnet.delivery.items import Item
 from linnet.identity.text import Sort, from_text
 from linnet.node.addresses import parse_contact
 from linnet.node.control_errors import ApiError
-from linnet.node.control_types import DoneReply
+from linnet.node.control_types import DoneReply, WarningView
 from linnet.node.control_views import room_view
 from linnet.node.endpoints import Endpoints, json_response, query_of
 from linnet.node.room import Room
@@ -50,6 +52,7 @@ from linnet.node.room_views import (
     sent_view,
     state_view,
 )
+from linnet.node.security_views import warning_view
 from linnet.rooms.content import Membership
 
 DIGEST_BYTES = 32
@@ -65,7 +68,7 @@ class RoomControl(Endpoints):
     async def create_room(self, request: Request) -> Response:
         """Found a room."""
         asked = await self._body(request, CreateRoomRequest)
-        creators = tuple(map(_person, asked.creators))
+        creators = tuple(map(person_of, asked.creators))
         room = await self._node.create_room(asked.name, asked.topic, asked.rule, creators, asked.newcomers)
         return json_response(RoomReply(room_text(room.id), event_text(room.joined)))
 
@@ -83,7 +86,7 @@ class RoomControl(Endpoints):
     async def invite_to_room(self, request: Request) -> Response:
         """Make an invitation."""
         asked = await self._body(request, InviteRequest)
-        person = None if asked.person is None else _person(asked.person)
+        person = None if asked.person is None else person_of(asked.person)
         if asked.announce and person is None:
             raise ApiError(400, "bad_request", "announce needs a person", "see /v1/openapi.json")
         room = self._room(request)
@@ -99,7 +102,7 @@ class RoomControl(Endpoints):
     async def set_membership(self, request: Request) -> Response:
         """Invite, kick, ban, unban."""
         asked = await self._body(request, MembershipRequest)
-        room, person = self._room(request), _person(asked.person)
+        room, person = self._room(request), person_of(asked.person)
         return json_response(sent_view(await room.set_membership(person, asked.membership, asked.reason)))
 
     async def set_level(self, request: Request) -> Response:
@@ -107,7 +110,7 @@ class RoomControl(Endpoints):
         asked = await self._body(request, LevelRequest)
         if (asked.person is None) == (asked.kind is None):
             raise ApiError(400, "bad_request", "give a person or a kind, one of them")
-        person = None if asked.person is None else _person(asked.person)
+        person = None if asked.person is None else person_of(asked.person)
         return json_response(sent_view(await self._room(request).set_level(asked.level, person, asked.kind)))
 
     async def set_rule(self, request: Request) -> Response:
@@ -145,18 +148,28 @@ class RoomControl(Endpoints):
     async def read_room(self, request: Request) -> Response:
         """Hand over what is said in a room."""
         asked = query_of(request, ReadQuery)
-        reading = self._room(request).read(asked.since, asked.name, asked.live, asked.state)
+        room = self._room(request)
+        reading = room.read(asked.since, asked.name, asked.live, asked.state)
         view = partial(room_item_view, label_of=self._node.label_of)
-        return await self._lines(reading, asked.ack == "manual", view)
+        watch = self._node.people.watch(room.id)
+
+        async def beside(items: Sequence[Item]) -> list[WarningView]:
+            return [*map(warning_view, await watch(items))]
+
+        return await self._lines(reading, asked.ack == "manual", view, beside)
 
     async def room_state(self, request: Request) -> Response:
         """The resolved state."""
-        return json_response(state_view(await self._room(request).state(), self._node.label_of))
+        return json_response(
+            state_view(await self._room(request).state(), self._node.label_of, self._node.people.is_verified)
+        )
 
     async def room_members(self, request: Request) -> Response:
         """Everyone who has to do with a room."""
         room = self._room(request)
-        members = tuple(member_view(member, self._node.label_of) for member in await room.members())
+        node = self._node
+        views = partial(member_view, label_of=node.label_of, is_verified=node.people.is_verified)
+        members = tuple(map(views, await room.members()))
         return json_response(MembersReply(room_text(room.id), members))
 
     async def room_ledger(self, request: Request) -> Response:
@@ -200,7 +213,8 @@ class RoomControl(Endpoints):
         return self._node.rooms.by_id(TopicId(from_text(Sort.TOPIC, request.path_params["room"])))
 
 
-def _person(text: str) -> AuthorId:
+def person_of(text: str) -> AuthorId:
+    """The person of an id as people type it; `BadText` if it is none."""
     return AuthorId(from_text(Sort.PERSON, text))
 
 

@@ -32,8 +32,10 @@ from linnet.node.room_types import (
     StateReply,
     StateRequest,
 )
+from linnet.node.security_types import PersonReply, SecurityReply, VerifiedRequest
 
 _ROOM = (("room", str, "A room id, `lt1…`."),)
+_PERSON = (("person", str, "A person id, `lp1…`."),)
 _ASKED = (403, 404, 409)
 _TOLD = (403, 404, 409, 413, 429)
 
@@ -184,6 +186,34 @@ ROOM_OPERATIONS = (
         query=LedgerQuery,
         parameters=_ROOM,
         errors=_ASKED,
+    ),
+    Operation(
+        "room_security",
+        "GET",
+        "/v1/rooms/{room}/security",
+        "Who holds a room's keys, what stands before the next message, what a thief could read.",
+        SecurityReply,
+        parameters=_ROOM,
+        errors=_ASKED,
+    ),
+    Operation(
+        "person",
+        "GET",
+        "/v1/people/{person}",
+        "What this node knows of a person, and the safety number to compare with them.",
+        PersonReply,
+        parameters=_PERSON,
+        errors=(409,),
+    ),
+    Operation(
+        "verify_person",
+        "POST",
+        "/v1/people/{person}/verified",
+        "Note that the user has compared safety numbers with a person, or takes that back.",
+        PersonReply,
+        body=VerifiedRequest,
+        parameters=_PERSON,
+        errors=(409, 413),
     ),
     Operation(
         "add_relay",

@@ -237,7 +237,12 @@ class MemberView(Struct, frozen=True):
     """None: infinite, a creator's."""
     online: bool
     devices: tuple[str, ...]
+    """Those that are online."""
     relay: bool
+    key_devices: tuple[str, ...] = ()
+    """Those that hold the room's keys, where it is encrypted."""
+    verified: bool = False
+    """Whether the user of this node has compared safety numbers with them."""
 
 
 class StateReply(Struct, frozen=True):

@@ -60,6 +60,13 @@ from linnet.rooms.results import (
 LabelOf = Callable[[AuthorId, DeviceId], str]
 """What a device calls itself; empty if that is not known."""
 
+IsVerified = Callable[[AuthorId], bool]
+"""Whether our user has compared safety numbers with a person."""
+
+
+def _nobody(person: AuthorId) -> bool:
+    return False
+
 
 def room_text(room: TopicId) -> str:
     """A room id."""
@@ -161,7 +168,7 @@ def invitation_view(invitation: Invitation) -> InvitationReply:
     )
 
 
-def member_view(member: RoomMember, label_of: LabelOf) -> MemberView:
+def member_view(member: RoomMember, label_of: LabelOf, is_verified: IsVerified = _nobody) -> MemberView:
     """A person in a room."""
     return MemberView(
         person_text(member.person),
@@ -171,21 +178,23 @@ def member_view(member: RoomMember, label_of: LabelOf) -> MemberView:
         member.online,
         tuple(device.hex() for device in member.devices),
         member.relay,
+        tuple(device.hex() for device in member.key_devices),
+        is_verified(member.person),
     )
 
 
 def label(member: RoomMember, label_of: LabelOf) -> str:
     """What the first of a person's devices that says something calls itself."""
-    labels = (label_of(member.person, device) for device in member.devices)
+    labels = (label_of(member.person, device) for device in (*member.devices, *member.key_devices))
     return next(filter(None, labels), "")
 
 
-def state_view(state: StateIs, label_of: LabelOf) -> StateReply:
+def state_view(state: StateIs, label_of: LabelOf, is_verified: IsVerified = _nobody) -> StateReply:
     """The resolved state of a room."""
     return StateReply(
         room_text(state.room),
         tuple(map(_entry_view, state.entries)),
-        tuple(member_view(member, label_of) for member in state.members),
+        tuple(member_view(member, label_of, is_verified) for member in state.members),
         power_view(state.power),
         state.rule,
         tuple(map(event_text, state.heads)),

@@ -9,6 +9,8 @@ from tests.cli.village import Tea
 
 from linnet.cli.chat.conversation import Conversation
 from linnet.node.client import ControlClient
+from linnet.node.control_types import WarningView
+from linnet.node.known_people import Alarm
 
 
 class Spoken:
@@ -51,3 +53,16 @@ def test_ctrl_c_ends_it_quietly(tea: Tea) -> None:
 @pytest.mark.parametrize("line", ["/ledger", "/members"])
 def test_a_look_at_the_room(tea: Tea, line: str) -> None:
     assert len(Spoken(tea, tea.room).run(line)) == 1
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_warning_is_shown(tea: Tea, as_json: bool) -> None:
+    shown: list[str] = []
+    spoken = Spoken(tea, tea.room)
+    conversation = Conversation(spoken.open, tea.room, tea.people["ada"], shown.append, as_json)
+    conversation._item(WarningView(Alarm.VERIFIED_NAME, "lp1eve", "bea", "lp1bea"))
+    (line,) = shown
+    assert ('"alarm":"verified_name"' if as_json else "IS NOT the 'bea' whom you verified") in line
+    for client in (conversation._talking, conversation._reading, conversation._looking):
+        client.close()
+    spoken.run("/quit")

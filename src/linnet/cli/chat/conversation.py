@@ -14,11 +14,19 @@ import msgspec
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.room import ticks
+from linnet.cli.room.alarms import alarm_text
 from linnet.cli.room.names import Names
 from linnet.cli.room.wording import event_line
 from linnet.core.errors import LinnetError
 from linnet.core.reasons import Reason
-from linnet.node.control_types import EndedView, EventView, ItemView, OverdueView, SubscribedView
+from linnet.node.control_types import (
+    EndedView,
+    EventView,
+    ItemView,
+    OverdueView,
+    SubscribedView,
+    WarningView,
+)
 
 if TYPE_CHECKING:
     from linnet.node.client import ControlClient
@@ -137,8 +145,11 @@ class Conversation:
             if member.membership == "join" and not member.relay
         ]
         self._names.update(members)
-        shown = (f"{'●' if member.online else '○'} {self._names.of(member.person)}" for member in members)
-        return "\n".join(shown)
+        return "\n".join(
+            f"{'●' if member.online else '○'} {self._names.of(member.person)}"
+            + (" (verified)" if member.verified else "")
+            for member in members
+        )
 
     def _ledger(self) -> str:
         events = self._talking.room_ledger(self._room, limit=10).events
@@ -166,6 +177,8 @@ class Conversation:
             case OverdueView(event, people):
                 names = ", ".join(map(self._names.of, people))
                 self._show(f"! {_short(self._sent.get(event, event[:14]))} has not arrived at {names}")
+            case WarningView():
+                self._show(msgspec.json.encode(item).decode() if self._as_json else alarm_text(item))
             case SubscribedView():
                 self._is_reading.set()
             case EndedView(reason):

@@ -12,11 +12,22 @@ if TYPE_CHECKING:
 
 EPILOG = examples("linnet room list", "linnet room list --json | jq '.rooms[].name'")
 
-COLUMNS = ("name", "room", "you", "members ", "online ", "relays ", "events ", "waiting ", "unsent ")
+COLUMNS = (
+    "name",
+    "room",
+    "you",
+    "encrypted",
+    "members ",
+    "online ",
+    "relays ",
+    "events ",
+    "waiting ",
+    "unsent ",
+)
 
 
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Every room of this node, with who is online and what has not gone out yet."""
+    """Every room of this node, whether it is encrypted, who is online and what has not gone out yet."""
     from linnet.cli.running_node import control
 
     with control(home) as node:
@@ -35,6 +46,7 @@ def row(room: RoomView) -> tuple[object, ...]:
         None if room.name is None else plain(room.name),
         room.room,
         "relay" if room.relay else room.membership.value,
+        room.encrypted,
         room.members,
         len(room.online),
         f"{sum(relay.up for relay in room.relays)} of {len(room.relays)}",

@@ -16,27 +16,34 @@ if TYPE_CHECKING:
 
 EPILOG = examples("linnet room members tea", "linnet room members tea --all --json")
 
-COLUMNS = ("name", "membership", "level", "online", "devices ", "person")
+COLUMNS = ("name", "membership", "level", "online", "devices ", "with keys ", "verified", "person")
 All = Annotated[bool, typer.Option("--all", help="Those who left and those who are banned, too.")]
 
 
 def members(
     room: RoomArgument, everyone: All = False, home: HomeOption = None, as_json: JsonOption = False
 ) -> None:
-    """Who is in a room, who was invited or knocks, with what power, and who is online."""
+    """Who is in a room, who was invited or knocks, with what power, and who is online.
+
+    Of an encrypted room also how many devices of each hold its keys. Who is verified has compared safety
+    numbers with you: linnet room security ROOM --person WHO.
+    """
     from linnet.cli.room.finding import find_room
     from linnet.cli.room.names import Names
     from linnet.cli.running_node import control
 
     with control(home) as node:
-        reply = node.room_members(find_room(node, room).room)
+        found = find_room(node, room)
+        reply = node.room_members(found.room)
     if as_json:
         say_json(reply)
         return
-    say_table(COLUMNS, member_rows(reply.members, Names(reply.members), everyone))
+    say_table(COLUMNS, member_rows(reply.members, Names(reply.members), everyone, found.encrypted))
 
 
-def member_rows(members: tuple[MemberView, ...], names: Names, everyone: bool) -> list[tuple[object, ...]]:
+def member_rows(
+    members: tuple[MemberView, ...], names: Names, everyone: bool, encrypted: bool
+) -> list[tuple[object, ...]]:
     """One row for each."""
     return [
         (
@@ -45,6 +52,8 @@ def member_rows(members: tuple[MemberView, ...], names: Names, everyone: bool) -
             "all (creator)" if member.level is None else member.level,
             member.online,
             len(member.devices),
+            len(member.key_devices) if encrypted else None,
+            member.verified,
             member.person,
         )
         for member in members
