@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.rooms.circle import Circle
 
 from linnet.core.ids import DeviceId
@@ -143,6 +144,20 @@ def test_who_lost_its_keys_is_added_anew() -> None:
     world.say("cat", "so you are")
     world.run(5.0)
     assert world.heard("ann")[-2:] == world.heard("ben")[-2:] == ["here again", "so you are"]
+
+
+def test_who_cannot_be_followed_any_more_asks_to_leave_and_is_added_anew() -> None:
+    world = devices("ann", "ben", "cat")
+    before = world.secrecy("ben").state(world.network.now)
+    world.secrecy("ben")._keep(replace(before, desynced="a seed that does not open"))
+    world.run(40.0)
+    after = world.secrecy("ben").state(world.network.now)
+    assert after.me not in (None, before.me)
+    assert not after.desynced
+    assert world.holders("ann") == world.holders("cat") == ["ann", "ben", "cat"]
+    world.say("ben", "here again")
+    world.run(5.0)
+    assert world.heard("cat")[-1] == "here again"
 
 
 def test_a_ban_that_state_resolution_cancels_is_healed_by_adding_again() -> None:

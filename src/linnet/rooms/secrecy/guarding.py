@@ -61,7 +61,7 @@ class Guarding:
 
     def ready(self, now: float) -> list[RoomStep]:
         """What has to be said before the next message; `Refused` while this device has no keys."""
-        if not self._secrecy.is_member:
+        if not self._secrecy.can_speak:
             raise Refused(Reason.KEY_MISSING, "no member has let this device into the room's group yet")
         steps = self._put_in_order(now)
         if agreement.needs_heal(self._secrecy.state(now)):
@@ -80,7 +80,7 @@ class Guarding:
     def must_wait(self, now: float) -> bool:
         """Whether to say nothing yet: without keys, or while those who just joined have told none."""
         longest = self._config.newcomer_wait
-        return not self._secrecy.is_member or any(now - since < longest for since in self._keyless.values())
+        return not self._secrecy.can_speak or any(now - since < longest for since in self._keyless.values())
 
     # The life of the group.
 
@@ -139,6 +139,10 @@ class Guarding:
             return self._tell_keys(now)
         state = self._secrecy.state(now)
         steps: list[RoomStep] = []
+        if agreement.is_desynced(state):
+            # Nobody can follow us any more: be removed, and added anew.
+            asked = state.me in state.leaving
+            return [] if asked else self._passing.say_group(agreement.draft_leave(state, now), now)
         if agreement.owes_acks(state):
             steps += self._arm("acks", self._config.ack_delay, now)
         steps += self._tell_keys(now)
@@ -155,7 +159,7 @@ class Guarding:
                 steps += [*self.ready(now), *waiting.perform(now)]
             except Refused as error:
                 steps.append(Reply(waiting.request, Declined(error.reason, error.detail)))
-        if self._parked and self._secrecy.is_member:
+        if self._parked and self._secrecy.can_speak:
             steps += self._arm("turn", self._config.newcomer_wait, now)
         return steps
 
@@ -247,7 +251,7 @@ class Guarding:
 
     def _renew(self, now: float) -> list[RoomStep]:
         """New keys on a schedule: so a theft that nobody noticed ends."""
-        if not self._is_active or not self._secrecy.is_member:
+        if not self._is_active or not self._secrecy.can_speak:
             return []
         return self._update(now)
 

@@ -109,6 +109,11 @@ class Secrecy:
         """Whether this device is in the group."""
         return self._state is not None and agreement.is_member(self._state)
 
+    @property
+    def can_speak(self) -> bool:
+        """Whether others can follow what this device seals."""
+        return self._state is not None and self.is_member and not agreement.is_desynced(self._state)
+
     def members(self) -> dict[MemberId, Device]:
         """Who holds keys, as far as this device knows; nobody, if it is not in the group."""
         return agreement.members(self._state) if self._state is not None and self.is_member else {}
@@ -216,7 +221,7 @@ class Secrecy:
         if any(isinstance(note, Joined) for note in step.notes):
             for verified in self._memory.events():
                 event = verified.events[0]
-                if event.kind == GROUP and (event.author, event.device) != self.ours:
+                if event.kind == GROUP:  # Our own too: of an earlier stay, if there was one.
                     records += self._took(event, now)
         else:
             records += self._unstick(now)
@@ -237,24 +242,24 @@ class Secrecy:
         """Try what waits for others of the group; whatever goes on calls this again."""
         for stuck in list(self.keyring.stuck):
             event = self._memory.event(stuck)
+            records = None if event is None else self._retry(event, now)
             if event is None:
                 self.keyring.keep_stuck(stuck, False)
-                continue
-            device = Device(event.author, event.device)
-            before = self._state
-            records = self._retry(event, device, now)
-            if self._state is not before:
+            elif records is not None:
                 return records
         return []
 
-    def _retry(self, event: Event, device: Device, now: float) -> list[Record]:
+    def _retry(self, event: Event, now: float) -> list[Record] | None:
+        """Try an operation again; None if it still waits."""
+        device = Device(event.author, event.device)
         try:
             step = agreement.receive(self.state(now), device, event.id, event.body, self.bundle, now)
         except RemoteError as error:
             self.keyring.keep_stuck(event.id, False)
             return [self._record(event, error.reason, f"group: {error.detail}")]
         if any(isinstance(note, Waits) for note in step.notes):
-            return []
+            self._keep_keys(step.state)  # It says for what it waits.
+            return None
         self.keyring.keep_stuck(event.id, False)
         return self._stepped(step, now)
 
