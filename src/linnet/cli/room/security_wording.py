@@ -35,7 +35,7 @@ FIRST = {
     "heal": "renew its keys, since somebody who was removed might follow them",
     "missing": "let in devices that joined",
 }
-_PER_LINE = 4
+_PER_LINE = 6
 
 
 def protection(reply: SecurityReply, name: str) -> str:
@@ -61,7 +61,7 @@ def device_rows(reply: SecurityReply, names: Names) -> list[tuple[object, ...]]:
             STANDING[device.standing.value],
             None if device.key_age is None else duration_text(max(0.0, device.key_age)),
             device.pending,
-            device.verified,
+            None if names.of(device.person) == "you" else device.verified,
         )
         for device in reply.devices
     ]
