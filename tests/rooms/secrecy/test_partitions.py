@@ -12,10 +12,15 @@ from tests.rooms.circle import Circle
 from linnet.delivery.items import Unreadable
 from linnet.event.event import Event
 from linnet.groups import agreement
+from linnet.groups.ids import Device
+from linnet.groups.state import encode_state
 from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership
-from linnet.rooms.content import Membership, Newcomers
+from linnet.rooms.content import GROUP, Membership, Newcomers
 from linnet.rooms.results import Sent
+from linnet.rooms.secrecy.binding import bound_of
 from linnet.rooms.secrecy.secrecy import Secrecy
+from linnet.sim.overheard import Overheard
+from linnet.testing.attacker import attack
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
 SEEDS = range(1, 21) if SOAK else range(1, 3)
@@ -36,8 +41,8 @@ class Course:
         for name in self.members[1:3]:
             self.world.get("m0", SetLevel(self.world.room, 50, self.world.person(name)), Sent)
         self.world.run(10.0)
-        self.banned: dict[str, bytes] = {}
-        """Who was put out, and all that they had when it was told to all."""
+        self.banned: dict[str, list[bytes]] = {}
+        """Who was put out, and the states of theirs that an adversary has: of before, after, and the end."""
         self.count = 0
 
     def say(self, name: str) -> str:
@@ -48,9 +53,10 @@ class Course:
 
     def ban(self, by: str, name: str) -> None:
         ban = SetMembership(self.world.room, self.world.person(name), Membership.BAN)
+        self.banned[name] = [self.state_of(name)]
         self.world.get(by, ban, Sent)
         self.members.remove(name)
-        self.banned[name] = b""
+        self.banned[name].append(self.state_of(name))
 
     def run(self) -> None:
         world, luck = self.world, self.luck
@@ -81,6 +87,27 @@ class Course:
         assert room.parts.secrecy is not None
         return room.parts.secrecy
 
+    def state_of(self, name: str) -> bytes:
+        """All that a thief of this device would have."""
+        return encode_state(self.secrecy(name).state(self.world.network.now))
+
+    def heard_by_all(self) -> list[Overheard]:
+        """All that carriers see, in an order of causes."""
+        room = self.world.rooms("m0")._registry.get(self.world.room)
+        assert room is not None
+        events = (verified.events[0] for verified in room.parts.memory.events())
+        return [
+            Overheard(
+                event.id,
+                Device(event.author, event.device),
+                event.body,
+                event.tail.clear or b"",
+                b"" if event.kind == GROUP else bound_of(event),
+            )
+            for event in events
+            if event.kind == GROUP or event.tail.clear is not None
+        ]
+
     def group_of(self, name: str) -> list[str]:
         names = {identity.author: known for known, identity in self.world.identity.items()}
         return sorted(names[device.author] for device in self.secrecy(name).members().values())
@@ -109,3 +136,16 @@ def test_who_may_read_reads_and_nobody_else(seed: int) -> None:
     for text in said:
         for outsider in (*course.banned, "r1", "r2"):
             assert text.encode() not in course.disk_of(outsider)
+    heard = course.heard_by_all()
+    stolen = [
+        *(state for states in course.banned.values() for state in states),
+        *map(course.state_of, course.banned),
+    ]
+    told = set(attack(world.room, heard, stolen).values())
+    assert told.isdisjoint(text.encode() for text in said)
+    # That is no weakness of the attacker: with the state of a member it reads what is to come.
+    member = course.state_of("m1")
+    (event,) = world.say("m0", "for members")
+    world.run(5.0)
+    assert attack(world.room, course.heard_by_all(), [member])[event] == b"for members"
+    assert event not in attack(world.room, course.heard_by_all(), stolen)
