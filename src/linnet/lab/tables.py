@@ -317,3 +317,34 @@ WATCH_NODES = Table(
     ("node",),
 )
 """When each node was seen last, and whether it had said goodbye then."""
+
+_GROUP = (
+    "operation STRING NOT NULL, acks STRING NOT NULL, batch INT NOT NULL, size INT NOT NULL, "
+    "repeat INT NOT NULL, role STRING NOT NULL, "
+)
+_GROUP_GRAIN = ("operation", "acks", "batch", "size", "repeat", "role")
+
+GROUP_COUNTS = Table(
+    "group_counts", 1, _GROUP + "measure STRING NOT NULL, count BIGINT NOT NULL", (*_GROUP_GRAIN, "measure")
+)
+"""What an operation of a group of `size` members sends, and what each role calls for it: bit-equal."""
+
+GROUP_TIMES = Table(
+    "group_times",
+    1,
+    _GROUP + "part STRING NOT NULL, clients INT NOT NULL, events BIGINT NOT NULL, value BIGINT NOT NULL",
+    (*_GROUP_GRAIN, "part"),
+)
+"""Measurements: nanoseconds of processor time that all `clients` of a role took for `events` together.
+
+Of the role ``machine`` the load average, in thousandths. Two runs differ in these, and in nothing else.
+"""
+
+GROUP_AUTHORS = Table(
+    "group_authors",
+    1,
+    "operation STRING NOT NULL, size INT NOT NULL, what STRING NOT NULL, runs BIGINT NOT NULL, "
+    "total BIGINT, least BIGINT, most BIGINT",
+    ("operation", "size", "what"),
+)
+"""Raw measurements of the published benchmark of groups, added up: bytes, or nanoseconds of a role."""

@@ -1,0 +1,1 @@
+"""The study of encrypted groups: bytes, processor time and keys, as groups grow."""
