@@ -31,7 +31,16 @@ from linnet.cli.chat import command as chat
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
 from linnet.cli.identity import backup, devices, recover, revoke
-from linnet.cli.lab import audit, generate_chats, ingest, study_relays, study_retention, study_streams, watch
+from linnet.cli.lab import (
+    audit,
+    generate_chats,
+    ingest,
+    study_groups,
+    study_relays,
+    study_retention,
+    study_streams,
+    watch,
+)
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
@@ -170,6 +179,7 @@ app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilo
 _add(lab, "ingest", ingest.ingest, "Read traces of the world into tables.", ingest.EPILOG)
 _add(generate, "chats", generate_chats.chats, "Chats like those of WhatsApp.", generate_chats.EPILOG)
 lab.add_typer(generate, name="generate", help="Make workloads.", epilog=EXIT_CODES)
+_add(study, "groups", study_groups.groups, "What keys without a server cost.", study_groups.EPILOG)
 _add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
 _add(study, "retention", study_retention.retention, "How long relays should keep.", study_retention.EPILOG)
 _add(study, "streams", study_streams.streams, "How streams spread.", study_streams.EPILOG)
