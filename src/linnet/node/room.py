@@ -49,6 +49,7 @@ from linnet.rooms.commands import (
     SetRetention,
     SetRule,
     SetState,
+    ShareHistory,
 )
 from linnet.rooms.content import ATTACHMENT, NAME, TOPIC, JoinRule, Membership
 from linnet.rooms.invitation import Invitation
@@ -194,6 +195,10 @@ class Room:
     async def redact(self, event: EventId, reason: str | None = None) -> Sent:
         """Take an event back."""
         return await self._told(Redact(self.id, event, reason))
+
+    async def share_history(self, newest: int | None = None) -> Sent:
+        """Show those who joined an encrypted room what was said before, where it was founded so."""
+        return await self._told(ShareHistory(self.id, newest))
 
     async def revoke(self, revocation: Revocation) -> Sent:
         """Say here that a device of ours is ours no longer; `Node.devices` does it in all rooms."""

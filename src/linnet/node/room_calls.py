@@ -33,6 +33,7 @@ from linnet.node.room_types import (
     RuleRequest,
     SendRequest,
     SentReply,
+    ShareRequest,
     StateReply,
     StateRequest,
 )
@@ -95,6 +96,10 @@ class RoomCalls(Caller):
         """Say bodies, in this order."""
         request = SendRequest(tuple(bodies), kind=kind, deadline=deadline)
         return self._post(_path(room, "send"), request, SentReply)
+
+    def share_history(self, room: str, newest: int | None = None) -> SentReply:
+        """Show newcomers what was said before."""
+        return self._post(_path(room, "share"), ShareRequest(newest), SentReply)
 
     def redact(self, room: str, event: str, reason: str | None = None) -> SentReply:
         """Take an event back."""

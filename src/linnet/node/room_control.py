@@ -38,6 +38,7 @@ from linnet.node.room_types import (
     RoomsReply,
     RuleRequest,
     SendRequest,
+    ShareRequest,
     StateRequest,
 )
 from linnet.node.room_views import (
@@ -138,6 +139,11 @@ class RoomControl(Endpoints):
         return json_response(
             sent_view(await self._room(request).send(bodies, kind=asked.kind, deadline=asked.deadline))
         )
+
+    async def share_history(self, request: Request) -> Response:
+        """Show newcomers what was said before."""
+        asked = await self._body(request, ShareRequest)
+        return json_response(sent_view(await self._room(request).share_history(asked.newest)))
 
     async def redact(self, request: Request) -> Response:
         """Take an event back."""

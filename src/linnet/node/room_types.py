@@ -125,6 +125,13 @@ class RedactRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     reason: Words | None = None
 
 
+class ShareRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What was said before, to be shown to those who joined."""
+
+    newest: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    """So many of the newest messages; absent: all that can be read here."""
+
+
 class AddRelayRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A relay to be asked to serve the room, and to be named in it."""
 

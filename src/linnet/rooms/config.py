@@ -145,5 +145,5 @@ class RoomsConfig(Struct, frozen=True):
     """Encrypted rooms: seconds after which this device gives the room new keys, so that a theft ends."""
     newcomer_wait: float = 2.0
     """Encrypted rooms: seconds that something to be said waits for the keys of those who just joined."""
-    key_patience: float = 30.0
+    key_patience: float = 20.0
     """Encrypted rooms: seconds that something to be said waits for this device to be let in."""
