@@ -63,6 +63,7 @@ from linnet.cli.room import (
     retention,
     security,
     send,
+    share,
     state,
     unban,
 )
@@ -155,6 +156,7 @@ _add(room, "power", power.power, "Who may do what.", power.EPILOG)
 _add(room, "kick", kick.kick, "Put a person out.", kick.EPILOG)
 _add(room, "ban", ban.ban, "Put a person out for good.", ban.EPILOG)
 _add(room, "unban", unban.unban, "Take a ban back.", unban.EPILOG)
+_add(room, "share", share.share, "Show newcomers what was said before.", share.EPILOG)
 _add(room, "redact", redact.redact, "Take an event back.", redact.EPILOG)
 _add(room, "attach", attach.attach, "Put a file into a room.", attach.EPILOG)
 _add(room, "fetch", fetch.fetch, "Get a file out of a room.", fetch.EPILOG)
