@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench import appends, brokers, encoding, memory, network, rooms, signing, simulator
+from bench import appends, brokers, encoding, groups, memory, network, rooms, signing, simulator
 from bench.crew import WorkerFailed, failure
 from bench.machine import facts, load_average
 from bench.results import Comparison, Measure, Plan
@@ -23,6 +23,7 @@ SECTIONS: dict[str, Section] = {
     "store": appends.measure,
     "simulator": simulator.measure,
     "rooms": rooms.measure,
+    "groups": groups.measure,
     "network": network.measure,
     "brokers": brokers.measure,
     "memory": memory.measure,

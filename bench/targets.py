@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench import network, rooms, simulator
+from bench import groups, network, rooms, simulator
 from bench.fleet import EIGHT, ONE, Layout
 from bench.results import Comparison, Figures, Measure
 
@@ -24,6 +24,7 @@ def compare(measures: Iterable[Measure]) -> list[Comparison]:
         *_throughputs(figures, EIGHT),
         *_latencies(figures),
         *_rooms(figures),
+        *_groups(figures),
     ]
     return [each for each in found if each is not None]
 
@@ -66,6 +67,22 @@ def _rooms(figures: Figures) -> list[Comparison | None]:
     return [
         _share("rooms: durable relay / signature checks", taken, checks, 30.0),
         None if ratio is None else Comparison("rooms: cost at the end", ratio, 2.0, "x", at_least=False),
+    ]
+
+
+def _groups(figures: Figures) -> list[Comparison | None]:
+    def ratio(name: str, above: str, below: str, most: float) -> Comparison | None:
+        value, of = figures.get(groups.SECTION, above), figures.get(groups.SECTION, below)
+        return None if value is None or not of else Comparison(name, value / of, most, "x", at_least=False)
+
+    return [
+        ratio("groups: update / sender keys renewed, time", groups.UPDATE, groups.REKEY, 1.0),
+        ratio("groups: update / sender keys renewed, bytes", groups.UPDATE_BYTES, groups.REKEY_BYTES, 0.25),
+        ratio(
+            f"groups: sender of {groups.MANY} / of {groups.MEMBERS}", groups.MANY_SENT, groups.FEW_SENT, 5.0
+        ),
+        ratio("groups: bare cipher / sealing", groups.BARE_SEAL, groups.SEAL, 15.0),
+        ratio("groups: bare cipher / opening", groups.BARE_OPEN, groups.OPEN, 15.0),
     ]
 
 
