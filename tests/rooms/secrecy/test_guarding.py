@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from msgspec.structs import replace
 from tests.rooms.circle import Circle
@@ -15,6 +17,7 @@ from linnet.peer.config import Identity
 from linnet.rooms.commands import JoinRoom, RevokeInRoom, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import Membership, Newcomers
+from linnet.rooms.effects import RoomEffect
 from linnet.rooms.results import RoomMade, Sent
 from linnet.rooms.secrecy import guarding
 from linnet.rooms.secrecy.secrecy import Secrecy
@@ -39,6 +42,11 @@ class Devices(Circle):
         assert room is not None
         assert room.parts.secrecy is not None
         return room.parts.secrecy
+
+    def perform(self, name: str, effects: list[RoomEffect]) -> None:
+        """What a machine asks for outside of any input."""
+        host = self.network._hosts[self.peer(name)]
+        self.network._perform(host, effects, self.network.now)  # type: ignore[arg-type]
 
     def holders(self, name: str) -> list[str]:
         """The devices that hold keys, by one of them."""
@@ -160,6 +168,28 @@ def test_who_cannot_be_followed_any_more_asks_to_leave_and_is_added_anew() -> No
     assert world.heard("cat")[-1] == "here again"
 
 
+def test_an_old_copy_of_a_store_is_not_gone_on_with() -> None:
+    world = devices("ann", "ben", "cat")
+    world.offline("ben")
+    old = copy.deepcopy(world.stores["ben"])
+    world.online("ben")
+    world.say("ben", "one")
+    room = world.rooms("ben")._registry.get(world.room)
+    assert room is not None
+    assert room.guarding is not None
+    world.perform("ben", room.settle(room.guarding._update(world.network.now), world.network.now))
+    world.run(10.0)
+    before = world.secrecy("ben").state(world.network.now)
+    world.offline("ben")
+    world.network._hosts[world.peer("ben")].store = world.stores["ben"] = old
+    world.online("ben")
+    world.run(60.0)
+    after = world.secrecy("ben").state(world.network.now)
+    assert after.me not in (None, before.me)
+    assert Reason.DESYNCED in {record.reason for record in world.records("ben", Kind.REJECTED)}
+    assert world.holders("ann") == world.holders("cat") == ["ann", "ben", "cat"]
+
+
 def test_a_ban_that_state_resolution_cancels_is_healed_by_adding_again() -> None:
     world = devices("ann", "ben", "cat")
     world.get("ann", SetMembership(world.room, world.person("cat"), Membership.BAN), Sent)
@@ -182,11 +212,7 @@ def test_acknowledgements_are_batched() -> None:
         room = world.rooms(name)._registry.get(world.room)
         assert room is not None
         assert room.guarding is not None
-        world.network._perform(
-            world.network._hosts[world.peer(name)],
-            room.settle(room.guarding._update(world.network.now), world.network.now),  # type: ignore[arg-type]
-            world.network.now,
-        )
+        world.perform(name, room.settle(room.guarding._update(world.network.now), world.network.now))
     world.run(10.0)
     state = world.secrecy("ben").state(world.network.now)
     assert len(state.owed) == 2

@@ -176,12 +176,24 @@ class Secrecy:
         """An event has its place: follow it if it is of the group, open it if it is sealed."""
         if event.kind == GROUP:
             if Device(event.author, event.device) == self.ours:
-                return []  # Followed when it was made.
+                return self._ours_came(event, now)
             return self._took(event, now)
         if self.seals(event.kind, event.tail.key) and self.keyring.text(event.id) is None:
             records = self._open(event, now)
             return [*records, *self._learn_history(event)] if event.kind == HISTORY else records
         return []
+
+    def _ours_came(self, event: Event, now: float) -> list[Record]:
+        """An operation of ours, which was followed when it was made; or else we have forgotten making it.
+
+        Then the store is an old copy, and to go on with its keys would use some twice: we are added anew.
+        """
+        state, content = self.state(now), decode_body(event.body)
+        head = None if isinstance(content, Keys) else content.head
+        if head is None or head.sender != state.me or head.cseq <= state.cseq:
+            return []
+        self.forget(now)
+        return [self._record(event, Reason.DESYNCED, "group: this store is older than what it has said")]
 
     def _took(self, event: Event, now: float) -> list[Record]:
         device = Device(event.author, event.device)
