@@ -35,6 +35,9 @@ TESTED_ELSEWHERE = {
     "trace/records.py": "rows against the schema: tests/trace/test_schema.py",
     "trace/sink.py": "a protocol, and a sink that does nothing",
     "delivery/commands.py": "values without behaviour",
+    "groups/ids.py": "names of types",
+    "groups/notes.py": "values without behaviour, told in tests/groups/test_receiving.py",
+    "groups/reading.py": "under every decoder: tests/groups/test_bodies.py and test_welcoming.py",
     "rooms/access/verdict.py": "values without behaviour",
     "rooms/arrival.py": "values, and the first check of each unit: tests/rooms/test_intake.py",
     "rooms/catching_up.py": "what is gone, and who is heard: tests/rooms/test_room.py",
@@ -46,12 +49,14 @@ TESTED_ELSEWHERE = {
     "rooms/parts.py": "a room put together and read back: tests/rooms/test_room.py and test_intake.py",
     "rooms/places.py": "heights, what is early, what is in the log: tests/rooms/test_intake.py",
     "rooms/relay_notices.py": "values without behaviour",
+    "rooms/secrecy/secrecy.py": "through machines: tests/rooms/secrecy/test_encrypted_rooms.py and test_guarding.py",
     "rooms/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "node/caller.py": "the way of every call: tests/node/test_client.py",
     "node/endpoints.py": "under every endpoint: tests/node/test_control.py",
     "node/operation.py": "values without behaviour",
     "node/room_calls.py": "each by its command: tests/cli/room/test_send.py and its neighbours",
     "node/room_operations.py": "served and called: tests/node/test_operations.py",
+    "sim/overheard.py": "values without behaviour, made in tests/sim/test_groups.py",
     "streams/commands.py": "values without behaviour",
     "streams/effects.py": "names of unions; mypy closes them",
     "streams/messages.py": "every message of every protocol: tests/peer/test_messages.py",
@@ -82,7 +87,7 @@ TESTED_ELSEWHERE = {
 
 EXAMPLES = 6
 FORBIDDEN_WORDS = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "handler"}
-PURE = {"core", "identity", "wire", "event", "overlay", "delivery", "streams", "rooms", "peer"}
+PURE = {"core", "identity", "wire", "event", "groups", "overlay", "delivery", "streams", "rooms", "peer"}
 WORLD = {
     "asyncio",
     "io",
