@@ -20,7 +20,7 @@ from linnet.event.signing import message_tail
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy, Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.reader import Reader, delivered, is_policy, shown
+from linnet.streams.reader import Reader, delivered, is_for_nodes, shown
 from linnet.trace.records import Kind, Record
 
 ANN = Voice("ann").identity.author
@@ -42,7 +42,7 @@ def test_the_owners_policies_are_left_out_wherever_they_are_in_a_unit() -> None:
 def test_from_anyone_else_nothing_is_left_out(owner: AuthorId | None) -> None:
     unit = mixed(Voice("ann"))
     assert shown(unit, owner) == unit.events
-    assert not any(is_policy(event, owner) for event in unit.events)
+    assert not any(is_for_nodes(event, owner) for event in unit.events)
 
 
 class Desk:

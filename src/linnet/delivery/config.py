@@ -60,6 +60,12 @@ class DeliveryConfig(Struct, frozen=True):
     """Seconds that a node stays in a stream that it only published to."""
     replay_slack: int = 1024
     """Units that one neighbour may send beyond those there are, before it counts as replaying."""
+    epoch_seconds: Annotated[float, Meta(ge=1.0)] = 86_400.0
+    """Seconds that the key of a sealed stream of ours lasts; the next message after that has a new one."""
+    epoch_keys: Annotated[int, Meta(ge=0, le=1000)] = 3
+    """Keys of a sealed stream that are kept beside the present one, for what comes late."""
+    epoch_key_seconds: Annotated[float, Meta(ge=0.0)] = 7 * 86_400.0
+    """Seconds that they are kept at most, after a later one came."""
 
 
 class BarrierConfig(Struct, frozen=True):

@@ -121,7 +121,7 @@ class Gaps:
         repair.out -= done
         if repair.out:
             return [SetTimer(self._config.gap_timeout, self._tick(chain.key))]
-        if repair.turn < len(self._candidates(chain.key)):
+        if repair.turn < len(self.candidates(chain.key)):
             return [SetTimer(0.0, self._tick(chain.key))]
         return [self._next_round(chain.key, repair)]
 
@@ -142,7 +142,7 @@ class Gaps:
         if not self._spend(len(ranges), now):
             return [SetTimer(1.0, self._tick(key))], False
         effects = self._call(repair.rounds + repair.turn)
-        candidates = self._candidates(key)
+        candidates = self.candidates(key)
         if repair.turn >= len(candidates):
             return [*effects, self._next_round(key, repair)], False
         source = candidates[repair.turn]
@@ -171,7 +171,7 @@ class Gaps:
         self._repairs = {}
         return [*timers, *self._release()]
 
-    def _candidates(self, key: ChainKey) -> list[PeerId]:
+    def candidates(self, key: ChainKey) -> list[PeerId]:
         """Who may hold a chain and can be asked now, storage nodes first."""
         links, storage = self._links, self._storage
         near = [peer for peer in storage if peer in links]

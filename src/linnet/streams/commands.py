@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
+from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId, WireDeviceId
 from linnet.core.limits import NEIGHBORS, PUBLISHERS
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.identity.cards import Revocation
@@ -48,6 +48,8 @@ class Policy(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     near: bool = False
     trackers: Annotated[tuple[Contact, ...], Meta(max_length=8)] = ()
     """Trackers of this stream in order of preference, instead of those that hashing gives."""
+    sealer: WireDeviceId | None = None
+    """The owner's device that seals the stream, so that only readers whom it let in can read it."""
 
 
 class Declare(Struct, frozen=True, gc=False):
@@ -55,12 +57,77 @@ class Declare(Struct, frozen=True, gc=False):
 
     stream: str
     policy: Policy
+    sealed: bool = False
+    """Whether this device seals the stream from now on: nobody else may publish in it then."""
 
 
 class Revoke(Struct, frozen=True, gc=False):
     """Spread a person's word that a device is theirs no longer. Answered by `Done` or `Declined`."""
 
     revocation: Revocation
+
+
+class AskToRead(Struct, frozen=True, gc=False):
+    """Make a request to read a sealed stream. Answered by `RequestIs` or `Declined`."""
+
+    stream: str
+
+
+class AllowReader(Struct, frozen=True, gc=False):
+    """Let a device read a stream that this device seals. Answered by `ReadersAre` or `Declined`."""
+
+    stream: str
+    request: str
+    """The line that the device made."""
+    from_now: bool = False
+    """Whether a new epoch begins with it; otherwise it reads the present one, from its beginning."""
+
+
+class DisallowReader(Struct, frozen=True, gc=False):
+    """Put out readers of a stream that this device seals. Answered by `ReadersAre` or `Declined`."""
+
+    stream: str
+    person: AuthorId | None = None
+    """All devices of this person."""
+    device: DeviceId | None = None
+    """This device alone."""
+
+
+class ListReaders(Struct, frozen=True, gc=False):
+    """Who may read a stream that this device seals. Answered by `ReadersAre` or `Declined`."""
+
+    stream: str
+
+
+class RequestIs(Struct, frozen=True, gc=False):
+    """A request to read, as a line for the stream's owner."""
+
+    topic: TopicId
+    line: str
+
+
+class ReaderIs(Struct, frozen=True, gc=False):
+    """A device that may read a sealed stream."""
+
+    person: AuthorId
+    device: DeviceId
+    key: PeerId
+    label: str
+    since: int
+    """The epoch from which on it reads."""
+    at: int
+    """When it was let in, Unix time."""
+
+
+class ReadersAre(Struct, frozen=True, gc=False):
+    """Who may read a sealed stream, and who was just let in or put out."""
+
+    topic: TopicId
+    epoch: int
+    since: float | None
+    """When the present epoch began; None: none has yet."""
+    readers: tuple[ReaderIs, ...]
+    changed: tuple[ReaderIs, ...] = ()
 
 
 class Fate(Struct, frozen=True, gc=False):
@@ -121,5 +188,6 @@ class StreamStatus(Struct, frozen=True, gc=False):
     chains: tuple[ChainStatus, ...]
 
 
-StreamCommand: TypeAlias = Publish | Subscribe | Unsubscribe | Consumed | Declare | Revoke
-StreamResult: TypeAlias = Published | Subscribed | Done | Declined
+SealedCommand: TypeAlias = AskToRead | AllowReader | DisallowReader | ListReaders
+StreamCommand: TypeAlias = Publish | Subscribe | Unsubscribe | Consumed | Declare | Revoke | SealedCommand
+StreamResult: TypeAlias = Published | Subscribed | RequestIs | ReadersAre | Done | Declined

@@ -13,12 +13,12 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.delivery.flood import unit_record
-from linnet.event.event import Tail, Verified
+from linnet.event.event import MESSAGE, Tail, Verified
 from linnet.identity.cards import check_dates
 from linnet.streams.commands import Fate, Policy, Published
 from linnet.streams.effects import StreamEffect, StreamPromise
-from linnet.streams.policy import POLICY
 from linnet.streams.reader import shown
+from linnet.streams.sealed.announcement import KIND as ANNOUNCEMENT
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind
 
@@ -29,12 +29,17 @@ def publish(
     """Say these in a stream. Raises `RemoteError` if our own card or the stream's owner forbids it."""
     if not tails:
         return [Reply(request, Declined(Reason.MALFORMED, "nothing to publish"))]
-    _permit(stream, context, now)
+    objection = stream.sealed.objection(tails)
+    if objection is not None:
+        return [Reply(request, objection)]
+    permit(stream, context, now)
     promises: list[StreamPromise] = []
     effects: list[StreamEffect] = []
     ids: list[EventId] = []
+    if tails[0].kind == MESSAGE and stream.sealed.is_due(now):
+        effects += announce(stream, context, stream.sealed.turn(stream.publishing.next, now), promises, now)
     first = stream.publishing.next
-    for verified in stream.publishing.sign(tails):
+    for verified in stream.publishing.sign(stream.sealed.seal(tails, first, stream.publishing.prev)):
         ids += [event.id for event in verified.events]
         effects += _own(stream, context, verified, promises, now)
     # The answer goes out after the commit: what this node keeps for others is kept by then.
@@ -48,13 +53,41 @@ def publish(
     return [*effects, AfterCommit(tuple(promises))]
 
 
-def declare(stream: Stream, context: Context, request: int, policy: Policy, now: float) -> list[StreamEffect]:
-    """Set the policy of a stream that is ours."""
+def declare(
+    stream: Stream, context: Context, request: int, policy: Policy, now: float, sealed: bool = False
+) -> list[StreamEffect]:
+    """Set the policy of a stream that is ours. What is sealed stays so: nobody shall find it open one day."""
     if stream.governance.owner != context.author:
         detail = "only the owner of a stream sets its policy: its name begins with the owner's person id"
         return [Reply(request, Declined(Reason.NOT_A_PUBLISHER, detail))]
+    sealer = stream.governance.policy.sealer
+    taken_over = sealer is not None and context.cards.revocation_of(context.author, sealer) is not None
+    if sealer not in (None, context.device) and not taken_over:
+        detail = "another device of yours seals this stream: decide about it there, or revoke that device"
+        return [Reply(request, Declined(Reason.NOT_ALLOWED, detail))]
+    if (stream.sealed.is_ours or sealer is not None) and not sealed:
+        detail = "this stream is sealed and stays so: declare it sealed again, or another one open"
+        return [Reply(request, Declined(Reason.NOT_ALLOWED, detail))]
+    if sealed:
+        if policy.publishers:
+            detail = "in a sealed stream nobody can publish but the device that seals it: name no others"
+            return [Reply(request, Declined(Reason.UNSUPPORTED, detail))]
+        permit(stream, context, now)
+        stream.sealed.start(now)
+        policy = replace(policy, publishers=(), sealer=context.device)
     tail = stream.governance.tail(policy, int(now * 1000))
     return publish(stream, context, request, [tail], 0.0, now)
+
+
+def announce(
+    stream: Stream, context: Context, body: bytes, promises: list[StreamPromise], now: float
+) -> list[StreamEffect]:
+    """Tell readers a key: an event of our chain, in a unit of its own, so that it can be had by itself."""
+    tail = Tail(None, None, None, None, ANNOUNCEMENT, None, int(now * 1000), None, body)
+    effects: list[StreamEffect] = []
+    for verified in stream.publishing.sign([tail]):
+        effects += _own(stream, context, verified, promises, now)
+    return effects
 
 
 def _own(
@@ -67,8 +100,9 @@ def _own(
     stream.flood.distinct += 1
     position = stream.archive.keep(verified, now)
     record = unit_record(Kind.PUBLISHED, verified)
-    # No application is handed a policy: whoever asks where it was delivered must know.
-    promises.append(record if shown(verified, stream.governance.owner) else replace(record, note=POLICY))
+    # No application is handed what only nodes need: whoever asks where it was delivered must know.
+    kind = verified.events[0].kind
+    promises.append(record if shown(verified, stream.governance.owner) else replace(record, note=kind))
     if stream.flood.neighbors:
         promises += stream.flood.spread(verified, context.card, (), 1, 0, now)
     else:
@@ -78,7 +112,8 @@ def _own(
     return [*stream.keeper.advanced(chain), *stream.keeper.wrote(), *stream.announcing.news(chain)]
 
 
-def _permit(stream: Stream, context: Context, now: float) -> None:
+def permit(stream: Stream, context: Context, now: float) -> None:
+    """Raise `RemoteError` unless we may publish here."""
     if stream.governance.owner != context.author:
         stream.governance.admit(context.author)
     check_dates(context.card, now)

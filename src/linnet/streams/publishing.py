@@ -65,22 +65,23 @@ class Publishing:
         """Whether a tracker has said who keeps the topic, if anybody does."""
         self._backlog: deque[Verified] = deque()
         self._backlog_bytes = 0
-        self._prev: EventId | None = None
+        self.prev: EventId | None = None
+        """The id of our last event."""
         self.next = 0
         self.ledger = Ledger()
         for head in known_heads(topic, context.store):
             if head.author == context.author and head.device == context.device:
-                self.next, self._prev = head.last + 1, head.head
+                self.next, self.prev = head.last + 1, head.head
 
     def sign(self, tails: Sequence[Tail]) -> Iterator[Verified]:
         """The next events of our chain, in as few units as may be."""
         for part in _bursts(tails, self._context.config.burst_events):
             context = self._context
             verified = sign_unit(
-                context.key, self._topic, context.author, context.device, self.next, self._prev, part
+                context.key, self._topic, context.author, context.device, self.next, self.prev, part
             )
             self.next += len(part)
-            self._prev = verified.head
+            self.prev = verified.head
             yield verified
 
     def alone(self, verified: Verified) -> list[Record]:

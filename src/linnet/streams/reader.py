@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId
+from linnet.core.reasons import Reason
 from linnet.core.stores import EventLog
 from linnet.delivery.catchup import CatchUp, CatchUpEffect
 from linnet.delivery.chain import ChainKey
-from linnet.delivery.items import Item, Missed
+from linnet.delivery.items import Item, Missed, Unreadable
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.streams.commands import Subscribe
 from linnet.streams.policy import POLICY
+from linnet.streams.sealed.announcement import KIND as ANNOUNCEMENT
 from linnet.trace.records import Kind, Record
 
+Unseal = Callable[[Event], Event | Unreadable]
+"""An event of the owner's as it is to be seen."""
+MAX_LOCKED = 4_096
+"""Events of one subscription that wait for a key; of more, the oldest stay told as unreadable."""
+MAY_PASS = frozenset({Reason.KEY_MISSING, Reason.NOT_A_MEMBER})
+"""Why an event cannot be read now and perhaps can be later."""
+_FOR_NODES = frozenset({POLICY, ANNOUNCEMENT})
 _PAGE = 256
 """Units that are read from the log at once for a durable subscription."""
 
@@ -26,13 +36,19 @@ _PAGE = 256
 class Reader:
     """What one subscription of the application needs."""
 
-    __slots__ = ("behind", "catchup", "command", "cursor", "floors", "owner", "window")
+    __slots__ = ("_unseal", "behind", "catchup", "command", "cursor", "floors", "locked", "owner", "window")
 
     def __init__(
-        self, command: Subscribe, window: Window, cursor: Cursor | None, owner: AuthorId | None
+        self,
+        command: Subscribe,
+        window: Window,
+        cursor: Cursor | None,
+        owner: AuthorId | None,
+        unseal: Unseal | None = None,
     ) -> None:
         self.command = command
         self.owner = owner
+        self._unseal = unseal
         self.window = window
         self.cursor = cursor
         self.catchup: CatchUp | None = None
@@ -40,6 +56,8 @@ class Reader:
         """Whether the log holds something for it that was not handed over."""
         self.floors: dict[ChainKey, int] = {}
         """Chains of which it has had everything below, although they are gone through again."""
+        self.locked: deque[Event] = deque(maxlen=MAX_LOCKED)
+        """Events that it was told of and that could not be read, but may be when a key comes."""
 
     def offer(self, verified: Verified) -> list[Deliver[Item]]:
         """Hand a unit to a live subscription."""
@@ -51,8 +69,30 @@ class Reader:
             floor = self.floors.get(unit.author + unit.device, 0)
             if unit.seq < floor:
                 events = shown(verified, self.owner)
-                return self.window.hand(event for event in events if (event.seq or 0) >= floor)
-        return self.window.hand(shown(verified, self.owner))
+                return self.window.hand(self.seen([each for each in events if (each.seq or 0) >= floor]))
+        return self.window.hand(self.seen(shown(verified, self.owner)))
+
+    def seen(self, events: Sequence[Event]) -> Sequence[Event | Unreadable]:
+        """Events as this subscription is to see them: what is sealed is opened, or told to be unreadable."""
+        unseal = self._unseal
+        if unseal is None or all(event.tail.clear is None for event in events):
+            return events
+        items: list[Event | Unreadable] = []
+        for event in events:
+            item = unseal(event) if event.author == self.owner else event
+            if isinstance(item, Unreadable) and item.reason in MAY_PASS:
+                self.locked.append(event)
+            items.append(item)
+        return items
+
+    def unlocked(self) -> list[Deliver[Item]]:
+        """A key came: hand over what can be read now."""
+        waiting = list(self.locked)
+        self.locked.clear()
+        opened = [item for item in self.seen(waiting) if isinstance(item, Event)]
+        if self.cursor is not None and opened:
+            self.cursor.handed(self.cursor.read, len(opened))
+        return self.window.hand(opened)
 
     def missed(self, missed: Missed) -> list[Deliver[Item]]:
         """Say what could not be had, unless it was had before or history may still bring it."""
@@ -81,7 +121,7 @@ class Reader:
             self.behind = True
             return []
         self.cursor.handed(position, len(events))
-        return self.window.hand(events)
+        return self.window.hand(self.seen(events))
 
     def pump(self, log: EventLog) -> list[Deliver[Item] | Record]:
         """Hand over what the log holds for a durable subscription, as far as there is room."""
@@ -97,7 +137,7 @@ class Reader:
                 if not self.window.fits(len(events)):
                     return effects
                 self.cursor.handed(position, len(events))
-                handed = self.window.hand(events)
+                handed = self.window.hand(self.seen(events))
                 effects += [*handed, *delivered(events)] if handed else []
             if len(found) < _PAGE:
                 self.behind = False
@@ -131,13 +171,13 @@ def _after(record: Record) -> int | None:
 
 
 def shown(verified: Verified, owner: AuthorId | None) -> tuple[Event, ...]:
-    """The events of a unit that applications see: all but the policies of the stream's owner."""
+    """The events of a unit that applications see: all but what the stream's owner tells nodes."""
     # Only an owner's units are looked through: most streams have none.
     if owner is None or verified.unit.author != owner:
         return verified.events
-    return tuple(event for event in verified.events if not is_policy(event, owner))
+    return tuple(event for event in verified.events if not is_for_nodes(event, owner))
 
 
-def is_policy(event: Event, owner: AuthorId | None) -> bool:
-    """Whether an event is for nodes alone. From anyone but the owner, the kind means nothing."""
-    return event.tail.kind == POLICY and event.author == owner
+def is_for_nodes(event: Event, owner: AuthorId | None) -> bool:
+    """Whether an event is a policy or announces a key. From anyone but the owner, the kind means nothing."""
+    return event.tail.kind in _FOR_NODES and event.author == owner

@@ -15,7 +15,7 @@ from linnet.delivery.messages import HistoryPage
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.streams.commands import Subscribe
-from linnet.streams.reader import Reader, delivered, is_policy, shown
+from linnet.streams.reader import Reader, Unseal, delivered, is_for_nodes, shown
 from linnet.trace.records import Kind, Record
 
 ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Item] | Record]
@@ -24,9 +24,16 @@ ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Ite
 class Readers:
     """Who wants what is said here, and how far each of them is."""
 
-    def __init__(self, topic: TopicId, context: Context, owner: AuthorId | None = None) -> None:
+    def __init__(
+        self,
+        topic: TopicId,
+        context: Context,
+        owner: AuthorId | None = None,
+        unseal: Unseal | None = None,
+    ) -> None:
         self._topic = topic
         self._owner = owner
+        self._unseal = None if owner is None else unseal
         self._context = context
         self._readers: dict[int, Reader] = {}
         self._durable: list[Reader] = []
@@ -55,7 +62,7 @@ class Readers:
     def add(self, command: Subscribe, cursor: Cursor | None) -> Reader:
         """A new subscription; `begin` starts it."""
         window = Window(command.subscription, self._context.config)
-        reader = Reader(command, window, cursor, self._owner)
+        reader = Reader(command, window, cursor, self._owner, self._unseal)
         self._readers[command.subscription] = reader
         self._sort()
         return reader
@@ -131,6 +138,13 @@ class Readers:
             effects += self._in_line(reader, reader.missed(missed))
         return effects
 
+    def unlocked(self) -> list[ReadersEffect]:
+        """A key came: what could not be read before and can be now, to all who were told of it."""
+        effects: list[ReadersEffect] = []
+        for reader in self._readers.values():
+            effects += self._in_line(reader, self._handed(reader, reader.unlocked()))
+        return effects
+
     # Catching up.
 
     def storage(self, nodes: tuple[Contact, ...]) -> list[ReadersEffect]:
@@ -180,8 +194,9 @@ class Readers:
     def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
         # History knows nothing of kinds: what only nodes need is left out here, as it is live.
         owner = self._owner
-        told = [item for item in items if not (isinstance(item, Event) and is_policy(item, owner))]
-        effects: list[ReadersEffect] = [*self._handed(reader, reader.window.hand(told))]
+        told = [item for item in items if not (isinstance(item, Event) and is_for_nodes(item, owner))]
+        seen = [reader.seen((item,))[0] if isinstance(item, Event) else item for item in told]
+        effects: list[ReadersEffect] = [*self._handed(reader, reader.window.hand(seen))]
         if not reader.window.ended:
             effects += delivered(item for item in told if isinstance(item, Event))
         if reader.catchup is not None and reader.catchup.over:

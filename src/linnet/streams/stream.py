@@ -6,11 +6,7 @@ wait for nothing; what is written and then promised travels in `AfterCommit`.
 
 from __future__ import annotations
 
-from linnet.core.effects import (
-    AfterCommit,
-    Blame,
-    HangUp,
-)
+from linnet.core.effects import AfterCommit, Blame, HangUp
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
@@ -21,13 +17,7 @@ from linnet.delivery.context import Context
 from linnet.delivery.flood import Flood, unit_bytes, unit_record
 from linnet.delivery.gaps import Gaps
 from linnet.delivery.items import Missed
-from linnet.delivery.messages import (
-    Data,
-    Heads,
-    HistoryPage,
-    Receipt,
-    Resent,
-)
+from linnet.delivery.messages import Data, Heads, HistoryPage, Receipt, Resent
 from linnet.delivery.suppression import Suppression
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
@@ -43,6 +33,8 @@ from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
 from linnet.streams.publishing import Publishing
 from linnet.streams.readers import Readers
+from linnet.streams.sealed.opening import Opening
+from linnet.streams.sealed.sealed import Sealed
 from linnet.trace.records import Kind, Record
 
 
@@ -61,7 +53,9 @@ class Stream:
         self.gaps = Gaps(self.topic, context.config, context.links)
         self.keeper = Keeper(self.topic, context, self.archive)
         self.publishing = Publishing(self.topic, context, self.archive)
-        self.readers = Readers(self.topic, context, self.governance.owner)
+        self.sealed = Sealed(self.topic, context, self.governance)
+        self.readers = Readers(self.topic, context, self.governance.owner, self.sealed.open)
+        self.opening = Opening(self.topic, context, self.gaps, self.sealed.following, self.readers)
         self.confirming = Confirming(self.topic, context)
         self.stores = False
         """Whether this node keeps the stream for others."""
@@ -156,8 +150,10 @@ class Stream:
     ) -> list[StreamEffect]:
         """What every accepted unit brings about here, however it came."""
         effects: list[StreamEffect] = []
-        if self.governance.owner is not None and self.governance.read(verified):
-            effects += self.announcing.policy(self.flood.neighbors)
+        if self.governance.owner is not None:
+            if self.governance.read(verified):
+                effects += self.announcing.policy(self.flood.neighbors)
+            effects += self.opening.read((verified,), now)
         if self.readers.unordered:
             effects += self.readers.hand(self.readers.unordered, verified, hops)
         if due:
@@ -167,7 +163,7 @@ class Stream:
             if chain.early > self._context.config.gaps_open:
                 effects += self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
         effects += self.announcing.news(chain)
-        return effects
+        return [*effects, *self.opening.look(now)]
 
     def _in_turn(self, chain: Chain, due: list[Verified], hops: int | None, now: float) -> list[StreamEffect]:
         """Units whose turn has come: into the log, then to those who asked for order."""
@@ -232,6 +228,7 @@ class Stream:
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
         others = tuple(self.storage.values())
         self.confirming.storage(others)
+        self.opening.storage(self.storage)
         mine = (Contact(ours),) if self.stores else ()
         effects: list[StreamEffect] = [*self.gaps.storage(others), *self.publishing.storage(others)]
         return [*effects, *self.readers.storage((*mine, *others)), *self.cast_anchor()]
@@ -268,6 +265,7 @@ class Stream:
         effects: list[StreamEffect] = [
             effect for error in errors for effect in self._reject_page(peer, error)
         ]
+        effects += self.opening.read(good, now)
         for verified in good:
             if self.intake.is_duplicate(verified.unit):
                 continue
@@ -327,7 +325,8 @@ class Stream:
     def leave(self) -> list[StreamEffect]:
         """The node leaves the stream: stop every timer and let go of every link."""
         effects: list[StreamEffect] = [*self.publishing.leave(), *self.announcing.stop()]
-        return [*effects, *self.gaps.stop(), *self.confirming.stop(), *self.anchor.weigh()]
+        effects += [*self.gaps.stop(), *self.opening.stop()]
+        return [*effects, *self.confirming.stop(), *self.anchor.weigh()]
 
     def on_revoked(self, peer: PeerId, revocation: Revocation) -> list[StreamEffect]:
         """A person's word that a device is theirs no longer: take it and pass it on, if it is news."""
@@ -337,6 +336,7 @@ class Stream:
             return self._reject_page(peer, error)
         if not news:
             return []
+        self.sealed.note_revocation()
         record = Record(Kind.CONTROL, self.topic, device=revocation.device, peer=peer, note="device revoked")
         return [record, *self.announcing.revocation(revocation, peer)]
 
@@ -348,13 +348,14 @@ class Stream:
             effects += self.flood.spread(verified, card, (), 1, 0, now)
         return effects
 
-    def on_page(self, peer: PeerId, page: HistoryPage) -> list[StreamEffect]:
+    def on_page(self, peer: PeerId, page: HistoryPage, now: float) -> list[StreamEffect]:
         """A page of history for a subscription."""
         if peer not in self.storage and peer != self._context.peer:
             return []
         good, errors = self.intake.check_all(page.units, page.cards, None)
-        rejections = [effect for error in errors for effect in self._reject_page(peer, error)]
-        return [*rejections, *self.readers.page(peer, page, good)]
+        effects = [effect for error in errors for effect in self._reject_page(peer, error)]
+        effects += self.opening.read(good, now)
+        return [*effects, *self.readers.page(peer, page, good), *self.opening.look(now)]
 
     def on_receipt(self, peer: PeerId, receipt: Receipt, now: float) -> list[StreamEffect]:
         """A receiver says how far it has the chains; publishers learn it, storage nodes pass it on."""

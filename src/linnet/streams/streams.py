@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from linnet.core.effects import AfterCommit, Blame, Reply, Send
+from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
@@ -33,12 +33,23 @@ from linnet.overlay.member import Member
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.registry import Registry
 from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing
-from linnet.streams.commands import Declare, Publish, Revoke, StreamCommand, StreamStatus, Subscribe
+from linnet.streams.commands import (
+    Declare,
+    Publish,
+    Revoke,
+    SealedCommand,
+    StreamCommand,
+    StreamStatus,
+    Subscribe,
+)
 from linnet.streams.effects import StreamEffect
 from linnet.streams.joined import Joined, JoinedEffect
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.publish import declare, publish
+from linnet.streams.sealed import search
+from linnet.streams.sealed.asking import ask_sealed
+from linnet.streams.sealed.vault import Vault, prune_all, sealed_topics
 from linnet.streams.status import status_of
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
@@ -54,9 +65,13 @@ OWNERS = (
     confirming.OWNER,
     announcing.OWNER,
     anchor.OWNER,
+    search.OWNER,
 )
 """Owners of timers that come back here."""
 
+PRUNE_PERIOD = 3_600.0
+"""Seconds between looks for keys of sealed streams that are to be deleted."""
+_PRUNE = "prune"
 _NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused})
 
 
@@ -75,10 +90,11 @@ class Streams:
         self._joined = Joined(context, member, registry, options, rules)
         self._by_subscription: dict[int, Stream] = {}
         self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
+        self._is_pruning = False
 
     def start(self, now: float) -> list[StreamEffect]:
         """Join the streams that this node keeps."""
-        effects: list[StreamEffect] = []
+        effects = self._prune(now)
         for name in self._joined.kept:
             effects += self._open(name, now)[1]
         return effects
@@ -122,10 +138,32 @@ class Streams:
                 self._context.cards.revoke(revocation)
                 told: list[StreamEffect] = []
                 for stream in self._joined:
+                    stream.sealed.note_revocation()
                     told += stream.announcing.revocation(revocation, None)
                 return [*told, AfterCommit((Reply(request, Done()),))]
             case _:
-                assert_never(command)
+                return self._sealed(request, command, now)
+
+    def _sealed(self, request: int, command: SealedCommand, now: float) -> list[StreamEffect]:
+        stream, effects = self._open(command.stream, now)
+        effects += ask_sealed(stream, self._context, request, command, now)
+        return [*effects, *self._prune_later(), *self._joined.linger(stream, now)]
+
+    def _prune_later(self) -> list[StreamEffect]:
+        """Look in a while for keys of sealed streams whose time has come, if there are such streams."""
+        if self._is_pruning or not sealed_topics(self._context.store.cells):
+            return []
+        self._is_pruning = True
+        return [SetTimer(PRUNE_PERIOD, Tick(search.OWNER, _PRUNE, b""))]
+
+    def _prune(self, now: float) -> list[StreamEffect]:
+        def opened(topic: TopicId) -> Vault | None:
+            stream = self._joined.get(topic)
+            return None if stream is None else stream.sealed.vault
+
+        self._is_pruning = False
+        prune_all(self._context.store.cells, self._context.config, opened, now)
+        return self._prune_later()
 
     def _publish(self, request: int, command: Publish, now: float) -> list[StreamEffect]:
         largest = max(map(len, command.bodies), default=0)
@@ -150,10 +188,11 @@ class Streams:
     def _declare(self, request: int, command: Declare, now: float) -> list[StreamEffect]:
         stream, effects = self._open(command.stream, now)
         try:
-            effects += declare(stream, self._context, request, command.policy, now)
+            effects += declare(stream, self._context, request, command.policy, now, command.sealed)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
-        return [*effects, *self.heed(self._joined.join(stream, now), now), *self._joined.linger(stream, now)]
+        effects += [*self._prune_later(), *self.heed(self._joined.join(stream, now), now)]
+        return [*effects, *self._joined.linger(stream, now)]
 
     def _subscribe(self, request: int, command: Subscribe, now: float) -> list[StreamEffect]:
         if command.subscription in self._by_subscription:
@@ -221,7 +260,7 @@ class Streams:
             case History():
                 return self._answer(peer, stream.archive.history(peer, message, stream.stores))
             case HistoryPage():
-                return stream.on_page(peer, message)
+                return stream.on_page(peer, message, now)
             case Watch(on=True) if not stream.stores:
                 return [Record(Kind.REJECTED, stream.topic, peer=peer, reason=Reason.NOT_HELD, note="watch")]
             case Watch(on=True):
@@ -299,7 +338,7 @@ class Streams:
         """A timer of a stream has run out."""
         stream = self._joined.get(TopicId(tick.key[:32]))
         if stream is None:
-            return []
+            return self._prune(now) if tick.what == _PRUNE else []
         match tick.owner:
             case gaps.OWNER:
                 return stream.gap_fired(tick.key[32:], now)
@@ -318,6 +357,8 @@ class Streams:
                 return [*stream.announcing.fired(stream.keeps)]
             case anchor.OWNER:
                 return stream.anchor_fired()
+            case search.OWNER:
+                return [*stream.opening.fired(now)]
             case suppression.OWNER:
                 return [*stream.suppression.fired(EventId(tick.key[32:]), now)]
             case _:

@@ -1,0 +1,174 @@
+"""The owner's side of a sealed stream: who reads, and the announcements that tell them the keys.
+
+Pure functions on frozen values. An announcement takes its number in the owner's chain as an argument:
+the next one names it, and so does every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from linnet.core.errors import Refused
+from linnet.core.ids import DeviceId, TopicId
+from linnet.core.luck import Entropy
+from linnet.core.reasons import Reason
+from linnet.groups.ids import Device
+from linnet.groups.prekeys import Bundle, check_bundle
+from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, key_pair
+from linnet.groups.two_party import EMPTY, Channel, Reach, reach_by, send
+from linnet.identity.cards import Card
+from linnet.streams.sealed import epochs
+from linnet.streams.sealed.announcement import (
+    MOST_READERS,
+    Announcement,
+    Sort,
+    encode_announcement,
+)
+from linnet.streams.sealed.epochs import EpochKey
+from linnet.streams.sealed.parties import context_of, party_of
+from linnet.streams.sealed.request import Request
+
+LAST_EPOCH = 2**32 - 1
+
+
+class Admitted(Hidden, frozen=True):
+    """A device that the owner has let in."""
+
+    card: Card
+    channel: Channel
+    since: int
+    """The epoch from which on it reads."""
+    at: int
+    """When it was let in, Unix time."""
+
+
+class Owning(Hidden, frozen=True):
+    """All that the owner's device keeps of a sealed stream."""
+
+    device: DeviceId
+    identity: KeyPair
+    epoch: int = 0
+    """The present one; 0: none has begun."""
+    keys: epochs.Epochs = ()
+    last: int | None = None
+    """Number of the newest announcement."""
+    readers: dict[bytes, Admitted] = {}  # noqa: RUF012 - msgspec gives each value its own
+    """By person and device, one after the other."""
+
+    @property
+    def present(self) -> EpochKey | None:
+        """The key of the present epoch."""
+        return epochs.find(self.keys, self.device, self.epoch)
+
+
+Step = tuple[Owning, bytes]
+"""What is kept from now on, and the body of the announcement that must go out with it."""
+
+
+def start(device: DeviceId, entropy: Entropy) -> Owning:
+    """A stream that is sealed from now on, and has no readers yet."""
+    return Owning(device, key_pair(entropy))
+
+
+def device_of(reader: Admitted) -> Device:
+    """The device of a reader."""
+    return Device(reader.card.person, reader.card.device)
+
+
+def is_due(owning: Owning, seconds: float, now: float) -> bool:
+    """Whether the next message needs a new epoch before it: there is none, or it has lasted long enough."""
+    present = owning.present
+    return present is None or not 0 <= now - present.came < seconds
+
+
+def turn(
+    owning: Owning,
+    topic: TopicId,
+    owner: Device,
+    number: int,
+    entropy: Entropy,
+    now: float,
+    firsts: dict[Device, Reach] | None = None,
+) -> Step:
+    """A new epoch, with a key that nobody had before, told to every reader."""
+    if owning.epoch >= LAST_EPOCH:
+        raise Refused(Reason.TOO_MANY, "the numbers of epochs are used up")
+    epoch, key = owning.epoch + 1, entropy(KEY_BYTES)
+    keys = epochs.begin(owning.keys, owning.device, epoch, key, now)
+    begun = replace(owning, epoch=epoch, keys=keys)
+    readers = tuple(map(device_of, begun.readers.values()))
+    return _announce(begun, Sort.EPOCH, topic, owner, number, readers, firsts or {}, entropy)
+
+
+def allow(
+    owning: Owning,
+    topic: TopicId,
+    owner: Device,
+    request: Request,
+    number: int,
+    from_now: bool,
+    entropy: Entropy,
+    now: float,
+) -> Step:
+    """Let a device in: it is told the key of the present epoch, or of a new one that begins with it.
+
+    A device that reads already begins anew with its new prekeys. `Refused` if there are too many.
+    """
+    reader = request.reader
+    if reader == owner:
+        raise Refused(Reason.NOT_ALLOWED, "this device seals the stream and reads it anyway")
+    if request.topic != topic:
+        raise Refused(Reason.NOT_ALLOWED, "this request is for another stream")
+    mine = reader.author + reader.device
+    if mine not in owning.readers and len(owning.readers) >= MOST_READERS:
+        raise Refused(Reason.GROUP_FULL, f"a stream has at most {MOST_READERS} readers")
+    reach = _reach(topic, owner, request.bundle, now)
+    from_now = from_now or not owning.epoch
+    admitted = Admitted(request.card, EMPTY, owning.epoch + from_now, int(now))
+    with_it = replace(owning, readers={**owning.readers, mine: admitted})
+    if from_now:
+        return turn(with_it, topic, owner, number, entropy, now, {reader: reach})
+    return _announce(with_it, Sort.ADMIT, topic, owner, number, (reader,), {reader: reach}, entropy)
+
+
+def without(owning: Owning, is_out: Callable[[Device], bool]) -> tuple[Owning, tuple[Admitted, ...]]:
+    """Without some readers, and who they were. A new epoch must follow: they have the key of this one."""
+    out = tuple(reader for reader in owning.readers.values() if is_out(device_of(reader)))
+    left = {key: reader for key, reader in owning.readers.items() if not is_out(device_of(reader))}
+    return (replace(owning, readers=left), out) if out else (owning, ())
+
+
+def _reach(topic: TopicId, owner: Device, bundle: Bundle, now: float) -> Reach:
+    check_bundle(bundle, now)
+    return reach_by(EMPTY, bundle.identity, bundle, None, party_of(topic, owner), now)
+
+
+def _announce(
+    owning: Owning,
+    sort: Sort,
+    topic: TopicId,
+    owner: Device,
+    number: int,
+    to: Iterable[Device],
+    firsts: dict[Device, Reach],
+    entropy: Entropy,
+) -> Step:
+    present = owning.present
+    if present is None:
+        raise Refused(Reason.KEY_MISSING, "no epoch has begun")
+    readers = dict(owning.readers)
+    messages: dict[Device, bytes] = {}
+    for reader in to:
+        mine = reader.author + reader.device
+        context = context_of(topic, owner, reader, owning.epoch)
+        known = readers[mine]
+        channel, messages[reader] = send(
+            known.channel, firsts.get(reader), owning.identity.secret, context, present.key, entropy
+        )
+        # Readers never answer: what an answer would be encrypted to need not be kept.
+        silent = replace(channel, own=(), first=channel.first + len(channel.own))
+        readers[mine] = replace(known, channel=silent)
+    told = Announcement(sort, owning.epoch, owning.last, owning.identity.public, messages)
+    return replace(owning, readers=readers, last=number), encode_announcement(told)
