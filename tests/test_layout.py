@@ -49,7 +49,7 @@ TESTED_ELSEWHERE = {
     "rooms/parts.py": "a room put together and read back: tests/rooms/test_room.py and test_intake.py",
     "rooms/places.py": "heights, what is early, what is in the log: tests/rooms/test_intake.py",
     "rooms/relay_notices.py": "values without behaviour",
-    "rooms/secrecy/secrecy.py": "through machines: tests/rooms/secrecy/test_encrypted_rooms.py and test_guarding.py",
+    "rooms/secrecy/secrecy.py": "through machines: tests/rooms/secrecy/test_encrypted_rooms.py",
     "rooms/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "node/caller.py": "the way of every call: tests/node/test_client.py",
     "node/endpoints.py": "under every endpoint: tests/node/test_control.py",

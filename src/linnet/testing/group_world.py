@@ -92,12 +92,15 @@ class GroupWorld:
         settings = config or GroupConfig(one_time=8), hardening or Hardening()
         for name in names:
             device = Device(AuthorId(_hash("author", name)), DeviceId(_hash("device", name)[:8]))
-            entropy = SeededEntropy(seed, name)
+            entropy = self._entropy(seed, name)
             state = agreement.begin(GROUP, device, entropy, self.now, *settings)
             self.peers[name] = Peer(name, state, entropy)
         self.links = {(one, two): deque() for one in self.peers for two in self.peers if one != two}
         for name in self.peers:
             self.publish_keys(name)
+
+    def _entropy(self, seed: int, name: str) -> SeededEntropy:
+        return SeededEntropy(seed, name)
 
     def clone(self) -> GroupWorld:
         """Another world that goes on from here."""
