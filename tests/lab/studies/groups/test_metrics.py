@@ -44,6 +44,8 @@ def test_growth_tells_a_line_from_a_square() -> None:
     assert not line.is_superlinear
     assert line.line.r_squared == pytest.approx(1)
     assert square.is_superlinear
+    assert square.is_steep
+    assert not line.is_steep
     assert square.power == pytest.approx(2)
     assert line.line.at(10) == pytest.approx(600)
     assert growth_of({8: 1.0, 16: 2.0}) is None

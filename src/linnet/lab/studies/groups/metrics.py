@@ -56,8 +56,13 @@ class Growth(Struct, frozen=True):
 
     @property
     def is_superlinear(self) -> bool:
-        """Whether a member more costs over a tenth more in large groups than in small ones."""
+        """Whether a member more costs over a tenth more in large groups than in small: of exact values."""
         return self.last > 1.1 * self.first
+
+    @property
+    def is_steep(self) -> bool:
+        """Whether the power is well above 1: of measurements, whose single differences are mostly noise."""
+        return self.power > 1.1
 
 
 def growth_of(values: Mapping[int, float]) -> Growth | None:

@@ -142,9 +142,9 @@ def growths(view: View) -> Grid:
             ours.append((f"{role}, ms", view.cpu_growth(operation, role), printed))
         for what, growth, printed in ours:
             if growth is not None:
-                rows.append((operation, what, "ours", *_told(growth)))
+                rows.append((operation, what, "ours", *_told(growth, "bytes" in what)))
             if printed is not None:
-                rows.append((operation, what, "published", *_told(printed)))
+                rows.append((operation, what, "published", *_told(printed, "bytes" in what)))
     return Grid(
         title="Growth with the members of a group: a + b n",
         columns=(
@@ -152,12 +152,14 @@ def growths(view: View) -> Grid:
             *("a member more, small groups", "large groups", "superlinear"),
         ),
         rows=tuple(rows),
-        note="Superlinear: a member more costs over a tenth more between the two largest sizes than between "
-        "the two smallest.",
+        note="Superlinear are bytes if a member more costs over a tenth more between the two largest sizes "
+        "than between the two smallest, and times if their power is above 1.1: single differences of these "
+        "are noise.",
     )
 
 
-def _told(growth: Growth) -> tuple[Cell, ...]:
+def _told(growth: Growth, is_exact: bool) -> tuple[Cell, ...]:
     line = growth.line
+    beyond = growth.is_superlinear if is_exact else growth.is_steep
     numbers = (line.intercept, line.slope, line.r_squared, growth.power, growth.first, growth.last)
-    return (*(short(number, 4) for number in numbers), "yes" if growth.is_superlinear else "no")
+    return (*(short(number, 4) for number in numbers), "yes" if beyond else "no")
