@@ -5,7 +5,7 @@ Run it only when the format changes, which is a new version of the wire:
 
 A file has the script of its session, and then what each step of a device was: the entropy that it drew in
 this order, the body of the event (of a message: the clear bytes, and the sealed ones), the SHA-256 of the key
-with which its epoch begins or, of a message, of its 44 bytes of key and nonce. The SHA-256 of all states stand
+with which its epoch begins or, of a message, of its 44 bytes of key and nonce. The SHA-256 of all states are
 at the end. Ids of events are made up, the group's id and the devices are given.
 """
 
