@@ -68,6 +68,7 @@ from linnet.cli.room import (
     unban,
 )
 from linnet.cli.room import history as room_history
+from linnet.cli.stream import allow, disallow, readers, request
 from linnet.core.errors import LinnetError
 
 P = ParamSpec("P")
@@ -86,6 +87,7 @@ sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 identity = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+stream = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 lab = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 study = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 generate = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -141,6 +143,11 @@ _add(app, "declare", declare.declare, "Decide about a stream of your own.", decl
 _add(app, "doctor", doctor.doctor, "Why does it not work?", doctor.EPILOG)
 _add(app, "export", export.export, "Write the node into one file.", export.EPILOG)
 _add(app, "import", import_.import_, "Make a home from such a file.", import_.EPILOG)
+_add(stream, "request", request.request, "Ask to read a sealed stream.", request.EPILOG)
+_add(stream, "allow", allow.allow, "Let a device read it.", allow.EPILOG)
+_add(stream, "disallow", disallow.disallow, "Put readers out.", disallow.EPILOG)
+_add(stream, "readers", readers.readers, "Who may read it.", readers.EPILOG)
+app.add_typer(stream, name="stream", help="Sealed streams: who may read.", epilog=EXIT_CODES)
 _add(room, "create", create.create, "Found a room.", create.EPILOG)
 _add(room, "join", join.join, "Join a room by an invitation.", join.EPILOG)
 _add(room, "invite", invite.invite, "An invitation to hand over.", invite.EPILOG)

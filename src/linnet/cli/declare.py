@@ -13,6 +13,7 @@ EPILOG = examples(
     "linnet declare me/news --only-me",
     "linnet declare me/news --publisher lp1… --publisher lp1…",
     "linnet declare me/ticker --degree 6 --near",
+    "linnet declare me/diary --sealed",
 )
 
 Publishers = Annotated[
@@ -22,6 +23,9 @@ Publishers = Annotated[
     ),
 ]
 OnlyMe = Annotated[bool, typer.Option("--only-me", help="Nobody but you may publish.")]
+Sealed = Annotated[
+    bool, typer.Option("--sealed", help="Only whom you let in can read it; for good. Implies --only-me.")
+]
 Degree = Annotated[int | None, typer.Option("--degree", min=2, max=64, help="Neighbours of a node.")]
 Near = Annotated[bool, typer.Option("--near", help="Half of the neighbours are near ones.")]
 Trackers = Annotated[
@@ -34,6 +38,7 @@ def declare(
     stream: StreamArgument,
     publisher: Publishers = None,
     only_me: OnlyMe = False,
+    sealed: Sealed = False,
     degree: Degree = None,
     near: Near = False,
     tracker: Trackers = None,
@@ -42,7 +47,8 @@ def declare(
 ) -> None:
     """Decide about a stream of your own, me/NAME: who may publish, how it is linked.
 
-    Signed by you and enforced by every node. Each declaration replaces the one before.
+    Signed by you and enforced by every node. Each declaration replaces the one before. What is sealed stays
+    so: only this device publishes in it then, and linnet stream allow lets readers in.
     """
     from linnet.cli.running_node import control, stream_name
     from linnet.identity.text import Sort, from_text
@@ -54,11 +60,13 @@ def declare(
         from_text(Sort.PERSON, person)
     for contact in tracker or ():
         parse_contact(contact)
-    allowed = tuple(publisher or ()) if publisher or only_me else None
+    allowed = tuple(publisher or ()) if publisher or only_me or sealed else None
     with control(home) as node:
-        reply = node.declare(DeclareRequest(name, allowed, degree, near, tuple(tracker or ())))
+        reply = node.declare(DeclareRequest(name, allowed, degree, near, tuple(tracker or ()), sealed))
     if as_json:
         say_json(reply)
         return
     who = "everyone may publish" if allowed is None else f"you and {len(allowed)} others may publish"
+    if sealed:
+        who = "sealed; only this device publishes, and whom you let in reads: linnet stream allow"
     say(f"declared {name}: {who}")

@@ -30,6 +30,19 @@ from linnet.node.control_types import (
     WarningView,
 )
 
+UNREADABLE = {
+    "not_a_member": "cannot be read: you are not let in; look at: linnet stream request",
+    "before_joining": "cannot be read: it was said before you were let in",
+    "key_missing": "cannot be read yet: its key is on the way",
+    "key_spent": "cannot be read: its key was deleted",
+    "desynced": "cannot be read: keys were missed for good; ask anew with: linnet stream request",
+    "undecryptable": "cannot be read: it does not fit its key",
+}
+"""Why an event of a sealed stream cannot be read, as people are told."""
+
+MAX_UNREAD = 65_536
+"""Events that are remembered as unread; the exit status needs one of them."""
+
 NO_ITEMS = (SubscribedView, HeartbeatView, WarningView)
 """What the node does not count among what is consumed."""
 
@@ -63,6 +76,8 @@ class Printer:
         self._printed = 0
         self._hidden = 0
         self._missed = 0
+        self._unread: set[str] = set()
+        """Events of a sealed stream that could not be read, and were not handed over since."""
 
     def run(self, items: Iterator[ItemView], timeout: float | None) -> None:
         """Print, then end the command: `typer.Exit` with 1 if something was missed or is wanting."""
@@ -81,7 +96,7 @@ class Printer:
                 _forget_output()
         if expired and self._count is not None:
             raise Failure(f"{self._printed} of {self._count} events came in {timeout:g} s")
-        if self._missed:
+        if self._missed or self._unread:
             raise typer.Exit(ExitCode.FAILED)
 
     def _print_all(self, items: Iterator[ItemView]) -> None:
@@ -121,6 +136,13 @@ class Printer:
                 assert_never(item)
 
     def _event(self, event: EventView) -> None:
+        if event.unreadable is not None and self._line is _body:
+            if len(self._unread) < MAX_UNREAD:
+                self._unread.add(event.id)
+            reason = UNREADABLE.get(event.unreadable, f"cannot be read: {event.unreadable}")
+            self._beside(event, f"number {event.seq} of {event.author}: {reason}")
+            return
+        self._unread.discard(event.id)
         if self._count is not None and self._printed >= self._count:
             self._hidden += 1
             return

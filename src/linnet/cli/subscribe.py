@@ -52,7 +52,7 @@ def subscribe(
 ) -> None:
     """Print what is said in a stream, one event per line, until Ctrl-C or as many as asked for.
 
-    What could not be had is told on standard error and makes the exit status 1. With --name an
+    What could not be had or read is told on standard error and makes the exit status 1. With --name an
     event counts as handled when it was printed; a later call with the same name goes on behind it.
     """
     from linnet.cli.printing import Printer

@@ -32,6 +32,14 @@ from linnet.node.control_types import (
 )
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.room_calls import RoomCalls
+from linnet.node.sealed_types import (
+    AllowRequest,
+    DisallowRequest,
+    ReadersQuery,
+    ReadersReply,
+    ReadingRequest,
+    RequestReply,
+)
 
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
 
@@ -80,6 +88,22 @@ class ControlClient(RoomCalls):
     def declare(self, request: DeclareRequest) -> PublishReply:
         """Decide about a stream of ours."""
         return self._post("/v1/declare", request, PublishReply)
+
+    def request_reading(self, stream: str) -> RequestReply:
+        """A line by which this device asks to read a sealed stream."""
+        return self._post("/v1/sealed/request", ReadingRequest(stream), RequestReply)
+
+    def allow_reader(self, request: AllowRequest) -> ReadersReply:
+        """Let a device read a stream that this device seals."""
+        return self._post("/v1/sealed/allow", request, ReadersReply)
+
+    def disallow_reader(self, request: DisallowRequest) -> ReadersReply:
+        """Put readers out of a stream that this device seals."""
+        return self._post("/v1/sealed/disallow", request, ReadersReply)
+
+    def stream_readers(self, stream: str) -> ReadersReply:
+        """Who may read a stream that this device seals."""
+        return self._get("/v1/sealed/readers", ReadersReply, ReadersQuery(stream))
 
     def block(self, device: str, blocked: bool = True) -> None:
         """Have nothing to do with a device any more, or again."""

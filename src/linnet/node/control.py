@@ -40,13 +40,14 @@ from linnet.node.library import Node
 from linnet.node.openapi import document
 from linnet.node.operation import Form
 from linnet.node.operations import OPERATIONS
+from linnet.node.sealed_control import SealedControl
 from linnet.node.security_control import SecurityControl
 from linnet.streams.commands import Policy
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Control(DeviceControl, SecurityControl):
+class Control(DeviceControl, SecurityControl, SealedControl):
     """The endpoints, over one node."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:
@@ -121,7 +122,8 @@ class Control(DeviceControl, SecurityControl):
             asked.near,
             tuple(map(parse_contact, asked.trackers)),
         )
-        return json_response(publish_view(asked.stream, await self._node.declare(asked.stream, policy)))
+        declared = await self._node.declare(asked.stream, policy, asked.sealed)
+        return json_response(publish_view(asked.stream, declared))
 
     async def block(self, request: Request) -> Response:
         """Block a device, or no longer."""

@@ -77,6 +77,8 @@ class DeclareRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     degree: Annotated[int, Meta(ge=2, le=NEIGHBORS)] | None = None
     near: bool = False
     trackers: Annotated[tuple[ContactText, ...], Meta(max_length=8)] = ()
+    sealed: bool = False
+    """Whether only readers whom this device lets in can read it. For good; nobody else can publish then."""
 
 
 class BlockRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -136,7 +138,7 @@ class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
     content: dict[str, Any] | None = None
     """Rooms: what it says, if nodes understand its kind."""
     unreadable: str | None = None
-    """Encrypted rooms: why it cannot be read here. If that changes it comes again, with what it says."""
+    """Encrypted rooms, sealed streams: why it cannot be read here. Once it can be, it comes again, whole."""
 
 
 class MissedView(Struct, frozen=True, tag="missed"):

@@ -43,6 +43,7 @@ from linnet.node.home import Home, held, new_card, open_home
 from linnet.node.people import People
 from linnet.node.room import Room, expected
 from linnet.node.rooms import Rooms
+from linnet.node.sealed_streams import SealedStreams
 from linnet.node.subscription import Subscription
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import (
@@ -128,6 +129,7 @@ class Node:
             self._background = await stack.enter_async_context(Background())
             self._batching = Batching(self._driver.ask, self._background.spawn)
             self.rooms = Rooms(self.author, self._ask, self._read_room, self.clock.now)
+            self.sealed = SealedStreams(self._ask)
             self.devices = Devices(self.identity.card, store.cells, self._ask, self.rooms)
             self.people = People(self.author, store, self._ask, self.rooms, self.label_of, self.clock.now)
             if self.trace_file is not None:
@@ -266,9 +268,12 @@ class Node:
         """Have nothing to do with this device any more, or again."""
         _done(await self._driver.ask(Block(peer, blocked)))
 
-    async def declare(self, stream: str, policy: Policy) -> Published:
-        """Publish the policy of a stream of ours: who may publish, how it is linked."""
-        result = await self._driver.ask(Declare(stream, policy))
+    async def declare(self, stream: str, policy: Policy, sealed: bool = False) -> Published:
+        """Publish the policy of a stream of ours: who may publish, how it is linked.
+
+        A `sealed` one is read by those alone whom this device lets in (`sealed.allow`), and stays so.
+        """
+        result = await self._driver.ask(Declare(stream, policy, sealed))
         if isinstance(result, Published):
             return result
         _done(result)

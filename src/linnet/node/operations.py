@@ -21,6 +21,14 @@ from linnet.node.control_types import (
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.operation import Form, Operation
 from linnet.node.room_operations import ROOM_OPERATIONS
+from linnet.node.sealed_types import (
+    AllowRequest,
+    DisallowRequest,
+    ReadersQuery,
+    ReadersReply,
+    ReadingRequest,
+    RequestReply,
+)
 
 __all__ = ["OPERATIONS", "Form", "Operation"]
 
@@ -74,6 +82,42 @@ OPERATIONS = (
         PublishReply,
         body=DeclareRequest,
         errors=(403, 409, 413),
+    ),
+    Operation(
+        "request_reading",
+        "POST",
+        "/v1/sealed/request",
+        "Make a line by which this device asks the owner of a sealed stream to be let in.",
+        RequestReply,
+        body=ReadingRequest,
+        errors=(403, 409, 413),
+    ),
+    Operation(
+        "allow_reader",
+        "POST",
+        "/v1/sealed/allow",
+        "Let a device read a stream that this device seals.",
+        ReadersReply,
+        body=AllowRequest,
+        errors=(403, 409, 413),
+    ),
+    Operation(
+        "disallow_reader",
+        "POST",
+        "/v1/sealed/disallow",
+        "Put readers out of a stream that this device seals; what is said from now on has a new key.",
+        ReadersReply,
+        body=DisallowRequest,
+        errors=(403, 409, 413),
+    ),
+    Operation(
+        "stream_readers",
+        "GET",
+        "/v1/sealed/readers",
+        "Who may read a stream that this device seals.",
+        ReadersReply,
+        query=ReadersQuery,
+        errors=(403, 409),
     ),
     Operation(
         "block",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import astuple
 
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, TopicId
@@ -56,7 +57,10 @@ class Governance:
 
     def tail(self, policy: Policy, time: int) -> Tail:
         """The tail of an event that sets a policy."""
-        return Tail(None, None, None, None, POLICY, "", time, None, _encode(policy))
+        # Versions before sealed streams read a policy that says nothing of them.
+        fields = astuple(policy)
+        body = _encode(fields[:-1] if policy.sealer is None else fields)
+        return Tail(None, None, None, None, POLICY, "", time, None, body)
 
     def _take(self, event: Event, unit: Unverified) -> bool:
         # Later by the owner's own clock; the sequence number breaks ties of one device.

@@ -1,0 +1,1 @@
+"""Sealed streams on the command line: asking to read, letting in, putting out."""
