@@ -18,7 +18,7 @@ from linnet.delivery.context import Context
 from linnet.delivery.items import Unreadable
 from linnet.event.event import Event, Tail
 from linnet.groups import agreement, sealing
-from linnet.groups.bodies import Add, Create, Keys, decode_body
+from linnet.groups.bodies import Add, Body, Create, Keys, decode_body
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.notes import Desynced, EpochReady, Ignored, Joined, Lost, Note, RemovedSelf, Waits
 from linnet.groups.prekeys import Bundle
@@ -169,7 +169,7 @@ class Secrecy:
     def sent(self, draft: agreement.Draft, op: EventId, now: float) -> list[Record]:
         """An operation of our own is out."""
         step = agreement.sent(draft, op)
-        self._note_body(self.ours, op, draft.body)
+        self._note_body(self.ours, op, draft.content)
         return self._stepped(step, now)
 
     def placed(self, event: Event, now: float) -> list[Record]:
@@ -188,7 +188,11 @@ class Secrecy:
 
         Then the store is an old copy, and to go on with its keys would use some twice: we are added anew.
         """
-        state, content = self.state(now), decode_body(event.body)
+        state = self.state(now)
+        try:
+            content = decode_body(event.body)
+        except RemoteError as error:  # Somebody else has our device's key.
+            return [self._record(event, error.reason, f"group: {error.detail}")]
         head = None if isinstance(content, Keys) else content.head
         if head is None or head.sender != state.me or head.cseq <= state.cseq:
             return []
@@ -197,30 +201,32 @@ class Secrecy:
 
     def _took(self, event: Event, now: float) -> list[Record]:
         device = Device(event.author, event.device)
+        content: Body | None = None
         try:
-            self._note_body(device, event.id, event.body)
+            content = decode_body(event.body)
+            self._note_body(device, event.id, content)
             step = agreement.receive(self.state(now), device, event.id, event.body, self.bundle, now)
         except RemoteError as error:
             self.keyring.keep_stuck(event.id, False)
+            if content is not None and self._lets_us_in(content, now):
+                self.forget(now)  # Others take our prekeys for used: we tell new ones, to be added by those.
             return [self._record(event, error.reason, f"group: {error.detail}")]
         waits = any(isinstance(note, Waits) for note in step.notes)
         self.keyring.keep_stuck(event.id, waits and self.is_member)
         return self._stepped(step, now)
 
-    def _note_body(self, device: Device, op: EventId, body: bytes) -> None:
+    def _lets_us_in(self, content: Body, now: float) -> bool:
+        """Whether an operation was to let us in, who are outside, by the prekeys that we have now."""
+        ours = (self.ours, self.state(now).prekeys.identity.public)
+        return not self.is_member and ours in _let_in(content)
+
+    def _note_body(self, device: Device, op: EventId, content: Body) -> None:
         """What an operation tells apart from the agreement: prekeys, and which were used."""
-        content = decode_body(body)
-        match content:
-            case Keys():
-                self.keyring.keep_bundle(device, op)
-                self.version += 1
-            case Add(identity=identity):
-                self.keyring.use_identity(identity)
-            case Create():
-                for _, identity in content.members:
-                    self.keyring.use_identity(identity)
-            case _:
-                pass
+        for _, identity in _let_in(content):
+            self.keyring.use_identity(identity)
+        if isinstance(content, Keys):
+            self.keyring.keep_bundle(device, op)
+            self.version += 1
 
     def _stepped(self, step: agreement.Step, now: float) -> list[Record]:
         """Keep what a step has led to, and do what its notes ask for."""
@@ -389,3 +395,10 @@ class Secrecy:
         return Record(
             Kind.REJECTED, self._room, event.id, event.device, event.seq, reason=reason, note=note[:100]
         )
+
+
+def _let_in(content: Body) -> tuple[tuple[Device, bytes], ...]:
+    """The devices that an operation lets in, with their identities."""
+    if isinstance(content, Create):
+        return content.members
+    return ((content.device, content.identity),) if isinstance(content, Add) else ()
