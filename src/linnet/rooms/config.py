@@ -64,6 +64,8 @@ class RelayLimits(Struct, frozen=True):
     group_bytes: int = 16 * MIB
     """Bytes of operations on the keys of one room, which no retention of the room ends, half of them of one
     author at most; past this the oldest go first."""
+    group_least: Annotated[float, Meta(ge=0.0)] = 7 * 86_400.0
+    """Seconds that an operation on keys is kept though every device has read it: who crashed asks again."""
     group_lifetime: float = 30 * 86_400.0
     """Seconds that an operation on keys waits for devices that have not read it."""
     group_pending: Annotated[int, Meta(ge=1)] = 1000

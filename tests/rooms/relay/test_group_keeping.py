@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.rooms.relay.scenes import OPEN, World, card_of, peer_of
+from tests.rooms.relay import scenes
+from tests.rooms.relay.scenes import World, card_of, peer_of
 
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
@@ -23,6 +24,7 @@ from linnet.testing.rooms import person_key
 from linnet.trace.records import Kind
 
 DAY = 86_400.0
+OPEN = replace(scenes.OPEN, group_least=0.0)
 
 
 def world_of(*relays: str, config: RelayConfig = OPEN, rooms: RoomsConfig | None = None) -> World:
@@ -438,3 +440,21 @@ def test_who_reads_on_misses_none_that_was_not_reported_lost(steps: list[tuple[s
                 due[who] = due[who][len(missed) :]
             assert [body for body in bodies(page) if body in due[who]] == due[who]
             cursors[who], due[who] = page.next, []
+
+
+def test_what_all_have_read_is_kept_for_a_while_since_they_may_crash() -> None:
+    world = World("r0", config=scenes.OPEN)
+    began = world.now
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+        operate(world, who, who.encode())
+    for who in ("ann", "ben"):
+        read_all(world, who)
+    assert operations(world) == [b"ann", b"ben"]
+    assert world.station("r0").timers[Tick(OWNER, "expire", world.room)] > scenes.OPEN.group_least
+    world.now = began + scenes.OPEN.group_least - 60.0
+    operate(world, "ann", b"later")
+    assert operations(world) == [b"ann", b"ben", b"later"]
+    world.now += 120.0
+    operate(world, "ann", b"last")
+    assert operations(world) == [b"later", b"last"]

@@ -1,9 +1,10 @@
 """How long a relay keeps operations on a room's keys: until every device that needs them has them.
 
 The room's retention does not count here, since a device that was away cannot read what follows without
-them. Waited for are the devices of joined people that take part in the keys, and people of whom no device
-does so yet. Nobody is waited for without end: not past a time, and not for more than the newest so many;
-who has missed more has to be added to the keys anew. Nothing of what an operation says is looked at.
+them; nor are they let go as soon as all have read them, since who crashed may ask again. Waited for are the
+devices of joined people that take part in the keys, and people of whom no device does so yet. Nobody is
+waited for without end: not past a time, and not for more than the newest so many; who has missed more has
+to be added to the keys anew. Nothing of what an operation says is looked at.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class GroupKeeping:
         """When to look next, if nothing happens before; None: nothing is kept."""
         if not self._shelf.items:
             return None
-        return 0.0 if self.stale else self._shelf.items[0].at + self._limits.group_lifetime
+        longest = self._limits.group_least if self.stale else self._limits.group_lifetime
+        return self._shelf.items[0].at + longest
 
     def release(self, now: float) -> list[Record]:
         """Let go what nobody is waited for with any more, a bounded part of it at once."""
@@ -93,9 +95,12 @@ class GroupKeeping:
             return []
         waited, records = self._waited(), []
         left, silent = len(self._shelf), self._is_somebody_silent()
-        counts, lost = [0, 0], 0
+        counts, lost, young = [0, 0], 0, False
         for item in self._shelf.items[:EVICT_UNITS]:
             late = item.at < now - self._limits.group_lifetime
+            if not late and item.at > now - self._limits.group_least and left <= self._limits.group_pending:
+                young = True  # Whoever has read it may have crashed since, with what waited in its memory.
+                break
             needy = [each for each in waited if each.needs(item)]
             most = self._limits.group_pending
             if not late and ((silent and left <= most) or any(each.lacks <= most for each in needy)):
@@ -107,7 +112,7 @@ class GroupKeeping:
             lost = item.position if needy or silent else lost
             left -= 1
             counts[item.side] += 1
-        self.stale = sum(counts) == EVICT_UNITS
+        self.stale = young or sum(counts) == EVICT_UNITS
         return [*self._cache.release(counts, lost, Kind.EXPIRED, Reason.RETENTION), *records]
 
     def _evict(self) -> list[Record]:
