@@ -23,6 +23,10 @@ STEP = 1 if os.environ.get("LINNET_SOAK") else 4
 NAMES = ("ann", "bob", "cid")
 
 
+class PowerCut(Exception):
+    """The node is gone in the middle of what it did."""
+
+
 class FragileStore(MemoryStore):
     """Fails once, at a commit of which nothing more is performed: before it, or just after."""
 
@@ -31,20 +35,15 @@ class FragileStore(MemoryStore):
         self.commits = 0
         self.fails_at: int | None = None
         self.keeps = True
-        self.fail: Callable[[], None] = lambda: None
-        self.dead = False
 
     def commit(self, done: Callable[[], None]) -> None:
-        if self.dead:
-            return
         self.commits += 1
         if self.commits != self.fails_at:
             super().commit(done)
             return
-        self.dead = True
         if self.keeps:
             super().commit(lambda: None)
-        self.fail()
+        raise PowerCut
 
 
 class Script(Circle):
@@ -54,6 +53,7 @@ class Script(Circle):
         super().__init__(*NAMES, "r0", seed=3)
         self.requests: list[tuple[str, int]] = []
         self.sent: list[EventId] = []
+        self.broken = ""
 
     def _store(self) -> MemoryStore:
         return FragileStore()
@@ -67,11 +67,17 @@ class Script(Circle):
         store = self.fragile(name)
         store.keeps = keeps
         store.fails_at = store.commits + commit
+        self.broken = name
 
-        def fail() -> None:
-            self.network.at(self.network.elapsed, lambda: self.network.crash(self.peer(name)))
-
-        store.fail = fail
+    def run(self, seconds: float) -> None:
+        end = self.network.elapsed + seconds
+        while True:
+            try:
+                self.network.run(end)
+            except PowerCut:
+                self.network.crash(self.peer(self.broken))
+            else:
+                return
 
     def tell(self, name: str, command: Command) -> None:
         self.requests.append((name, self.network.ask(self.peer(name), command)))
@@ -98,7 +104,6 @@ class Script(Circle):
     def finish(self, broken: str) -> None:
         """The node comes back, and all are there for a while; then it says something."""
         if not self.network.is_up(self.peer(broken)):
-            self.fragile(broken).dead = False
             self.online(broken)
         self.run(45.0)
         self.tell(broken, SendToRoom(self.room, (b"last",)))
