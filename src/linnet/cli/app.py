@@ -18,6 +18,7 @@ from linnet.cli import (
     init,
     peers,
     publish,
+    sim_groups,
     sim_history,
     sim_mass_join,
     sim_metadata,
@@ -182,6 +183,7 @@ app.add_typer(relay, name="relay", help="For whoever runs a relay.", epilog=EXIT
 _add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", sim_streams.EPILOG)
 _add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
 _add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_rooms.EPILOG)
+_add(sim, "groups", sim_groups.groups, "An encrypted group, and thieves.", sim_groups.EPILOG)
 _add(sim, "history", sim_history.history, "A real concurrent history, in any order.", sim_history.EPILOG)
 _add(sim, "metadata", sim_metadata.metadata, "What relays come to know.", sim_metadata.EPILOG)
 app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)

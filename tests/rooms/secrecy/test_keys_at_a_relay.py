@@ -17,7 +17,8 @@ DAY = 86_400.0
 @pytest.mark.parametrize(("lifetime", "reads"), [(30 * DAY, True), (60.0, False)])
 def test_who_was_away_longer_than_the_retention_reads_what_is_there(lifetime: float, reads: bool) -> None:
     """Nobody else is there when ben is back. Were keys kept as messages are, it could read nothing."""
-    world = Circle("ann", "ben", "cat", "r0", relay=RelayConfig(RelayPolicy.OPEN, group_lifetime=lifetime))
+    relay = RelayConfig(RelayPolicy.OPEN, group_lifetime=lifetime, group_least=0.0)
+    world = Circle("ann", "ben", "cat", "r0", relay=relay)
     world.found("ann", "ben", "r0", newcomers=Newcomers.FROM_NOW)
     world.run(20.0)
     world.get("ann", SetRetention(world.room, 60_000), Sent)
