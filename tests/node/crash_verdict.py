@@ -73,12 +73,15 @@ def reading_of(node: LiveNode) -> Reading:
     order: dict[EventId, None] = {}
     wrong: list[str] = []
     unread: dict[EventId, str] = {}
+    mended: set[EventId] = set()
     for line in handed_lines(node.home.path):
         life = lives.setdefault(line.life, [])
         match line:
             case Handed(event=text, unreadable=reason):
                 event = EventId(event_id(text))
-                repaired = unread.pop(event, None) is not None and reason is None
+                if unread.pop(event, None) is not None and reason is None:
+                    mended.add(event)  # Told once more, and again after a crash.
+                repaired = event in mended
                 if reason is not None:
                     unread[event] = reason
                 if (event in life or event in handled) and not repaired:

@@ -49,7 +49,7 @@ class Overdue(Struct, frozen=True, gc=False):
 
 
 class Unreadable(Struct, frozen=True, gc=False):
-    """An event that is there and cannot be read here, and why. Once it can be, it is handed over as an event."""
+    """An event that is there and cannot be read here, and why; once it can be, it is handed over anew."""
 
     event: Event
     """Without its body."""

@@ -39,6 +39,11 @@ class LogReader:
         self._behind = True
         self._told = False
 
+    @property
+    def read(self) -> int:
+        """Everything of the log up to here was handed over, or is not for this reader."""
+        return self._read
+
     def written(self, position: int, event: Event) -> list[Deliver[Item]]:
         """An event was appended to the log; to be performed after the commit."""
         if self._behind or self.window.ended:

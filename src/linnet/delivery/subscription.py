@@ -70,6 +70,11 @@ class Window:
         self._in_flight = max(0, self._in_flight - items)
         return self._move()
 
+    @property
+    def done(self) -> bool:
+        """Whether the application is done with all that it was handed."""
+        return not self._in_flight and not self._waiting
+
     def end(self, reason: Reason | None) -> list[Deliver[Item]]:
         """Say that nothing more comes."""
         if self.ended:

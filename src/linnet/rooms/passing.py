@@ -49,7 +49,7 @@ class Passing:
             grown = True
             event = each.arrival.event
             if parts.secrecy is not None:
-                effects += parts.secrecy.placed(event, now)
+                effects += parts.secrecy.placed(event, each.position, now)
             parts.saw(event)
             effects += self._acknowledged(event, now)
             if each.verdict is Verdict.ACCEPTED:

@@ -21,6 +21,8 @@ from linnet.rooms.memory import LATE, RoomMemory
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.trace.records import Kind, Record
 
+_TOLD = "room.told"
+
 ReadersEffect: TypeAlias = AfterCommit[Deliver[Item] | Record]
 
 
@@ -36,6 +38,8 @@ class Readers:
         self._memory = memory
         self._readers: dict[int, LogReader] = {}
         self._names: dict[int, str | None] = {}
+        self._told: dict[int, int] = {}
+        """Up to which of the events that were read late each has been told."""
         self.redacted: dict[EventId, EventId] = {}
         """Events that were taken back, and by which event."""
 
@@ -68,12 +72,16 @@ class Readers:
         self._readers[command.subscription] = reader
         self._names[command.subscription] = command.name
         resumed = cursor is not None and cursor.resumed
-        return resumed, self._after_commit(reader.pump(log))
+        told = self._context.store.cells.get(_TOLD, self._room + (command.name or "").encode())
+        self._told[command.subscription] = int.from_bytes(told or b"", "big") if resumed else self._latest()
+        late = self._tell_repaired(command.subscription, reader)
+        return resumed, self._after_commit([*late, *reader.pump(log)])
 
     def remove(self, subscription: int) -> list[ReadersEffect]:
         """End a subscription; a durable one keeps its place."""
         reader = self._readers.pop(subscription, None)
         self._names.pop(subscription, None)
+        self._told.pop(subscription, None)
         return [] if reader is None else self._after_commit(reader.window.end(None))
 
     def written(self, position: int, event: Event) -> list[Deliver[Item]]:
@@ -94,21 +102,42 @@ class Readers:
                 effects.append(Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW))
         return self._after_commit(effects)
 
-    def repaired(self, event: Event) -> list[ReadersEffect]:
-        """An event that could not be read when it was handed over can be now."""
+    def repaired(self) -> list[ReadersEffect]:
+        """Events that could not be read when they were handed over can be now."""
         effects: list[Deliver[Item] | Record] = []
-        for reader in self._readers.values():
-            seen = self._shown(event, state=False, history=True)
-            if seen is not None and not reader.window.ended:
-                effects += reader.note(seen)
+        for subscription, reader in self._readers.items():
+            effects += self._tell_repaired(subscription, reader)
         return self._after_commit(effects)
+
+    def _tell_repaired(self, subscription: int, reader: LogReader) -> list[Deliver[Item]]:
+        """What this reader was handed unread and has not been told since; durable ones also after a crash."""
+        if self._secrecy is None or reader.window.ended:
+            return []
+        effects: list[Deliver[Item]] = []
+        for number, late in self._secrecy.keyring.repaired.items():
+            if number <= self._told[subscription]:
+                continue
+            self._told[subscription] = number
+            event = self._memory.event(late.event) if late.position <= reader.read else None
+            seen = None if event is None else self._shown(event, state=False, history=True)
+            if seen is not None:
+                effects += reader.note(seen)
+        return effects
+
+    def _latest(self) -> int:
+        return 0 if self._secrecy is None else next(reversed(self._secrecy.keyring.repaired), 0)
 
     def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
         """The application is done with so many items."""
         reader = self._readers.get(subscription)
         if reader is None:
             return []
-        return self._after_commit(reader.handled(items, self._context.store.log))
+        effects = reader.handled(items, self._context.store.log)
+        name = self._names[subscription]
+        if name is not None and self._secrecy is not None and reader.window.done:
+            told = self._told[subscription].to_bytes(8, "big")
+            self._context.store.cells.put(_TOLD, self._room + name.encode(), told)
+        return self._after_commit(effects)
 
     def _shown(self, event: Event, state: bool, history: bool) -> Event | Unreadable | None:
         """An event as a reader is to see it: nothing hidden, nothing that was taken back."""

@@ -8,6 +8,7 @@ import pytest
 from tests.rooms.circle import Circle
 
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Unsubscribe
 from linnet.delivery.items import Unreadable
 from linnet.rooms.commands import Redact, SendToRoom, SetMembership, ShareHistory
 from linnet.rooms.content import GROUP, Membership, Newcomers
@@ -202,3 +203,27 @@ def test_a_key_that_comes_before_its_message_is_kept_for_it() -> None:
     ours.offer(early, key)
     assert ours.take_offer(early) == key
     assert ours.take_offer(early) is None
+
+
+def test_what_is_read_late_is_told_to_a_durable_reader_that_was_away() -> None:
+    world = Circle("ann", "ben", "cat")
+    world.found("ann", "ben", newcomers=Newcomers.SHARED)
+    world.run(20.0)
+    world.say("ann", "one")
+    world.run(3.0)
+    world.join("cat", by="ann")
+    world.read("cat")
+    world.run(20.0)
+    assert world.heard("cat") == []
+    world.network.ask(world.peer("cat"), Unsubscribe(1))
+    world.run(1.0)
+    world.get("ben", ShareHistory(world.room), Sent)
+    world.run(5.0)
+    assert world.heard("cat") == []
+    world.read("cat")
+    world.run(2.0)
+    assert world.heard("cat") == ["one"]
+    world.offline("cat")
+    world.online("cat")
+    world.run(10.0)
+    assert world.heard("cat") == ["one"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
-from linnet.rooms.secrecy.keyring import Keyring, Text, Unread
+from linnet.rooms.secrecy import keyring
+from linnet.rooms.secrecy.keyring import Keyring, Repaired, Text, Unread
 from linnet.store.memory import MemoryStore
 
 ROOM = TopicId(bytes(32))
@@ -22,23 +25,37 @@ def test_all_of_it_is_there_after_a_restart() -> None:
     ring.keep_bundle(DEVICE, EVENT)
     ring.use_identity(b"identity")
     ring.keep_text(EVENT, b"hello", b"k" * 44)
-    ring.keep_why(OTHER, Reason.KEY_MISSING, hope=True)
+    ring.keep_why(OTHER, Reason.KEY_MISSING, 7, hope=True)
     ring.keep_stuck(OTHER, True)
+    ring.repair(EVENT, 3)
     again = Keyring(ROOM, store.cells)
     assert again.parts == {b"": b"all", b"m1": b"changed"}
     assert again.bundles == {DEVICE: EVENT}
     assert again.is_used(b"identity")
     assert not again.is_used(b"another")
     assert again.text(EVENT) == Text(b"hello")
-    assert again.text(OTHER) == Unread(Reason.KEY_MISSING)
+    assert again.text(OTHER) == Unread(Reason.KEY_MISSING, 7)
     assert again.shared_key(EVENT) == b"k" * 44
     assert list(again.shared()) == [(EVENT, b"k" * 44)]
-    assert list(again.stuck) == list(again.unread) == [OTHER]
+    assert list(again.stuck) == [OTHER]
+    assert list(again.unread) == [OTHER]
+    assert again.repaired == {1: Repaired(EVENT, 3)}
+
+
+def test_of_what_was_read_late_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyring, "REPAIRED", 2)
+    store = MemoryStore()
+    ring = Keyring(ROOM, store.cells)
+    for position in range(3):
+        ring.repair(EVENT, position)
+    assert (
+        ring.repaired == {2: Repaired(EVENT, 1), 3: Repaired(EVENT, 2)} == Keyring(ROOM, store.cells).repaired
+    )
 
 
 def test_what_is_read_at_last_is_unread_no_more() -> None:
     ring = Keyring(ROOM, MemoryStore().cells)
-    ring.keep_why(EVENT, Reason.KEY_MISSING, hope=True)
+    ring.keep_why(EVENT, Reason.KEY_MISSING, 7, hope=True)
     ring.keep_text(EVENT, b"at last", None)
     assert ring.text(EVENT) == Text(b"at last")
     assert not ring.unread
@@ -47,10 +64,10 @@ def test_what_is_read_at_last_is_unread_no_more() -> None:
 
 def test_without_hope_nothing_is_tried_again() -> None:
     ring = Keyring(ROOM, MemoryStore().cells)
-    ring.keep_why(EVENT, Reason.KEY_MISSING, hope=True)
-    ring.keep_why(EVENT, Reason.UNDECRYPTABLE, hope=False)
+    ring.keep_why(EVENT, Reason.KEY_MISSING, 7, hope=True)
+    ring.keep_why(EVENT, Reason.UNDECRYPTABLE, 7, hope=False)
     assert not ring.unread
-    assert ring.text(EVENT) == Unread(Reason.UNDECRYPTABLE)
+    assert ring.text(EVENT) == Unread(Reason.UNDECRYPTABLE, 7)
     assert ring.text(OTHER) is None
 
 

@@ -274,10 +274,7 @@ class Guarding:
     def _tell_repaired(self) -> list[RoomStep]:
         """Events that can be read at last, to whoever reads."""
         repaired, self._secrecy.repaired = self._secrecy.repaired, []
-        steps: list[RoomStep] = []
-        for event in repaired:
-            steps += self._parts.readers.repaired(event)
-        return steps
+        return [*self._parts.readers.repaired()] if repaired else []
 
     @property
     def _is_active(self) -> bool:

@@ -16,6 +16,8 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.groups.ids import Device
 
+REPAIRED = 10_000
+"""Messages read late that are remembered for readers that are away."""
 _TEXT, _WHY = b"t", b"w"
 
 
@@ -26,9 +28,17 @@ class Text(Struct, frozen=True, gc=False):
 
 
 class Unread(Struct, frozen=True, gc=False):
-    """Why a sealed event cannot be read here."""
+    """Why a sealed event cannot be read here, and where it stands in the log."""
 
     reason: Reason
+    position: int
+
+
+class Repaired(Struct, frozen=True, gc=False):
+    """A message that was read later than it came, and where it stands in the log."""
+
+    event: EventId
+    position: int
 
 
 class Keyring:
@@ -50,6 +60,12 @@ class Keyring:
         """Operations that wait for others of the group."""
         self.unread: dict[EventId, None] = dict.fromkeys(EventId(k) for k, _ in cells.scan(self._unread))
         """Messages whose key may come yet."""
+        self._repaired = f"group.repaired/{name}"
+        self.repaired: dict[int, Repaired] = {}
+        """Messages that were read later than they came, in the order in which that happened."""
+        for key, value in cells.scan(self._repaired):
+            position = int.from_bytes(value[:8], "big")
+            self.repaired[int.from_bytes(key, "big")] = Repaired(EventId(value[8:]), position)
 
     @property
     def parts(self) -> Mapping[bytes, bytes]:
@@ -86,17 +102,29 @@ class Keyring:
             self._cells.put(self._shared, event, key)
         self._set(self._unread, self.unread, event, False)
 
-    def keep_why(self, event: EventId, reason: Reason, hope: bool) -> None:
-        """An event cannot be read; with hope it is tried again when keys come."""
-        self._cells.put(self._texts, event, _WHY + reason.encode())
+    def keep_why(self, event: EventId, reason: Reason, position: int, hope: bool) -> None:
+        """An event at this position of the log cannot be read; with hope it is tried when keys come."""
+        self._cells.put(self._texts, event, _WHY + position.to_bytes(8, "big") + reason.encode())
         self._set(self._unread, self.unread, event, hope)
+
+    def repair(self, event: EventId, position: int) -> None:
+        """A message that was handed over unread can be read: durable readers are told, also later."""
+        number = next(reversed(self.repaired), 0) + 1
+        self.repaired[number] = Repaired(event, position)
+        self._cells.put(self._repaired, number.to_bytes(8, "big"), position.to_bytes(8, "big") + event)
+        if len(self.repaired) > REPAIRED:
+            oldest = next(iter(self.repaired))
+            del self.repaired[oldest]
+            self._cells.delete(self._repaired, oldest.to_bytes(8, "big"))
 
     def text(self, event: EventId) -> Text | Unread | None:
         """What is known of what an event says."""
         kept = self._cells.get(self._texts, event)
         if kept is None:
             return None
-        return Text(kept[1:]) if kept[:1] == _TEXT else Unread(Reason(kept[1:].decode()))
+        if kept[:1] == _TEXT:
+            return Text(kept[1:])
+        return Unread(Reason(kept[9:].decode()), int.from_bytes(kept[1:9], "big"))
 
     def tally(self) -> tuple[int, dict[Reason, int]]:
         """How many events can be read here, and how many cannot, by why."""
@@ -105,7 +133,7 @@ class Keyring:
             if kept[:1] == _TEXT:
                 texts += 1
             else:
-                unread[Reason(kept[1:].decode())] += 1
+                unread[Reason(kept[9:].decode())] += 1
         return texts, dict(sorted(unread.items()))
 
     def shared_key(self, event: EventId) -> bytes | None:

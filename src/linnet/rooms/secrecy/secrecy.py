@@ -73,8 +73,8 @@ class Secrecy:
         parts = self.keyring.parts
         self._state: GroupState | None = decode_parts(parts) if parts else None
         self._bundles: dict[EventId, Bundle] = {}
-        self.repaired: list[Event] = []
-        """Events that could not be read when they came, and can now; whoever reads is to be told."""
+        self.repaired: list[int] = []
+        """Numbers of events that could not be read when they came, and can now; readers are to be told."""
         self.version = 0
         """Grows whenever something has changed that others may have to act upon."""
 
@@ -172,14 +172,14 @@ class Secrecy:
         self._note_body(self.ours, op, draft.content)
         return self._stepped(step, now)
 
-    def placed(self, event: Event, now: float) -> list[Record]:
+    def placed(self, event: Event, position: int | None, now: float) -> list[Record]:
         """An event has its place: follow it if it is of the group, open it if it is sealed."""
         if event.kind == GROUP:
             if Device(event.author, event.device) == self.ours:
                 return self._ours_came(event, now)
             return self._took(event, now)
         if self.seals(event.kind, event.tail.key) and self.keyring.text(event.id) is None:
-            records = self._open(event, now)
+            records = self._open(event, position, now)
             return [*records, *self._learn_history(event)] if event.kind == HISTORY else records
         return []
 
@@ -318,21 +318,21 @@ class Secrecy:
             case None:
                 return Unreadable(replace(event, tail=replace(event.tail, body=b"")), Reason.BEFORE_JOINING)
 
-    def _open(self, event: Event, now: float) -> list[Record]:
+    def _open(self, event: Event, position: int | None, now: float) -> list[Record]:
         device, clear = Device(event.author, event.device), event.tail.clear or b""
         offered = self.keyring.take_offer(event.id)
         if offered is not None and self._open_with(event, offered):
             return []
+        place, hope = position or 0, len(self.keyring.unread) < UNREAD
         if not self.is_member:
-            self.keyring.keep_why(event.id, Reason.BEFORE_JOINING, len(self.keyring.unread) < UNREAD)
+            self.keyring.keep_why(event.id, Reason.BEFORE_JOINING, place, hope)
             return [self._record(event, Reason.BEFORE_JOINING, "cannot be read")]
         try:
             state, opened = sealing.open_message(
                 self.state(now), device, clear, bound_of(event), event.body, now
             )
         except RemoteError as error:
-            hope = error.reason in HOPEFUL and len(self.keyring.unread) < UNREAD
-            self.keyring.keep_why(event.id, error.reason, hope)
+            self.keyring.keep_why(event.id, error.reason, place, hope and error.reason in HOPEFUL)
             return [self._record(event, error.reason, "cannot be read")]
         self._keep_keys(state)
         self.keyring.keep_text(event.id, opened.plaintext, self._shown(opened.key))
@@ -360,8 +360,10 @@ class Secrecy:
             old = self._memory.event(known)
             if old is None:
                 self.keyring.offer(known, key)
-            elif not isinstance(self.keyring.text(known), Text) and self._open_with(old, key):
-                self.repaired.append(old)
+                continue
+            unread = self.keyring.text(known)
+            if isinstance(unread, Unread) and self._open_with(old, key):
+                self._repair(known, unread.position)
         self.version += 1
         return []
 
@@ -379,11 +381,17 @@ class Secrecy:
 
     def _read_again(self, now: float) -> list[Record]:
         """Keys have come: try what could not be read."""
-        for unread in self._hopes():
-            self._open(unread, now)
-            if isinstance(self.keyring.text(unread.id), Text):
-                self.repaired.append(unread)
+        for event in self._hopes():
+            before = self.keyring.text(event.id)
+            position = before.position if isinstance(before, Unread) else 0
+            self._open(event, position, now)
+            if isinstance(self.keyring.text(event.id), Text):
+                self._repair(event.id, position)
         return []
+
+    def _repair(self, event: EventId, position: int) -> None:
+        self.keyring.repair(event, position)
+        self.repaired.append(next(reversed(self.keyring.repaired)))
 
     def _hopes(self) -> Iterator[Event]:
         for unread in list(self.keyring.unread):
