@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
+from tests.delivery.voices import Voice
 from tests.streams.stage import NOW, context_of
 from tests.streams.village import Village
 
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.errors import RemoteError
-from linnet.core.ids import PeerId
+from linnet.core.ids import DeviceId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.event.signing import decode_unit, message_tail, recall_unit
+from linnet.identity.cards import revoke
+from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
+from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy, Published, Subscribe
 from linnet.streams.publish import declare, publish
@@ -100,6 +106,48 @@ def test_only_publishers_publish_and_only_owners_declare() -> None:
     notes = [each.note for each in promises if isinstance(each, Record) and each.kind is Kind.PUBLISHED]
     assert notes == ["policy"], "nobody will be handed it"
     ours.publish(b"a")
+
+
+def test_what_another_device_of_ours_seals_is_its_own_until_that_is_revoked() -> None:
+    scene = Scene(to_text(Sort.PERSON, known_identity("us").author) + "/news")
+    other = DeviceId(b"o" * 8)
+    tail = scene.stream.governance.tail(Policy(publishers=(), sealer=other), 1)
+    scene.stream.governance.read(Voice("us", scene.stream.topic).sign([tail]))
+    assert isinstance(result(scene.publish(b"a")), Declined)
+    for sealed in (True, False):
+        declined = result(declare(scene.stream, scene.context, 7, Policy(), NOW, sealed))
+        assert isinstance(declined, Declined)
+        assert declined.reason is Reason.NOT_ALLOWED
+    person = SigningKey.generate(SeededEntropy(0, "identity/us"))
+    scene.context.cards.revoke(revoke(person, other, int(NOW)))
+    assert isinstance(result(declare(scene.stream, scene.context, 7, Policy(), NOW, sealed=True)), Published)
+    assert scene.stream.governance.policy.sealer == scene.context.device
+
+
+def test_a_key_is_announced_before_the_first_message_and_counts_as_none() -> None:
+    scene = Scene(to_text(Sort.PERSON, known_identity("us").author) + "/news")
+    declare(scene.stream, scene.context, 7, Policy(), NOW, sealed=True)
+    published = result(scene.publish(b"a", b"b"))
+    assert isinstance(published, Published)
+    assert (published.first, len(published.ids)) == (2, 2)
+    units = [decode_unit(entry.raw) for _, entry in scene.store.log.read(scene.stream.topic, 0, 10)]
+    kinds = [[event.kind for event in recall_unit(unit).events] for unit in units]
+    assert kinds == [["policy"], ["group"], ["message", "message"]]
+    again = result(scene.publish(b"c"))
+    assert isinstance(again, Published)
+    assert again.first == 4
+    tomorrow = result(scene.publish(b"d", now=NOW + scene.context.config.epoch_seconds))
+    assert isinstance(tomorrow, Published)
+    assert tomorrow.first == 6
+
+
+def result(effects: Iterable[object]) -> object:
+    """What the caller is answered."""
+    for effect in effects:
+        for each in effect.effects if isinstance(effect, AfterCommit) else (effect,):
+            if isinstance(each, Reply):
+                return each.result
+    return None
 
 
 def test_a_node_that_keeps_the_stream_itself_says_so() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId
-from linnet.core.reasons import Reason
 from linnet.core.stores import EventLog
 from linnet.delivery.catchup import CatchUp, CatchUpEffect
 from linnet.delivery.chain import ChainKey
@@ -20,14 +18,11 @@ from linnet.event.signing import decode_unit, recall_unit
 from linnet.streams.commands import Subscribe
 from linnet.streams.policy import POLICY
 from linnet.streams.sealed.announcement import KIND as ANNOUNCEMENT
+from linnet.streams.sealed.locked import Locked
 from linnet.trace.records import Kind, Record
 
 Unseal = Callable[[Event], Event | Unreadable]
 """An event of the owner's as it is to be seen."""
-MAX_LOCKED = 4_096
-"""Events of one subscription that wait for a key; of more, the oldest stay told as unreadable."""
-MAY_PASS = frozenset({Reason.KEY_MISSING, Reason.NOT_A_MEMBER})
-"""Why an event cannot be read now and perhaps can be later."""
 _FOR_NODES = frozenset({POLICY, ANNOUNCEMENT})
 _PAGE = 256
 """Units that are read from the log at once for a durable subscription."""
@@ -56,7 +51,7 @@ class Reader:
         """Whether the log holds something for it that was not handed over."""
         self.floors: dict[ChainKey, int] = {}
         """Chains of which it has had everything below, although they are gone through again."""
-        self.locked: deque[Event] = deque(maxlen=MAX_LOCKED)
+        self.locked = Locked()
         """Events that it was told of and that could not be read, but may be when a key comes."""
 
     def offer(self, verified: Verified) -> list[Deliver[Item]]:
@@ -80,16 +75,14 @@ class Reader:
         items: list[Event | Unreadable] = []
         for event in events:
             item = unseal(event) if event.author == self.owner else event
-            if isinstance(item, Unreadable) and item.reason in MAY_PASS:
-                self.locked.append(event)
+            if isinstance(item, Unreadable):
+                self.locked.add(event, item.reason)
             items.append(item)
         return items
 
     def unlocked(self) -> list[Deliver[Item]]:
         """A key came: hand over what can be read now."""
-        waiting = list(self.locked)
-        self.locked.clear()
-        opened = [item for item in self.seen(waiting) if isinstance(item, Event)]
+        opened = [item for item in self.seen(self.locked.take()) if isinstance(item, Event)]
         if self.cursor is not None and opened:
             self.cursor.handed(self.cursor.read, len(opened))
         return self.window.hand(opened)

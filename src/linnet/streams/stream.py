@@ -163,7 +163,7 @@ class Stream:
             if chain.early > self._context.config.gaps_open:
                 effects += self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
         effects += self.announcing.news(chain)
-        return [*effects, *self.opening.look(now)]
+        return effects if self.governance.owner is None else [*effects, *self.opening.look(now)]
 
     def _in_turn(self, chain: Chain, due: list[Verified], hops: int | None, now: float) -> list[StreamEffect]:
         """Units whose turn has come: into the log, then to those who asked for order."""

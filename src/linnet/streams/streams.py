@@ -199,7 +199,7 @@ class Streams:
             detail = f"there is a subscription {command.subscription} already"
             return [Reply(request, Declined(Reason.IN_USE, detail))]
         stream, effects = self._open(command.stream, now)
-        effects += subscribe(stream, self._context, request, command)
+        effects += [*subscribe(stream, self._context, request, command), *stream.opening.look(now)]
         if command.subscription not in stream.readers:
             return [*effects, *self._joined.linger(stream, now)]
         self._by_subscription[command.subscription] = stream
