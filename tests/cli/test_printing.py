@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 import typer
 
@@ -100,3 +101,19 @@ def test_a_warning_goes_beside_and_is_nothing_to_acknowledge(capsys: pytest.Capt
     assert err.count("is called 'ada'") == 2
     Printer(True, None, None).run(iter([warning]), None)
     assert '{"type":"warning","alarm":"same_name","person":"lp1eve"' in capsys.readouterr().err
+
+
+def test_what_is_sealed_and_cannot_be_read_is_told_beside_and_fails_unless_it_comes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sealed = msgspec.structs.replace(event(""), seq=4, unreadable="key_missing")
+    Printer(False, 1, None).run(iter([sealed, event("rain")]), None)
+    assert capsys.readouterr() == (
+        "rain\n",
+        "number 4 of lp1alice: cannot be read yet: its key is on the way\n",
+    )
+    with pytest.raises(typer.Exit) as exit:
+        Printer(False, None, None).run(iter([sealed]), None)
+    assert exit.value.exit_code == 1
+    Printer(False, None, None, line=lambda each: each.unreadable or "").run(iter([sealed]), None)
+    assert "key_missing" in capsys.readouterr().out

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from msgspec.structs import replace
 from tests.streams.sealed.readership import OWNER, Readership
 
+from linnet.core.errors import RemoteError
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
+from linnet.event.signing import decode_unit, recall_unit
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Published, Revoke
 from linnet.streams.names import topic_of
-from linnet.streams.sealed.envelope import LONGEST
-from linnet.streams.sealed.vault import GRANTED, OWNING, READING
+from linnet.streams.sealed.envelope import LONGEST, is_sealed, open_event, read_clear
+from linnet.streams.sealed.vault import GRANTED, OWNING, READING, Vault
 
 SPACES = (OWNING, READING, GRANTED, "policy", "card", "cursor")
 
@@ -208,3 +213,39 @@ def test_only_the_device_that_seals_publishes() -> None:
     assert isinstance(largest, Declined)
     assert largest.reason is Reason.TOO_LARGE
     assert isinstance(scene.village.publish(OWNER, b"x" * LONGEST, stream=scene.stream), Published)
+
+
+def test_storage_with_the_whole_state_of_who_was_put_out_reads_nothing_of_after() -> None:
+    """Every key that the thief has, tried on every message, whatever epoch either claims."""
+    scene = Readership()
+    scene.say(b"before")
+    scene.allow("p1", from_now=True)
+    scene.allow("p2")
+    scene.say(b"during")
+    scene.disallow("p1")
+    scene.say(b"after")
+    scene.allow("p3", from_now=True)
+    scene.say(b"long after")
+    store = scene.village.stores["s0"]
+    units = [decode_unit(entry.raw) for _, entry in store.log.read(topic_of(scene.stream), 0, 1_000)]
+    events = [event for unit in units for event in recall_unit(unit).events if is_sealed(event)]
+    assert len(events) == 4
+
+    def opened(thief: str) -> list[bytes]:
+        cells = scene.village.stores[thief].cells
+        stolen = Vault(topic_of(scene.stream), cells, DeliveryConfig())
+        states = (stolen.reading, stolen.owning)
+        held = [key for state in states if state is not None for key in state.keys]
+        bodies = []
+        for event in events:
+            clear = read_clear(event.tail.clear or b"")
+            for key in held:
+                with contextlib.suppress(RemoteError):
+                    bodies.append(open_event(event, clear, replace(key, epoch=clear.epoch)).body)
+        return bodies
+
+    assert opened("p1") == [b"during"]
+    assert opened("p2") == [b"during", b"after", b"long after"]
+    assert opened("p3") == [b"long after"]
+    assert opened("s0") == []
+    assert opened(OWNER) == [b"before", b"during", b"after", b"long after"], "the harness can read"
