@@ -187,7 +187,9 @@ class Guarding:
         ours = secrecy.state(now).me or MemberId(b"")
         steps: list[RoomStep] = []
         later: list[float] = []
-        for task, due in self._turns.due(tasks, ours, self._here(), now).items():
+        for task, turn in self._turns.due(tasks, ours, self._here(), now).items():
+            # More may be on its way, as when a partition ends. Who has something to say does not wait for it.
+            due = turn + self._config.ack_delay if task in (_HEAL, _REMOVE) else turn
             if due > now:
                 later.append(due)
                 continue
