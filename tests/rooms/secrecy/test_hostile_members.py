@@ -203,5 +203,5 @@ def test_a_thief_of_a_devices_key_cannot_stop_the_device() -> None:
     world = betrayal()
     room = world.room_of("ben")
     event = room.parts.author.make(GROUP, None, b"\x01garbage", world.network.now, after=())
-    records = world.secrecy("ben").placed(event.events[0], world.network.now)
+    records = world.secrecy("ben")._ours_came(event.events[0], world.network.now)
     assert [record.reason for record in records] == [Reason.MALFORMED]
