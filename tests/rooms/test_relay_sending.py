@@ -33,7 +33,8 @@ def batch(request: int, *numbers: int, size: int = 10) -> list[RelayUseEffect]:
         Record(Kind.SENT, ROOM, event_id(number), DEVICE, number, peer=RELAY, bytes=size, note="message")
         for number in numbers
     ]
-    return [AfterCommit((Send(RELAY, send), *sent)), SetTimer(5.0, tick("sent", RELAY))]
+    promised: tuple[Send[RelaySend] | Record, ...] = (Send(RELAY, send), *sent)
+    return [AfterCommit(promised), SetTimer(5.0, tick("sent", RELAY))]
 
 
 def kept(number: int) -> RelayOutcome:
@@ -124,6 +125,7 @@ def test_the_queue_is_bounded_and_what_did_not_fit_is_asked_for(size: int, fit: 
     while not one.is_idle:
         sent = next(effect.effects[0] for effect in effects if isinstance(effect, AfterCommit))
         assert isinstance(sent, Send)
+        assert isinstance(sent.message, RelaySend)
         request += 1
         effects = answered(one, request, *(kept(unit.seq or 0) for unit in sent.message.units))
     last = [effect.event for effect in effects if isinstance(effect, Kept)][-1]
