@@ -39,6 +39,7 @@ TESTED_ELSEWHERE = {
     "groups/notes.py": "values without behaviour, told in tests/groups/test_receiving.py",
     "groups/reading.py": "under every decoder: tests/groups/test_bodies.py and test_welcoming.py",
     "rooms/access/verdict.py": "values without behaviour",
+    "rooms/secrecy/outgoing.py": "every sealed message: tests/rooms/secrecy/test_encrypted_rooms.py",
     "rooms/arrival.py": "values, and the first check of each unit: tests/rooms/test_intake.py",
     "rooms/catching_up.py": "what is gone, and who is heard: tests/rooms/test_room.py",
     "rooms/entering.py": "joins of real machines: tests/rooms/test_desk.py and test_rooms.py",

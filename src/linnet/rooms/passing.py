@@ -22,7 +22,7 @@ from linnet.rooms.messages import Refused, RoomReceipt
 from linnet.rooms.parts import Parts
 from linnet.rooms.relay_notices import Parcel
 from linnet.rooms.results import RoomResult, Sent
-from linnet.rooms.secrecy.secrecy import Sealed
+from linnet.rooms.secrecy.outgoing import Sealed
 from linnet.trace.records import Kind, Record
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.rooms.circle import Circle
 
 from linnet.delivery.items import Unreadable
+from linnet.event.binding import bound_of
 from linnet.event.event import Event
 from linnet.groups import agreement
 from linnet.groups.ids import Device
@@ -17,7 +18,6 @@ from linnet.groups.state import encode_state
 from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership
 from linnet.rooms.content import GROUP, Membership, Newcomers
 from linnet.rooms.results import Sent
-from linnet.rooms.secrecy.binding import bound_of
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.sim.overheard import Overheard
 from linnet.testing.attacker import attack

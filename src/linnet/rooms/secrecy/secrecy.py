@@ -16,7 +16,8 @@ from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.delivery.items import Unreadable
-from linnet.event.event import Event, Tail
+from linnet.event.binding import bound_of
+from linnet.event.event import Event
 from linnet.groups import agreement, sealing
 from linnet.groups.bodies import Add, Body, Create, Keys, decode_body
 from linnet.groups.ids import Device, MemberId
@@ -26,35 +27,15 @@ from linnet.groups.state import GroupState, decode_parts, encode_parts
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import CONTROL_KINDS, GROUP, HISTORY, Membership, Newcomers
 from linnet.rooms.memory import RoomMemory
-from linnet.rooms.secrecy.binding import bound, bound_of
 from linnet.rooms.secrecy.history import history_of
 from linnet.rooms.secrecy.keyring import Keyring, Text, Unread
+from linnet.rooms.secrecy.outgoing import Sealed
 from linnet.trace.records import Kind, Record
 
 HOPEFUL = frozenset({Reason.KEY_MISSING, Reason.UNKNOWN_MEMBER, Reason.WRONG_EPOCH})
 """Why a message cannot be read now and may be later: its key is on its way."""
 UNREAD = 10_000
 """Messages that are tried again when keys come; what is beyond that stays unread."""
-
-
-class Sealed:
-    """A message on its way out: encrypted once its place in the chain is known."""
-
-    def __init__(
-        self, room: TopicId, ours: Device, state: GroupState, envelope: sealing.Envelope, text: bytes
-    ) -> None:
-        self._room = room
-        self._ours = ours
-        self.state = state
-        """After the message: its key is gone from it."""
-        self.envelope = envelope
-        self.text = text
-
-    def fill(self, seq: int, prev: EventId | None, tail: Tail) -> Tail:
-        """The tail with its body encrypted, bound to all else that it says."""
-        open_tail = replace(tail, clear=self.envelope.clear, body=b"")
-        fields = bound(self._room, self._ours.author, self._ours.device, seq, prev, open_tail)
-        return replace(open_tail, body=self.envelope.seal(self.text, fields))
 
 
 class Secrecy:

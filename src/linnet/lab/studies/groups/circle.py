@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from linnet.core.ids import EventId, TopicId
 from linnet.core.limits import DEPENDENCIES
+from linnet.event.binding import bound, bound_of
 from linnet.event.event import MESSAGE, Event, Tail
 from linnet.event.signing import decode_unit, encode_unit, sign_unit, verify_unit
 from linnet.groups import agreement, sealing
@@ -28,7 +29,6 @@ from linnet.groups.notes import Desynced, Equivocation, Ignored, Lost, Waits, We
 from linnet.groups.prekeys import Bundle
 from linnet.lab.errors import CheckFailed
 from linnet.rooms.content import GROUP
-from linnet.rooms.secrecy.binding import bound, bound_of
 from linnet.sim.identities import seeded_identity
 from linnet.sim.luck import SeededEntropy
 
