@@ -123,6 +123,8 @@ class Desk:
         if not room.is_active:
             is_banned = room.membership is Membership.BAN
             raise Refused(Reason.BANNED if is_banned else Reason.NOT_A_MEMBER, "we are not in the room")
+        if room.view.is_revoked(self._context.author, self._context.device):
+            raise Refused(Reason.CARD_REVOKED, "this device was revoked in the room")
         if guarding.must_wait(now):
             later = partial(self._carry_out, request, room, command)
             return room.settle(guarding.park(request, later, now), now)

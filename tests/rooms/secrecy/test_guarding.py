@@ -88,6 +88,8 @@ def test_a_revoked_device_is_put_out_before_the_next_message() -> None:
     world.run(10.0)
     assert world.holders("ann") == world.holders("ben") == ["ann", "ben"]
     assert world.secrecy("ann2").keyring.text(event) is None
+    refused = world.declined("ann2", SendToRoom(world.room, (b"and I?",)), seconds=1.0)
+    assert refused.reason is Reason.CARD_REVOKED
 
 
 def test_who_leaves_and_comes_back_is_another_member() -> None:
