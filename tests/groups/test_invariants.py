@@ -57,7 +57,7 @@ from linnet.testing.attacker import Attacker
 from linnet.testing.ledger import Ledger
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
-EXAMPLES, STEPS = (400, 60) if SOAK else (40, 40)
+EXAMPLES, STEPS = (400, 60) if SOAK else (30, 40)
 DEVICES = 6
 WHO = st.integers(0, DEVICES - 1)
 PICK = st.integers(0, 10_000)
