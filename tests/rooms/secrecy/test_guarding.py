@@ -8,18 +8,20 @@ import pytest
 from msgspec.structs import replace
 from tests.rooms.circle import Circle
 
-from linnet.core.ids import DeviceId
+from linnet.core.ids import DeviceId, EventId
 from linnet.core.reasons import Reason
-from linnet.groups import agreement
+from linnet.groups import agreement, bodies
+from linnet.groups.ids import MemberId
 from linnet.identity.cards import CARD_DAYS, issue_card, revoke
 from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity
 from linnet.rooms.commands import JoinRoom, RevokeInRoom, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import Membership, Newcomers
+from linnet.rooms.content import GROUP, Membership, Newcomers
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.results import RoomMade, Sent
 from linnet.rooms.secrecy import guarding
+from linnet.rooms.secrecy import secrecy as secrecy_module
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.sim.luck import SeededEntropy
 from linnet.trace.records import Kind
@@ -222,3 +224,24 @@ def test_acknowledgements_are_batched() -> None:
     assert not agreement.owes_acks(world.secrecy("ben").state(world.network.now))
     after = sum(record.note == "group" for record in world.records("ben", Kind.CONTROL))
     assert after - before == 1
+
+
+def test_no_more_operations_wait_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrecy_module, "STUCK", 0)
+    world = devices("ann", "ben", "cat")
+    ben = world.secrecy("ben")
+    op = bodies.Acks(
+        bodies.Head(world.secrecy("ann").state(world.network.now).me or MemberId(b""), 999, 0),
+        (bodies.Item(False, EventId(b"?" * 32), ()),),
+    )
+    event = next(
+        verified.events[0]
+        for verified in ben._memory.events()
+        if verified.events[0].kind == GROUP and verified.events[0].author == world.person("ann")
+    )
+    forged = replace(event, id=EventId(b"f" * 32), tail=replace(event.tail, body=bodies.encode_body(op)))
+    before = ben.state(world.network.now)
+    (record,) = ben.placed(forged, 1, world.network.now)
+    assert record.reason is Reason.QUEUE_FULL
+    assert not ben.keyring.stuck
+    assert ben.state(world.network.now) is before

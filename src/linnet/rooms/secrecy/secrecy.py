@@ -34,6 +34,8 @@ from linnet.trace.records import Kind, Record
 
 HOPEFUL = frozenset({Reason.KEY_MISSING, Reason.UNKNOWN_MEMBER, Reason.WRONG_EPOCH})
 """Why a message cannot be read now and may be later: its key is on its way."""
+STUCK = 1_024
+"""Operations that wait for others; whoever makes up what they wait for costs us no more than that."""
 UNREAD = 10_000
 """Messages that are tried again when keys come; what is beyond that stays unread."""
 
@@ -192,8 +194,10 @@ class Secrecy:
             if content is not None and self._lets_us_in(content, now):
                 self.forget(now)  # Others take our prekeys for used: we tell new ones, to be added by those.
             return [self._record(event, error.reason, f"group: {error.detail}")]
-        waits = any(isinstance(note, Waits) for note in step.notes)
-        self.keyring.keep_stuck(event.id, waits and self.is_member)
+        waits = self.is_member and any(isinstance(note, Waits) for note in step.notes)
+        if waits and len(self.keyring.stuck) >= STUCK:
+            return [self._record(event, Reason.QUEUE_FULL, "group: too many operations wait for others")]
+        self.keyring.keep_stuck(event.id, waits)
         return self._stepped(step, now)
 
     def _lets_us_in(self, content: Body, now: float) -> bool:
