@@ -1,6 +1,6 @@
 """A room of two with a relay: one says something while the other is away, and learns when it arrives.
 
-Nothing is handed over but the text of an invitation.
+Nothing is handed over but the text of an invitation. The room is encrypted: the relay carries what it cannot read.
 Run it: python examples/room.py
 """
 
@@ -26,6 +26,15 @@ async def fate(room: Room, wanted: str) -> str:
         await asyncio.sleep(0.05)
 
 
+async def all_with_keys(room: Room) -> int:
+    """Wait until a device of every member holds the room's keys, and count the members."""
+    while True:
+        members = [one for one in await room.members() if not one.relay]
+        if len(members) == 2 and all(one.key_devices for one in members):
+            return len(members)
+        await asyncio.sleep(0.05)
+
+
 async def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory, "bea")
@@ -35,7 +44,7 @@ async def main() -> None:
             await room.add_relay(relay.address)
             async with Node(home) as bea:
                 await bea.join_room((await room.invite()).text)
-                print("members:", len([one for one in await room.members() if not one.relay]))
+                print("members:", await all_with_keys(room))
             # Bea is away now; the relay is not.
             await room.send("Did it arrive?")
             print("while bea is away:", await fate(room, "at_relay"))
