@@ -1,6 +1,6 @@
 """A room of two with a relay: one says something while the other is away, and learns when it arrives.
 
-Nothing is handed over but the text of an invitation. The room is encrypted: the relay carries what it cannot read.
+Nothing is handed over but the text of an invitation. The relay carries what it cannot read.
 Run it: python examples/room.py
 """
 
