@@ -219,7 +219,10 @@ class Guarding:
 
     def _update(self, now: float) -> list[RoomStep]:
         secrecy = self._secrecy
+        removes = bool(secrecy.surplus())
         steps = self._put_in_order(now)
+        if removes:
+            return steps  # A removal brings a new seed as well.
         draft = agreement.draft_update(
             secrecy.state(now), secrecy.bundle, secrecy.may_hold, self._context.entropy, now
         )

@@ -21,7 +21,18 @@ from linnet.event.event import Event
 from linnet.groups import agreement, sealing
 from linnet.groups.bodies import Add, Body, Create, Keys, decode_body
 from linnet.groups.ids import Device, MemberId
-from linnet.groups.notes import Desynced, EpochReady, Ignored, Joined, Lost, Note, RemovedSelf, Waits
+from linnet.groups.notes import (
+    Desynced,
+    EpochReady,
+    Equivocation,
+    Ignored,
+    Joined,
+    Lost,
+    Note,
+    RemovedSelf,
+    Unreached,
+    Waits,
+)
 from linnet.groups.prekeys import Bundle
 from linnet.groups.state import GroupState, decode_parts, encode_parts
 from linnet.rooms.access.control_dag import ControlDag
@@ -236,6 +247,10 @@ class Secrecy:
                 return [Record(Kind.REJECTED, self._room, reason=reason, note="group")]
             case Desynced(detail) | Lost(_, detail):
                 return [Record(Kind.DROPPED, self._room, reason=Reason.DESYNCED, note=detail[:100])]
+            case Equivocation():
+                return [Record(Kind.REJECTED, self._room, reason=Reason.EQUIVOCATION, note="group")]
+            case Unreached(_, reason):
+                return [Record(Kind.DROPPED, self._room, reason=reason, note="group: not told to a member")]
             case Joined() | RemovedSelf():
                 return [Record(Kind.CONTROL, self._room, note=f"group {type(note).__name__.lower()}")]
             case _:
