@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -380,29 +378,3 @@ def test_questions_about_operations() -> None:
     assert membership.sees(history, mid("B"), mid("X"))
     assert not membership.sees(history, None, mid("X"))
     assert not membership.sees(history, None, mid("?"))
-
-
-# How long it takes.
-
-
-def test_a_view_of_128_members_and_100_operations_is_quick() -> None:
-    first = [f"M{at}" for at in range(90)]
-    history = membership.create(EMPTY, op_id("create"), [member(name, op_id("create")) for name in first])
-    for at in range(38):
-        op = op_id(f"add {at}")
-        history = membership.add(history, op, mid(f"M{at}"), member(f"N{at}", op))
-    for at in range(61):
-        history = membership.remove(history, op_id(f"remove {at}"), mid(f"M{at}"), [mid(f"M{at + 1}")])
-    assert (len(history.members), len(history.additions) + len(history.removals)) == (128, 100)
-    best = {None: 1.0, mid("M0"): 1.0}
-    gc.disable()
-    try:
-        for viewer in list(best) * 100:
-            fresh = History(history.members, history.additions, history.removals)
-            begin = time.process_time()
-            membership.view(fresh, viewer)
-            best[viewer] = min(best[viewer], time.process_time() - begin)
-    finally:
-        gc.enable()
-    # Some 20 µs are usual; a machine that has much else to do, or watches each line, is let off.
-    assert max(best.values()) < (50e-6 if SOAK else 400e-6)

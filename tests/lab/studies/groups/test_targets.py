@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from linnet.lab.studies.groups.metrics import Outcomes, Time
@@ -24,8 +25,18 @@ def test_small_groups_are_not_judged_by_targets_of_large_ones(view: View) -> Non
     assert all(each.met for each in found.values() if each.is_bytes)
     assert found["T5.overhead"].measured == 29 + 64 + 16 - 32
     assert "387 bytes as a whole event" in found["T5.overhead"].detail
-    assert found["T6.single"].measured > found["T6.multi"].measured
     assert all("µs" in found[id].detail for id in ("T6.each", "T10.recipient"))
+
+
+def test_what_was_missed_is_told_for_a_thousand_updates(view: View) -> None:
+    heard = {("recipient", part): Time(1, 3, 24, 30_000_000) for part in ("check", "take", "follow")}
+    times = {**view.outcomes.times, ("catch-up", "single", 8): [heard], ("catch-up", "multi", 8): [heard]}
+    found = {each.id: each for each in targets(replace(view, outcomes=Outcomes({}, times)))}
+    assert found["T6.single"].measured == pytest.approx(30)  # Three parts of 30 ms for 3 updates.
+    assert not found["T6.single"].met
+    assert found["T6.multi"].measured == pytest.approx(30)
+    assert found["T6.each"].measured == pytest.approx(3_750)
+    assert found["T6.each"].detail == "a signature 1250 µs, an update 1250 µs, acknowledgements 1250 µs"
 
 
 def test_the_group_of_the_targets_is_judged(view: View) -> None:
