@@ -43,6 +43,11 @@ class Reason(StrEnum):
     REPEATED_NONCE = "repeated_nonce"
     DUPLICATE = "duplicate"
 
+    # Someone without a tracker is not believed.
+    IMPLAUSIBLE_FILTER = "implausible_filter"
+    PROBING = "probing"
+    NOT_IN_TOPIC = "not_in_topic"
+
     # A group's keys do not allow it, or what came does not fit them.
     DESYNCED = "desynced"
     EQUIVOCATION = "equivocation"

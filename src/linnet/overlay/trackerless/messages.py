@@ -1,0 +1,171 @@
+"""What nodes without trackers tell each other (tags 19 to 29). No message names a topic.
+
+Nothing about trust, age or likeness is in any of them: those are each node's own business.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from linnet.core.ids import Count, Hints, WirePeerId
+from linnet.core.reasons import Reason
+
+FILTER_BYTES = 1024
+DESCRIPTORS = 32
+POINTS = 256
+RINGS = 64
+POSITIONS = 32
+SEALED_BYTES = 1024
+
+Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
+Point = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Nonce = Annotated[bytes, Meta(min_length=16, max_length=16)]
+Proof = Annotated[bytes, Meta(min_length=16, max_length=16)]
+Hint = Annotated[bytes, Meta(min_length=8, max_length=8)]
+Points = Annotated[tuple[Point, ...], Meta(max_length=POINTS)]
+
+
+class Descriptor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What a node says of itself, signed with the key that its links are authenticated to."""
+
+    peer: WirePeerId
+    version: Count
+    """The newest counts."""
+    epoch: Count
+    filter: Annotated[bytes, Meta(max_length=FILTER_BYTES)]
+    """Its topics as a filter, randomised once for the epoch; empty if it shows none."""
+    epsilon_milli: Annotated[int, Meta(ge=0, le=1_000_000)]
+    """Thousandths of the epsilon that the filter was randomised with."""
+    hashes: Annotated[int, Meta(ge=1, le=16)]
+    hints: Hints
+    expires: Count
+    """Unix time in seconds after which it is passed on no more."""
+    sig: Signature
+
+
+Descriptors = Annotated[tuple[Descriptor, ...], Meta(max_length=DESCRIPTORS)]
+
+
+class Pull(Struct, frozen=True, array_like=True, tag=19, gc=False):
+    """Tell me of some nodes; this is me."""
+
+    number: Count
+    own: Descriptor
+
+
+class Pulled(Struct, frozen=True, array_like=True, tag=20, gc=False):
+    """The answerer, and some nodes of its sample."""
+
+    number: Count
+    nodes: Descriptors
+
+
+class AskAlike(Struct, frozen=True, array_like=True, tag=21, gc=False):
+    """Tell me of nodes that seem to be interested in what I am."""
+
+    number: Count
+    own: Descriptor
+
+
+class Alike(Struct, frozen=True, array_like=True, tag=22, gc=False):
+    """Nodes that seem to be like the one who asked, and a few others."""
+
+    number: Count
+    nodes: Descriptors
+
+
+class Intersect(Struct, frozen=True, array_like=True, tag=23, gc=False):
+    """Begin a private set intersection: our elements, blinded, and as many dummies as fill the bucket."""
+
+    nonce: Nonce
+    epoch: Count
+    blinded: Points
+
+
+class Intersected(Struct, frozen=True, array_like=True, tag=24, gc=False):
+    """The answer: yours blinded once more in your order, and ours."""
+
+    nonce: Nonce
+    twice: Points
+    blinded: Points
+
+
+class IntersectEnd(Struct, frozen=True, array_like=True, tag=25, gc=False):
+    """The end: yours blinded once more, so that you know too, with proofs of what we share.
+
+    `proofs` stand in the order of the points that both have; both sides send them, the one who
+    answered in a message of its own with no points.
+    """
+
+    nonce: Nonce
+    twice: Points
+    proofs: Annotated[tuple[Proof, ...], Meta(max_length=POINTS)]
+    refused: Reason | None = None
+    """Why there is no intersection; then the rest is empty."""
+
+
+class Seek(Struct, frozen=True, array_like=True, tag=26, gc=False):
+    """A walker that looks for members of a topic: only bits of a filter say of which, and decoys with them."""
+
+    request: Nonce
+    positions: Annotated[tuple[Annotated[int, Meta(ge=0, le=65_535)], ...], Meta(max_length=POSITIONS)]
+    epoch: Count
+    reply_key: Point
+    """An ephemeral key to which answers are sealed."""
+    hops: Annotated[int, Meta(ge=0, le=255)]
+    """How many more nodes it may visit."""
+    back: bool
+    """Whether it comes back because there was no way on."""
+
+
+class Sought(Struct, frozen=True, array_like=True, tag=27, gc=False):
+    """A member answers a walker, along the way that it came; none of those on the way can read it."""
+
+    request: Nonce
+    sealed: Annotated[bytes, Meta(max_length=SEALED_BYTES)]
+
+
+class RingMember(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A member of a topic, with some member's word for it."""
+
+    node: Descriptor
+    epoch: Count
+    proof: Proof
+
+
+class RingPart(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What is told of one ring; the hint is known to the two who share the topic."""
+
+    hint: Hint
+    members: Annotated[tuple[RingMember, ...], Meta(max_length=DESCRIPTORS)]
+
+
+class RingAsk(Struct, frozen=True, array_like=True, tag=28, gc=False):
+    """Whom I know beside your place on the rings that we share; tell me the same."""
+
+    number: Count
+    rings: Annotated[tuple[RingPart, ...], Meta(max_length=RINGS)]
+
+
+class RingTell(Struct, frozen=True, array_like=True, tag=29, gc=False):
+    """The answer."""
+
+    number: Count
+    rings: Annotated[tuple[RingPart, ...], Meta(max_length=RINGS)]
+
+
+TrackerlessMessage: TypeAlias = (
+    Pull
+    | Pulled
+    | AskAlike
+    | Alike
+    | Intersect
+    | Intersected
+    | IntersectEnd
+    | Seek
+    | Sought
+    | RingAsk
+    | RingTell
+)
