@@ -107,7 +107,7 @@ class IntersectEnd(Struct, frozen=True, array_like=True, tag=25, gc=False):
 
 
 class Seek(Struct, frozen=True, array_like=True, tag=26, gc=False):
-    """A walker that looks for members of a topic: only bits of a filter say of which, and decoys with them."""
+    """A walker that looks for members of a topic; only bits of a filter, and decoys, say of which."""
 
     request: Nonce
     positions: Annotated[tuple[Annotated[int, Meta(ge=0, le=65_535)], ...], Meta(max_length=POSITIONS)]
