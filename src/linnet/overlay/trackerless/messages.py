@@ -1,4 +1,4 @@
-"""What nodes without trackers tell each other (tags 19 to 29). No message names a topic.
+"""What nodes without trackers tell each other (tags 19 to 29, and 80). No message names a topic.
 
 Nothing about trust, age or likeness is in any of them: those are each node's own business.
 """
@@ -133,6 +133,8 @@ class RingMember(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
     node: Descriptor
     epoch: Count
     proof: Proof
+    keeps: bool = False
+    """Whether it keeps what is said in the topic and answers requests for it."""
 
 
 class RingPart(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -154,6 +156,16 @@ class RingTell(Struct, frozen=True, array_like=True, tag=29, gc=False):
 
     number: Count
     rings: Annotated[tuple[RingPart, ...], Meta(max_length=RINGS)]
+
+
+class Beside(Struct, frozen=True, array_like=True, tag=80, gc=False):
+    """I count you as a neighbour in the topic of this hint, or no longer; and my proof that I am in it."""
+
+    hint: Hint
+    epoch: Count
+    proof: Proof
+    open: bool
+    keeps: bool = False
 
 
 TrackerlessMessage: TypeAlias = (
