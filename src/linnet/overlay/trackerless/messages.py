@@ -180,4 +180,5 @@ TrackerlessMessage: TypeAlias = (
     | Sought
     | RingAsk
     | RingTell
+    | Beside
 )
