@@ -1,0 +1,194 @@
+"""Who is a neighbour of whom in the topics without trackers: wanted, linked, and agreed on by both.
+
+A node wants its neighbours on the ring and some members beside. It holds them, and tells each, by a hint
+that only the two can read, that it counts it as a neighbour; the other does the same, and from then on both
+pass events to each other. Whoever is wanted by nobody any more is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from linnet.core.effects import Hold, Release, Send
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.overlay.notices import NeighborDown, NeighborUp
+from linnet.overlay.trackerless.messages import Beside
+from linnet.overlay.trackerless.tags import TopicKeys, hint, is_proof, proof
+from linnet.trace.records import Kind, Record
+
+BesideEffect: TypeAlias = Send[Beside] | Hold | Release | NeighborUp | NeighborDown | Record
+
+_ADOPTED = 16
+"""Neighbours of one topic that chose us and that we did not choose, at most: the rest are told no."""
+
+
+class _Sides:
+    """One topic: whom we want, who is told, who counts us."""
+
+    __slots__ = ("keeps", "keys", "theirs", "told", "up", "wanted")
+
+    def __init__(self, keys: TopicKeys, keeps: bool) -> None:
+        self.keys = keys
+        self.keeps = keeps
+        self.wanted: dict[PeerId, tuple[str, ...]] = {}
+        self.told: dict[PeerId, None] = {}
+        """Peers that were told that we count them."""
+        self.theirs: dict[PeerId, bool] = {}
+        """Peers that count us, and whether they keep the topic."""
+        self.up: dict[PeerId, None] = {}
+
+
+class BesideUs:
+    """The neighbours of all topics of a node."""
+
+    def __init__(self, ours: PeerId, links: Mapping[PeerId, None]) -> None:
+        self._ours = ours
+        self._links = links
+        self._topics: dict[TopicId, _Sides] = {}
+        self._hints: dict[tuple[PeerId, bytes], TopicId] = {}
+        """By peer and hint, of the pairs that were asked for."""
+
+    def neighbors(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """Peers that we count and that count us, whose links are open."""
+        sides = self._topics.get(topic)
+        return () if sides is None else tuple(sides.up)
+
+    def keepers(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """Neighbours that keep the topic."""
+        sides = self._topics.get(topic)
+        return () if sides is None else tuple(peer for peer in sides.up if sides.theirs.get(peer))
+
+    def held(self) -> dict[PeerId, int]:
+        """Peers that are wanted, and in how many topics."""
+        counts: dict[PeerId, int] = {}
+        for sides in self._topics.values():
+            for peer in sides.wanted:
+                counts[peer] = counts.get(peer, 0) + 1
+        return counts
+
+    def open(self, keys: TopicKeys, keeps: bool, epoch: int) -> list[BesideEffect]:
+        """Take part in a topic; once more, if only it is kept now or no longer."""
+        sides = self._topics.get(keys.topic)
+        if sides is None:
+            self._topics[keys.topic] = _Sides(keys, keeps)
+            self._hints.clear()
+            return []
+        if sides.keeps == keeps:
+            return []
+        sides.keeps = keeps
+        return [Send(peer, self._beside(sides, peer, epoch, True)) for peer in sides.told]
+
+    def close(self, topic: TopicId, epoch: int) -> list[BesideEffect]:
+        """Take part no more: all neighbours are told."""
+        sides = self._topics.get(topic)
+        if sides is None:
+            return []
+        effects = self.want(topic, {}, epoch)
+        for peer in list(sides.told):
+            effects += self._tell_off(sides, peer, epoch)
+        del self._topics[topic]
+        self._hints.clear()
+        return effects
+
+    def want(self, topic: TopicId, peers: Mapping[PeerId, tuple[str, ...]], epoch: int) -> list[BesideEffect]:
+        """These are to be our neighbours, with where to dial them, and no others of our choosing."""
+        sides = self._topics[topic]
+        effects: list[BesideEffect] = []
+        purpose = f"ring {topic.hex()[:16]}"
+        for peer in [peer for peer in sides.wanted if peer not in peers]:
+            del sides.wanted[peer]
+            if peer in sides.told:
+                effects += self._tell_off(sides, peer, epoch)
+            effects.append(Release(peer, purpose))
+        for peer, hints in peers.items():
+            if peer not in sides.wanted:
+                sides.wanted[peer] = hints
+                effects.append(Hold(peer, hints, purpose))
+            if peer in self._links and peer not in sides.told:
+                effects += self._tell(sides, peer, epoch)
+        return effects
+
+    def linked(self, peer: PeerId, epoch: int) -> list[BesideEffect]:
+        """A link is open: whoever is wanted is told."""
+        effects: list[BesideEffect] = []
+        for sides in self._topics.values():
+            if peer in sides.wanted and peer not in sides.told:
+                effects += self._tell(sides, peer, epoch)
+        return effects
+
+    def lost(self, peer: PeerId) -> list[BesideEffect]:
+        """A link is gone. Whoever is wanted stays so, and is dialled again."""
+        effects: list[BesideEffect] = []
+        for sides in self._topics.values():
+            sides.told.pop(peer, None)
+            sides.theirs.pop(peer, None)
+            effects += self._settle(sides, peer)
+        return effects
+
+    def heard(self, peer: PeerId, message: Beside, epoch: int) -> list[BesideEffect]:
+        """A peer counts us as a neighbour, or no longer."""
+        sides = self._find(peer, message.hint)
+        if sides is None:
+            return [_rejected(peer, Reason.NOT_JOINED)] if message.open else []
+        topic = sides.keys.topic
+        if not message.open:
+            sides.theirs.pop(peer, None)
+            effects = self._settle(sides, peer)
+            if peer in sides.told and peer not in sides.wanted:
+                effects += self._tell_off(sides, peer, epoch)
+            return effects
+        if abs(message.epoch - epoch) > 1 or not is_proof(sides.keys, peer, message.epoch, message.proof):
+            return [_rejected(peer, Reason.NOT_IN_TOPIC, topic)]
+        if peer not in sides.wanted and peer not in sides.theirs and self._adopted(sides) >= _ADOPTED:
+            return [_rejected(peer, Reason.TOO_MANY, topic), *self._tell_off(sides, peer, epoch)]
+        sides.theirs[peer] = message.keeps
+        effects = [] if peer in sides.told else self._tell(sides, peer, epoch)
+        return effects + self._settle(sides, peer)
+
+    def _adopted(self, sides: _Sides) -> int:
+        return sum(peer not in sides.wanted for peer in sides.theirs)
+
+    def _tell(self, sides: _Sides, peer: PeerId, epoch: int) -> list[BesideEffect]:
+        sides.told[peer] = None
+        told: list[BesideEffect] = [Send(peer, self._beside(sides, peer, epoch, True))]
+        return told + self._settle(sides, peer)
+
+    def _tell_off(self, sides: _Sides, peer: PeerId, epoch: int) -> list[BesideEffect]:
+        sides.told.pop(peer, None)
+        told: list[BesideEffect] = [Send(peer, self._beside(sides, peer, epoch, False))]
+        return (told if peer in self._links else []) + self._settle(sides, peer)
+
+    def _settle(self, sides: _Sides, peer: PeerId) -> list[BesideEffect]:
+        """Say who has become a neighbour, and who is none any more."""
+        topic = sides.keys.topic
+        is_up = peer in sides.told and peer in sides.theirs
+        if is_up and peer not in sides.up:
+            sides.up[peer] = None
+            return [NeighborUp(topic, peer), self._record(sides)]
+        if not is_up and peer in sides.up:
+            del sides.up[peer]
+            return [NeighborDown(topic, peer), self._record(sides)]
+        return []
+
+    def _beside(self, sides: _Sides, peer: PeerId, epoch: int, is_open: bool) -> Beside:
+        given = proof(sides.keys, self._ours, epoch)
+        return Beside(hint(sides.keys, self._ours, peer), epoch, given, is_open, sides.keeps)
+
+    def _find(self, peer: PeerId, given: bytes) -> _Sides | None:
+        """The topic of a hint: computed once for each peer, since only the two share it."""
+        topic = self._hints.get((peer, given))
+        if topic is None:
+            for sides in self._topics.values():
+                if hint(sides.keys, self._ours, peer) == given:
+                    topic = self._hints[peer, given] = sides.keys.topic
+                    break
+        return None if topic is None else self._topics.get(topic)
+
+    def _record(self, sides: _Sides) -> Record:
+        return Record(Kind.OVERLAY, sides.keys.topic, note=",".join(peer[:4].hex() for peer in sides.up))
+
+
+def _rejected(peer: PeerId, reason: Reason, topic: TopicId | None = None) -> Record:
+    return Record(Kind.REJECTED, topic, peer=peer, reason=reason, note="beside")
