@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from heapq import heappush
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from linnet.core.timers import Tick
-from linnet.sim.hosts import Host
 
 START = 1_600_000_000.0
 """Unix time at which simulations begin: machines see a clock like the real one, never a zero."""
+
+
+class Ticking(Protocol):
+    """A node, as far as its timers go."""
+
+    ticks: dict[Tick, int]
+    """Timers that are set, with their number on the clock."""
 
 
 class Clock:
@@ -38,7 +44,7 @@ class Clock:
         """Let something happen at this time."""
         heappush(self.heap, (time, self.next_number(), what, argument))
 
-    def set_timer(self, time: float, host: Host, timer: Tick) -> None:
+    def set_timer(self, time: float, host: Ticking, timer: Tick) -> None:
         """Let a timer of a node run out at this time, unless it is set anew or cancelled before."""
         number = self.next_number()
         host.ticks[timer] = number
