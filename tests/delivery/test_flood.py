@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.delivery.voices import TOPIC, Voice
@@ -110,6 +113,87 @@ def test_it_stalls_only_while_all_neighbours_are_congested() -> None:
     assert flood.stalled
     flood.up(PEERS[2])
     assert not flood.stalled
+
+
+def test_a_routing_is_asked_with_the_sources_and_all_neighbours_and_is_obeyed() -> None:
+    ann, flood = Voice(), flood_of(4)
+    asked: list[tuple[tuple[PeerId, ...], tuple[PeerId, ...]]] = []
+
+    def routing(sources: tuple[PeerId, ...], up: Sequence[PeerId]) -> Sequence[PeerId]:
+        asked.append((sources, tuple(up)))
+        return [PEERS[3], PEERS[1]]
+
+    flood.route(routing)
+    unit = ann.say(b"x")
+    data = Data(unit.unit, 3, 40, NOW_US, ann.identity.card)
+    effects = flood.spread(unit, ann.identity.card, (PEERS[2],), 3, 40, NOW)
+    assert effects == [effect for peer in (PEERS[3], PEERS[1]) for effect in sent(peer, unit, data)]
+    assert asked == [((PEERS[2],), tuple(PEERS[:4]))]
+
+
+def test_a_routing_never_sends_back_nor_twice() -> None:
+    ann, flood = Voice(), flood_of(3)
+    flood.route(lambda sources, up: [*up, *up])
+    assert list(cards_sent(flood.spread(ann.say(), ann.identity.card, (PEERS[0],), 2, 0, NOW))) == PEERS[1:3]
+
+
+def test_a_routing_that_names_nobody_sends_nothing_and_without_one_all_is_as_before() -> None:
+    ann, flood = Voice(), flood_of(2)
+    flood.route(lambda sources, up: ())
+    assert flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW) == []
+    flood.route(None)
+    assert list(cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW))) == PEERS[:2]
+
+
+def test_a_card_goes_with_the_first_unit_that_a_routing_sends_to_a_neighbour() -> None:
+    ann, flood = Voice(), flood_of(3)
+    turn = iter([PEERS[:1], PEERS[:2], PEERS[:3]])
+    flood.route(lambda sources, up: next(turn))
+    a, b, c = PEERS[:3]
+    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True}
+    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: False, b: True}
+    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {
+        a: False,
+        b: False,
+        c: True,
+    }
+
+
+def test_with_a_routing_too_it_stalls_only_while_all_neighbours_are_congested() -> None:
+    flood = flood_of(2)
+    flood.route(lambda sources, up: up[:1])
+    flood.neighbors[PEERS[0]].congested = True
+    assert not flood.stalled
+    flood.neighbors[PEERS[1]].congested = True
+    assert flood.stalled
+
+
+def test_members_of_a_ring_are_never_taken_for_replaying() -> None:
+    """Each of eight sends a unit to another once at most, so nobody hears more units than there are."""
+    names = [PeerId(bytes([n]) * 32) for n in range(8)]
+    floods = {name: Flood(TOPIC) for name in names}
+    rng = Random(1)
+    for at, name in enumerate(names):
+        floods[name].route(lambda sources, up: rng.sample(list(up), 3))
+        for step in (1, 2, 4, 6, 7):
+            floods[name].up(names[(at + step) % 8])
+    ann, beyond = Voice(), -1_000
+    for round_ in range(40):
+        unit, have = ann.say(b"x"), {names[round_ % 8]}
+        floods[names[round_ % 8]].distinct += 1
+        waiting: list[tuple[PeerId, tuple[PeerId, ...]]] = [(names[round_ % 8], ())]
+        for name, sources in waiting:
+            for effect in floods[name].spread(unit, ann.identity.card, sources, 1, 0, NOW):
+                if isinstance(effect, Send):
+                    other = effect.peer
+                    heard = floods[other].heard(name)
+                    if other not in have:
+                        have.add(other)
+                        floods[other].distinct += 1
+                        waiting.append((other, (name,)))
+                        heard -= 1
+                    beyond = max(beyond, heard)
+    assert beyond <= 0
 
 
 @given(

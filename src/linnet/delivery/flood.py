@@ -2,9 +2,14 @@
 
 No subset, no asking first: delivery is certain and a hop costs one link's delay (Juslenius 2021,
 section 4.2.2). In a static graph a unit is sent n*d - (n-1) times.
+
+Where an overlay knows better whom to send to, it says so (`Flood.route`): on a ring a unit goes to
+the two neighbours and a few others (`linnet.overlay.trackerless.spreading`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId, TopicId
@@ -15,6 +20,12 @@ from linnet.identity.cards import Card
 from linnet.trace.records import Kind, Record
 
 FloodEffect = Send[Data] | Record
+
+Routing = Callable[[tuple[PeerId, ...], Sequence[PeerId]], Sequence[PeerId]]
+"""Whom of the neighbours that are up a unit goes to, given who had it before us (nobody: it is ours).
+
+It names each neighbour at most once, and nobody else. Those who had it are left out in any case.
+"""
 
 
 class Neighbor:
@@ -41,6 +52,11 @@ class Flood:
         self._strangers: dict[PeerId, Neighbor] = {}
         self.distinct = 0
         """Units that were new to us, since the beginning."""
+        self._routing: Routing | None = None
+
+    def route(self, routing: Routing | None) -> None:
+        """From now on send each unit to those whom this names; None: to everyone but its sources."""
+        self._routing = routing
 
     def up(self, peer: PeerId) -> None:
         """A neighbour is there."""
@@ -57,15 +73,18 @@ class Flood:
 
     @property
     def stalled(self) -> bool:
-        """Whether there are neighbours and all of them are congested."""
+        """Whether there are neighbours and all of them are congested.
+
+        A routing chooses among all neighbours, so while one of them takes more, units may go out.
+        """
         neighbors = self.neighbors.values()
         return bool(neighbors) and all(neighbor.congested for neighbor in neighbors)
 
     def heard(self, peer: PeerId) -> int:
         """Count a unit that a peer sent; returns how many it sent beyond those that there are.
 
-        A neighbour sends each unit once at most, so what goes beyond is replayed. Others send units
-        too: publishers to storage nodes, or neighbours that we do not know as such yet.
+        A neighbour sends each unit once at most, whatever the routing, so what goes beyond is replayed.
+        Others send units too: publishers to storage nodes, or neighbours that we do not know as such yet.
         """
         neighbor = self.neighbors.get(peer)
         if neighbor is None:
@@ -78,7 +97,7 @@ class Flood:
     def spread(
         self, verified: Verified, card: Card, sources: tuple[PeerId, ...], hops: int, age_us: int, now: float
     ) -> list[FloodEffect]:
-        """Pass a unit on to everyone but those it came from."""
+        """Pass a unit on to everyone but those it came from, or to those of them whom the routing names."""
         unit = verified.unit
         device = unit.author + unit.device
         sent_us = int(now * 1_000_000)
@@ -89,7 +108,8 @@ class Flood:
         head, short, seq, events = verified.events[-1].id, unit.device, unit.seq, len(unit.tails)
         size = unit_bytes(unit)
         effects: list[FloodEffect] = []
-        for peer, neighbor in self.neighbors.items():
+        neighbors = self.neighbors if self._routing is None else self._routed(self._routing, sources)
+        for peer, neighbor in neighbors.items():
             if peer in sources:
                 continue
             if neighbor.devices.get(device) is card:
@@ -100,6 +120,9 @@ class Flood:
             effects.append(Send(peer, message))
             effects.append(Record(Kind.SENT, self._topic, head, short, seq, events, peer, hops, size))
         return effects
+
+    def _routed(self, routing: Routing, sources: tuple[PeerId, ...]) -> dict[PeerId, Neighbor]:
+        return {peer: self.neighbors[peer] for peer in routing(sources, tuple(self.neighbors))}
 
 
 def unit_bytes(unit: Unverified) -> int:
