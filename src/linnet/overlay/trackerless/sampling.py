@@ -1,0 +1,290 @@
+"""Peer sampling: a view of a few nodes out of all, which liars cannot take over.
+
+Views are pulled, never pushed; a node that pulls introduces itself, and only itself, or nobody
+would ever hear of it. Of an answer every id is counted and one is offered to the view: so those
+that liars name too often are let in the less (UPSYCLE 2020; Anceaume, Busnel, Sericola 2013).
+Answers do not depend on trust, lest they show whom the node trusts.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.overlay.trackerless.acquaintances import Acquaintances
+from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.trackerless.descriptor import DescriptorCheck, check_descriptor
+from linnet.overlay.trackerless.messages import Descriptor, Pull, Pulled
+from linnet.overlay.trackerless.sampler import StreamSampler
+from linnet.overlay.trackerless.sketch import CountMin
+from linnet.overlay.trackerless.trust import Trust
+from linnet.trace.records import Kind, Record
+
+FAILURES = 2
+"""Questions in a row that a peer may leave unanswered until it is dropped."""
+MOST_PULLS = 4
+"""Pulls of one peer that are answered in a period: periods differ by a fifth, links fail."""
+LONGEST_REST = 8
+"""A peer that fails rests for two periods, then four, and so on, this many doublings at most."""
+RESTING = 1024
+
+_FAULT_OF_TELLER = (Reason.BAD_SIGNATURE, Reason.MALFORMED)
+_FAULT_OF_NODE = (Reason.IMPLAUSIBLE_FILTER,)
+
+
+class Sampling:
+    """The view of one node, and its side of pulls. It asks nobody by itself."""
+
+    def __init__(
+        self,
+        ours: PeerId,
+        config: TrackerlessConfig,
+        acquaintances: Acquaintances,
+        trust: Trust,
+        rng: Random,
+        key: bytes,
+        check: DescriptorCheck = check_descriptor,
+    ) -> None:
+        self._ours = ours
+        self._config = config
+        self._acquaintances = acquaintances
+        self._trust = trust
+        self._rng = rng
+        self._check = check
+        sketch = CountMin(config.sketch_rows, config.sketch_columns, key)
+        self._sampler = StreamSampler(config.view, sketch, rng, config.quantile)
+        self._rounds = 0
+        self._introduced: dict[PeerId, int] = {}
+        """In which round a peer last introduced itself, for those that may not again yet."""
+        self._room = config.introductions
+        self._asked: dict[PeerId, int] = {}
+        self._resting: dict[PeerId, float] = {}
+
+    @property
+    def view(self) -> tuple[PeerId, ...]:
+        """A sample of all nodes."""
+        return self._sampler.members
+
+    def target(self, now: float) -> PeerId | None:
+        """Whom to pull from in this round; None if nobody is known."""
+        if self._rng.random() < self._config.trusted_share:
+            trusted = self._trusted(now)
+            if trusted:
+                return self._rng.choices(list(trusted), list(trusted.values()))[0]
+        if self._rng.random() < 0.5:
+            return max(self._sampler, key=self._age, default=None)
+        return self._sampler.draw()
+
+    def probe(self, now: float) -> PeerId | None:
+        """A member of the view to ask whether it is up; tell `answered` or `failed`."""
+        return self._sampler.draw()
+
+    def pulled(self, peer: PeerId, descriptors: tuple[Descriptor, ...], now: float) -> list[Record]:
+        """Take in the answer to a pull: count all that it names, offer one."""
+        self.answered(peer, now)
+        wrong: dict[Reason, int] = {}
+        if len(descriptors) > self._config.answer:
+            wrong[Reason.TOO_MANY] = len(descriptors) - self._config.answer
+        named = self._usable(peer, descriptors[: self._config.answer], now, wrong)
+        if self._trust.is_banned(peer, now):
+            self.drop(peer)
+            named = []
+        for node in named:
+            self._sampler.count(node)
+        if named:
+            self._offer_some(named, now)
+        return [Record(Kind.REJECTED, peer=peer, reason=why, events=many) for why, many in wrong.items()]
+
+    def asked(self, peer: PeerId, pull: Pull, own: Descriptor, now: float) -> tuple[Pulled, list[Record]]:
+        """Answer a pull from the view alone, and let the one who asks introduce itself."""
+        if pull.own.peer != peer:
+            raise RemoteError(Reason.NOT_ALLOWED, "a node may introduce none but itself")
+        if self._trust.is_banned(peer, now):
+            raise RemoteError(Reason.BANNED, "it broke the protocol within the last day")
+        pulls = self._asked.get(peer, 0) + 1
+        if pulls > MOST_PULLS:
+            raise RemoteError(Reason.FLOODING, f"more than {MOST_PULLS} pulls in a period")
+        self._asked[peer] = pulls
+        if not self._is_known(pull.own, now):
+            self._check_own(peer, pull.own, now)
+            self._acquaintances.learn(pull.own, now)
+        self.answered(peer, now)
+        answer = Pulled(pull.number, (own, *self._told(peer, now)))
+        return answer, self._introduce(peer, now)
+
+    def answered(self, peer: PeerId, now: float) -> None:
+        """A peer showed that it is up."""
+        self._acquaintances.contacted(peer, now)
+        self._trust.spoke(peer, now)
+        self._resting.pop(peer, None)
+
+    def failed(self, peer: PeerId, now: float) -> None:
+        """A peer did not answer: the second time in a row it leaves the view, and rests."""
+        failures = self._acquaintances.failed(peer)
+        if failures < FAILURES:
+            return
+        self.drop(peer)
+        if len(self._resting) >= RESTING:
+            del self._resting[next(iter(self._resting))]
+        rest = self._config.period * 2.0 ** min(failures - 1, LONGEST_REST)
+        self._resting.pop(peer, None)
+        self._resting[peer] = now + rest
+
+    def drop(self, peer: PeerId) -> None:
+        """Take a peer out of the view: it is gone, or broke the protocol."""
+        if self._sampler.remove(peer):
+            self._acquaintances.unpin(peer)
+
+    def meet(self, descriptor: Descriptor, now: float) -> None:
+        """Learn of a node otherwise than by gossip: a first address, the local network."""
+        self._check(descriptor, now)
+        if descriptor.peer == self._ours or self._trust.is_banned(descriptor.peer, now):
+            return
+        self._acquaintances.learn(descriptor, now)
+        self._sampler.count(descriptor.peer)
+        self._offer(descriptor.peer, now)
+
+    def round(self, now: float) -> list[Record]:
+        """A period went by: quotas are whole again, counts age, what ended is dropped."""
+        self._rounds += 1
+        self._acquaintances.round()
+        self._sampler.round()
+        self._room = self._config.introductions
+        self._asked.clear()
+        again = self._rounds - max(1, self._config.halve_rounds // 2)
+        while self._introduced:
+            peer, last = next(iter(self._introduced.items()))
+            if last > again:
+                break
+            del self._introduced[peer]
+        if self._rounds % self._config.halve_rounds:
+            return []
+        self._sampler.halve()
+        return self._expire(now)
+
+    def _expire(self, now: float) -> list[Record]:
+        """Drop whose descriptor ended: it was not heard of for long."""
+        records = []
+        for peer in self._sampler.members:
+            descriptor = self._acquaintances.descriptor(peer)
+            if descriptor is None or descriptor.expires < now:
+                self.drop(peer)
+                records.append(Record(Kind.EXPIRED, peer=peer, reason=Reason.STALE))
+        self._acquaintances.expire(now)
+        return records
+
+    def _usable(
+        self, teller: PeerId, descriptors: tuple[Descriptor, ...], now: float, wrong: dict[Reason, int]
+    ) -> list[PeerId]:
+        """The nodes that an answer names, once each, as far as their descriptors are good.
+
+        A trusted teller itself is left out: it is asked so much oftener than others that counting
+        it would keep it from the view, and a view without it would show the trust.
+        """
+        named: dict[PeerId, None] = {}
+        for descriptor in descriptors:
+            node = descriptor.peer
+            if node == self._ours or node in named or self._trust.is_banned(node, now):
+                continue
+            if not self._is_known(descriptor, now):
+                try:
+                    self._check(descriptor, now)
+                except RemoteError as error:
+                    wrong[error.reason] = wrong.get(error.reason, 0) + 1
+                    self._blame(teller, node, error.reason, now)
+                    continue
+                self._acquaintances.learn(descriptor, now)
+            if node == teller and self._trust.is_known(teller):
+                continue
+            if node in self._acquaintances:
+                named[node] = None
+                self._trust.vouched(node, teller, now)
+        return list(named)
+
+    def _check_own(self, peer: PeerId, descriptor: Descriptor, now: float) -> None:
+        try:
+            self._check(descriptor, now)
+        except RemoteError as error:
+            if error.reason in _FAULT_OF_TELLER or error.reason in _FAULT_OF_NODE:
+                self._trust.offence(peer, now)
+                self.drop(peer)
+            raise
+
+    def _blame(self, teller: PeerId, node: PeerId, reason: Reason, now: float) -> None:
+        """Whose fault a bad descriptor is: everyone checks what they pass on, and signs their own."""
+        if reason in _FAULT_OF_TELLER:
+            self._trust.offence(teller, now)
+        elif reason in _FAULT_OF_NODE:
+            self._trust.offence(node, now)
+            self.drop(node)
+
+    def _is_known(self, descriptor: Descriptor, now: float) -> bool:
+        """Whether this very descriptor was checked before, and has not ended."""
+        known = self._acquaintances.descriptor(descriptor.peer)
+        return known is not None and descriptor.expires >= now and known == descriptor
+
+    def _offer_some(self, named: list[PeerId], now: float) -> None:
+        """Offer one node of an answer; all of them while the view is sparse, as it is at the start."""
+        if not self._sampler.is_sparse:
+            self._offer(named[int(self._rng.random() * len(named))], now)
+            return
+        for node in self._rng.sample(named, len(named)):
+            if not self._sampler.is_sparse:
+                return
+            self._offer(node, now)
+
+    def _offer(self, peer: PeerId, now: float) -> None:
+        if peer in self._sampler or peer not in self._acquaintances or self._rests(peer, now):
+            return
+        evicted = self._sampler.offer(peer)
+        if evicted is not None:
+            self._acquaintances.unpin(evicted)
+        if peer in self._sampler:
+            self._acquaintances.pin(peer)
+
+    def _introduce(self, peer: PeerId, now: float) -> list[Record]:
+        """Whoever asks may enter the view, but not often, and not many in one period.
+
+        Once in half the time in which counts age: else a few peers that ask again and again
+        would be all that a victim hears of, and one that often asks for being trusted would show.
+        """
+        if peer in self._introduced:
+            return []
+        if not self._room:
+            return [Record(Kind.DROPPED, peer=peer, reason=Reason.QUOTA, note="introduction")]
+        self._room -= 1
+        self._introduced[peer] = self._rounds
+        self._sampler.count(peer)
+        self._offer(peer, now)
+        return []
+
+    def _told(self, peer: PeerId, now: float) -> list[Descriptor]:
+        told = []
+        for member in self._sampler.sample(self._config.answer):
+            descriptor = self._acquaintances.descriptor(member)
+            if member != peer and descriptor is not None and descriptor.expires >= now:
+                told.append(descriptor)
+        return told[: self._config.answer - 1]
+
+    def _trusted(self, now: float) -> dict[PeerId, float]:
+        """Peers that the user trusts and that can be asked."""
+        return {
+            peer: value
+            for peer, value in self._trust.known().items()
+            if peer in self._acquaintances
+            and not self._rests(peer, now)
+            and not self._trust.is_banned(peer, now)
+        }
+
+    def _rests(self, peer: PeerId, now: float) -> bool:
+        until = self._resting.get(peer)
+        if until is not None and until <= now:
+            del self._resting[peer]
+            return False
+        return until is not None
+
+    def _age(self, peer: PeerId) -> int:
+        known = self._acquaintances.get(peer)
+        return 0 if known is None else known.age

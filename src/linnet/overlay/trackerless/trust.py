@@ -1,0 +1,120 @@
+"""Whom a node trusts: its own business, never in a message and never told by others.
+
+What the user sets is kept. The rest is guessed from who named whom, decays, and is gone with the
+process (UPSYCLE 2020: trust is asymmetric, and no paths of trust travel).
+"""
+
+from __future__ import annotations
+
+import struct
+
+from linnet.core.errors import Refused, StoreError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
+
+BAN = DAY
+"""Seconds for which a peer that broke the protocol is shunned, by us alone: told bans would censor."""
+
+SPACE = "trust"
+KNOWN = 1024
+"""Peers that a user may set trust in."""
+VOUCHED = 4096
+BANNED = 4096
+
+_NAMED = 0.5
+"""Trust in a peer that one wholly trusted named, before it is reduced for being second-hand."""
+_DECAY = 0.9
+_DECAY_ROUNDS = 100
+_value = struct.Struct(">d")
+
+
+class Trust:
+    """Trust in peers, from 0 for the banned to 1."""
+
+    def __init__(self, cells: Cells, config: TrackerlessConfig) -> None:
+        self._cells = cells
+        self._config = config
+        self._known: dict[PeerId, float] = {}
+        for key, raw in cells.scan(SPACE):
+            if len(raw) != _value.size:
+                raise StoreError("a stored value of trust is damaged")
+            self._known[PeerId(key)] = float(_value.unpack(raw)[0])
+        self._vouched: dict[PeerId, tuple[float, float]] = {}
+        """Value, and when the peer was last vouched for or spoken to."""
+        self._bans: dict[PeerId, float] = {}
+
+    def known(self) -> dict[PeerId, float]:
+        """What the user set."""
+        return dict(self._known)
+
+    def is_known(self, peer: PeerId) -> bool:
+        """Whether the user trusts a peer."""
+        return peer in self._known
+
+    def set(self, peer: PeerId, value: float) -> None:
+        """The user trusts a peer so much: above 0, up to 1."""
+        if not 0.0 < value <= 1.0:
+            raise Refused(Reason.NOT_ALLOWED, f"trust is above 0 and at most 1, not {value}")
+        if peer not in self._known and len(self._known) >= KNOWN:
+            raise Refused(Reason.TOO_MANY, f"trust can be set in {KNOWN} peers")
+        self._known[peer] = value
+        self._cells.put(SPACE, peer, _value.pack(value))
+        self._bans.pop(peer, None)
+
+    def remove(self, peer: PeerId) -> bool:
+        """The user trusts a peer no longer; False if there was no trust."""
+        self._cells.delete(SPACE, peer)
+        return self._known.pop(peer, None) is not None
+
+    def of(self, peer: PeerId, now: float) -> float:
+        """The trust in a peer: what the user set, or what is guessed, at least that in a stranger."""
+        if self.is_banned(peer, now):
+            return 0.0
+        if peer in self._known:
+            return self._known[peer]
+        return max(self._config.base_trust, self._guess(peer, now))
+
+    def vouched(self, peer: PeerId, by: PeerId, now: float) -> None:
+        """A peer was named by another. What that one said of it does not count, only who said it."""
+        if peer in self._known:
+            return
+        value = self._config.transitivity * self.of(by, now) * _NAMED
+        if value <= self._config.base_trust or value < self._guess(peer, now):
+            return
+        self._vouched.pop(peer, None)
+        _make_room(self._vouched, VOUCHED)
+        self._vouched[peer] = (value, now)
+
+    def spoke(self, peer: PeerId, now: float) -> None:
+        """We were in contact with a peer: what is guessed decays from now on."""
+        if peer in self._vouched:
+            self._vouched[peer] = (self._guess(peer, now), now)
+
+    def offence(self, peer: PeerId, now: float) -> None:
+        """It broke the protocol in a way that no honest node does."""
+        self._vouched.pop(peer, None)
+        self._bans.pop(peer, None)
+        _make_room(self._bans, BANNED)
+        self._bans[peer] = now + BAN
+
+    def is_banned(self, peer: PeerId, now: float) -> bool:
+        """Whether it broke the protocol within the last day."""
+        until = self._bans.get(peer)
+        if until is None:
+            return False
+        if until <= now:
+            del self._bans[peer]
+            return False
+        return True
+
+    def _guess(self, peer: PeerId, now: float) -> float:
+        value, at = self._vouched.get(peer, (0.0, now))
+        return value * float(_DECAY ** ((now - at) // (_DECAY_ROUNDS * self._config.period)))
+
+
+def _make_room(table: dict[PeerId, tuple[float, float]] | dict[PeerId, float], limit: int) -> None:
+    """Drop the oldest entry of a full table."""
+    if len(table) >= limit:
+        del table[next(iter(table))]

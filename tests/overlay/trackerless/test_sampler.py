@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.core.ids import PeerId
+from linnet.overlay.trackerless.sampler import StreamSampler
+from linnet.overlay.trackerless.sketch import CountMin
+
+KEY = b"k" * 32
+
+
+def peer(number: int) -> PeerId:
+    return PeerId(number.to_bytes(32, "big"))
+
+
+def sampler(size: int, columns: int = 1024, seed: int = 1) -> StreamSampler:
+    return StreamSampler(size, CountMin(4, columns, KEY), Random(seed), 0.25)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["see", "see", "see", "remove", "round", "halve"]), st.integers(0, 12)),
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_members_are_few_and_different_and_none_is_lost_but_for_another(steps: list[tuple[str, int]]) -> None:
+    memory = sampler(5)
+    for step, number in steps:
+        before = memory.members
+        if step == "see":
+            memory.count(peer(number))
+            evicted = memory.offer(peer(number))
+            if peer(number) in before:
+                assert (evicted, memory.members) == (None, before), "who is in changes nothing"
+            elif evicted is not None:
+                assert len(before) == 5
+                assert set(memory.members) == (set(before) - {evicted}) | {peer(number)}
+            assert len(memory) >= len(before), "it never shrinks by an offer"
+        elif step == "remove":
+            assert memory.remove(peer(number)) == (peer(number) in before)
+            assert set(memory.members) == set(before) - {peer(number)}
+        elif step == "round":
+            memory.round()
+        else:
+            memory.halve()
+        assert len(set(memory.members)) == len(memory) <= 5
+        assert all(member in memory for member in memory)
+        assert memory.is_sparse == (len(memory) <= 2)
+        assert set(memory.sample(3)) <= set(memory.members)
+        assert memory.draw() in (memory.members or (None,))
+
+
+def output_share(
+    weights: list[float], marked: int, seed: int, columns: int = 1024, length: int = 40_000
+) -> float:
+    """What part of the output is the first `marked` ids, for a stream of ids with these weights."""
+    rng = Random(seed)
+    ids = [peer(number) for number in range(len(weights))]
+    memory = sampler(50, columns, seed)
+    hits = total = 0
+    for place, seen in enumerate(rng.choices(ids, weights, k=length)):
+        memory.count(seen)
+        memory.offer(seen)
+        if place > length // 4:
+            total += 1
+            drawn = memory.draw()
+            hits += drawn is not None and int.from_bytes(drawn, "big") < marked
+    return hits / total
+
+
+def test_a_tenth_of_the_ids_with_four_fifths_of_the_stream_get_their_fair_share() -> None:
+    weights = [0.8 / 100] * 100 + [0.2 / 900] * 900
+    share = output_share(weights, 100, seed=3)
+    assert share <= 1.2 * 0.1
+    assert output_share(weights, 100, seed=3, columns=64) > 2 * share, "columns are what withstands ids"
+
+
+def test_one_id_with_half_of_the_stream_is_as_rare_as_any() -> None:
+    assert output_share([0.5] + [0.5 / 999] * 999, 1, seed=4) <= 0.004
+
+
+def test_an_even_stream_stays_even() -> None:
+    assert output_share([1.0] * 1000, 100, seed=5, length=25_000) == pytest.approx(0.1, abs=0.02)
+
+
+def test_it_goes_on_while_counters_are_zero() -> None:
+    memory = sampler(10, columns=4096)
+    replaced = 0
+    for number in range(2000):
+        memory.count(peer(number % 50))
+        replaced += memory.offer(peer(number % 50)) is not None
+    assert replaced > 100
