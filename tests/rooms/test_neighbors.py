@@ -19,6 +19,7 @@ from linnet.overlay.member import Member
 from linnet.overlay.mesh import SPARE
 from linnet.overlay.messages import Join, Leave
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
+from linnet.overlay.overlays import Overlays
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.contact_book import BOOK
 from linnet.rooms.neighbors import Neighbors, NeighborsEffect
@@ -49,7 +50,7 @@ class Scene:
         self.member = Member(MemberConfig())
         known = (TRACKER,) if trackers else ()
         config = RoomsConfig(mesh=mesh)
-        self.room = Neighbors(ROOM, self.context, config, self.member, known)
+        self.room = Neighbors(ROOM, self.context, config, Overlays(self.member), known)
         if trackers:
             self.member.handle(LinkUp(TRACKER.peer, Hello(1, 1, {}), dialed=True), NOW)
         self.room.start(NOW)

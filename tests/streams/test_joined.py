@@ -9,6 +9,7 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.timers import Tick
 from linnet.overlay.config import MemberConfig
 from linnet.overlay.member import Member
+from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
 from linnet.streams.joined import Joined
 from linnet.streams.options import StorageRule
@@ -17,7 +18,7 @@ TRACKER = Contact(PeerId(b"t" * 32), ("tls://t:1",))
 
 
 def joined_of(*rules: StorageRule) -> Joined:
-    return Joined(context_of("us"), Member(MemberConfig()), Registry([TRACKER]), {}, rules)
+    return Joined(context_of("us"), Overlays(Member(MemberConfig())), Registry([TRACKER]), {}, rules)
 
 
 def test_a_stream_is_opened_once_under_all_its_names() -> None:

@@ -10,6 +10,15 @@ DEFAULT_DEGREE = 4
 """Links of a node in a stream: Streamr's choice in production and in the thesis (section 4)."""
 
 
+class Overlay(StrEnum):
+    """Who says who the neighbours in a topic are."""
+
+    TRACKER = "tracker"
+    """A tracker, which knows all nodes of the topic and gives each its neighbours."""
+    RING = "ring"
+    """Nobody: nodes find each other by gossip and keep a ring with shortcuts (`linnet.overlay.trackerless`)."""
+
+
 class Control(StrEnum):
     """The protocol between tracker and node (Juslenius 2021, section 4.3)."""
 

@@ -1,7 +1,7 @@
 """Every message of every protocol, as one closed union, and the codec for it.
 
-Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 29 overlay, 30 to 39 delivery, 40 to 44 streams, 50 to 79
-rooms; the next part takes 80.
+Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 18 overlay, 19 to 29 and 80 overlays without trackers, 30 to
+39 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge; the next part takes 90.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Further, Given
 from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
 from linnet.overlay.messages import OverlayMessage
+from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.rooms.messages import (
     ChunkIs,
     ChunkPut,
@@ -60,7 +61,9 @@ class Unsupported(Struct, frozen=True, array_like=True, tag=5, gc=False):
 
 
 LinkMessage: TypeAlias = Ping | Pong | Bye | Needed | Unsupported
-Message: TypeAlias = LinkMessage | OverlayMessage | DeliveryMessage | StreamMessage | RoomMessage
+Message: TypeAlias = (
+    LinkMessage | OverlayMessage | TrackerlessMessage | DeliveryMessage | StreamMessage | RoomMessage
+)
 
 BULK = (
     Data,
@@ -77,12 +80,13 @@ BULK = (
 )
 """What waits in the data lane of an outbox; all other messages go before."""
 
-PROTOCOLS = {"link": 1, "overlay": 1, "delivery": 1, "streams": 1, "rooms": 1}
+PROTOCOLS = {"link": 1, "overlay": 1, "trackerless": 1, "delivery": 1, "streams": 1, "rooms": 1}
 """Protocols of this node with their versions, for `Hello`."""
 
 PROTOCOL_OF: dict[type, str] = {
     **dict.fromkeys(get_args(LinkMessage), "link"),
     **dict.fromkeys(get_args(OverlayMessage), "overlay"),
+    **dict.fromkeys(get_args(TrackerlessMessage), "trackerless"),
     **dict.fromkeys(get_args(DeliveryMessage), "delivery"),
     **dict.fromkeys(get_args(StreamMessage) or (StreamMessage,), "streams"),
     **dict.fromkeys(get_args(RoomMessage), "rooms"),

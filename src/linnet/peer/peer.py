@@ -20,8 +20,12 @@ from linnet.core.inputs import (
     Congested,
     DialFailed,
     Drained,
+    Heard,
     LinkDown,
     LinkUp,
+    Met,
+    NetworkIs,
+    NotMet,
     Probed,
     Received,
     TimerFired,
@@ -34,15 +38,20 @@ from linnet.core.timers import Tick
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, DeliveryMessage
+from linnet.edge.commands import LanCommand
+from linnet.edge.presence import OWNER as PRESENCE_OWNER
+from linnet.edge.presence import PresenceEffect
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
-from linnet.overlay.effects import MemberEffect, TrackerEffect
+from linnet.overlay.effects import TrackerEffect
 from linnet.overlay.member import Member
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import OverlayNotice
+from linnet.overlay.overlays import Overlays, OverlaysEffect
 from linnet.overlay.registry import Registry
 from linnet.overlay.tracked import Graph
 from linnet.overlay.tracker import Tracker
+from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.peer import links
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import (
@@ -58,6 +67,7 @@ from linnet.peer.interface import (
     Stop,
 )
 from linnet.peer.links import Links, LinksEffect
+from linnet.peer.local_networks import LanEffect, LanReply, LocalNetworks, parted
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, LinkMessage, Message, Pong
 from linnet.rooms.commands import AskRelay, RoomCommand
 from linnet.rooms.effects import RoomEffect
@@ -75,13 +85,23 @@ from linnet.trace.records import Kind, Record
 _BLOCKED = "blocked"
 _LINK_MESSAGES = frozenset(get_args(LinkMessage))
 _OVERLAY_MESSAGES = frozenset(get_args(OverlayMessage))
+_TRACKERLESS_MESSAGES = frozenset(get_args(TrackerlessMessage))
 _ROOM_MESSAGES = frozenset(get_args(RoomMessage))
 
 _FOR_THE_NODE = frozenset({Hold, Release, Blame})
 _LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
 _NOTICES = frozenset(get_args(OverlayNotice))
 
-Asking = StreamEffect | RoomEffect | TrackerEffect | LinksEffect | Reply[NodeStatus]
+Asking = (
+    StreamEffect
+    | RoomEffect
+    | OverlaysEffect
+    | TrackerEffect
+    | LinksEffect
+    | LanEffect
+    | LanReply
+    | Reply[NodeStatus]
+)
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
 
@@ -108,14 +128,16 @@ class Peer:
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
         self._member = Member(config.member, config.listens)
         self._tracker = Tracker(config.tracker, rng) if config.is_tracker else None
+        self._overlays = Overlays(self._member)
         self._streams = Streams(
-            self._context, self._member, Registry(config.trackers), config.streams, config.storage
+            self._context, self._overlays, Registry(config.trackers), config.streams, config.storage
         )
-        setting = Setting(self._context, config.rooms, self._member, config.trackers, config.listens)
+        setting = Setting(self._context, config.rooms, self._overlays, config.trackers, config.listens)
         relay: Relay | None = None
         if config.relay is not None:
             relay = Relay(self._context, config.relay, config.rooms, self._context.entropy)
         self._rooms = Rooms(setting, relay)
+        self._local = LocalNetworks(config, identity, store.cells, rng, self._context.entropy)
         self._started_at = 0.0
         self._hello = Hello(
             WIRE_VERSION,
@@ -192,10 +214,17 @@ class Peer:
                 return [*self._streams.congested(peer, True, now)]
             case Drained(peer):
                 return [*self._streams.congested(peer, False, now)]
+            case NetworkIs() | Heard() | Met() | NotMet():
+                return self._on_local(self._local.handle(event, now), now)
             case Asked(request, command):
                 return self._asked(request, command, now)
             case _:
                 assert_never(event)
+
+    def _on_local(self, effects: list[PresenceEffect], now: float) -> list[Asking]:
+        """What presence on local networks asks; its notices are for overlays without trackers."""
+        asked, _ = parted(effects)
+        return [*asked]
 
     def _received(self, peer: PeerId, message: Message, now: float) -> list[Asking]:
         # By type and not by isinstance: a union of twenty classes is slow to ask.
@@ -206,6 +235,9 @@ class Peer:
             return self._on_link_message(peer, message, now)  # type: ignore[arg-type] # just seen
         if kind in _OVERLAY_MESSAGES:
             return self._overlay(Received(peer, message), now)  # type: ignore[arg-type] # just seen
+        if kind in _TRACKERLESS_MESSAGES:
+            heard = self._overlays.on_message(peer, cast("TrackerlessMessage", message), now)
+            return self._noticed(heard, now)
         if kind is Data:
             return self._on_data(peer, cast("Data", message), now)
         if kind in _ROOM_MESSAGES:
@@ -216,7 +248,7 @@ class Peer:
         effects = self._links.on_message(peer, message, now)
         if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
             self._rooms.rtt(peer, rtt)
-            return [*effects, *self._noticed(self._member.rtt(peer, rtt), now)]
+            return [*effects, *self._noticed(self._overlays.rtt(peer, rtt, now), now)]
         return effects  # type: ignore[return-value] # a list of less
 
     def _too_much(self, peer: PeerId) -> list[Asking]:
@@ -239,12 +271,16 @@ class Peer:
         self, event: LinkUp | LinkDown | DialFailed | Received[OverlayMessage], now: float
     ) -> list[Asking]:
         """Both sides of the tracker overlay hear of links and its messages; each takes its own."""
-        effects = self._noticed(self._member.handle(event, now), now)
+        if isinstance(event, Received):
+            told = self._overlays.on_tracker_message(event.peer, event.message, now)
+        else:
+            told = self._overlays.links(event, now)
+        effects = self._noticed(told, now)
         if self._tracker is not None:
             effects += self._tracker.handle(event, now)
         return effects
 
-    def _noticed(self, effects: list[MemberEffect], now: float) -> list[Asking]:
+    def _noticed(self, effects: list[OverlaysEffect], now: float) -> list[Asking]:
         """What the overlay asks and tells; its notices go to the topic that they are about."""
         if not effects:
             return []
@@ -272,7 +308,9 @@ class Peer:
             return [] if self._tracker is None else [*self._tracker.handle(TimerFired(tick), now)]
         if tick.owner in ROOM_OWNERS:
             return [*self._rooms.fired(tick, now)]
-        return self._noticed(self._member.handle(TimerFired(tick), now), now)
+        if tick.owner == PRESENCE_OWNER:
+            return self._on_local(self._local.fired(tick, now), now)
+        return self._noticed(self._overlays.fired(tick, now), now)
 
     def _asked(self, request: int, command: Command, now: float) -> list[Asking]:
         match command:
@@ -299,6 +337,9 @@ class Peer:
                 return [*self._rooms.unsubscribe(request, command)]
             case Consumed(number) if self._rooms.reads(number):
                 return [*self._rooms.consumed(request, command)]
+            case _ if isinstance(command, LanCommand):
+                changed, replies = self._local.ask(request, command, now)
+                return [*self._on_local(changed, now), *replies]
             case _ if isinstance(command, RoomCommand):
                 return [*self._rooms.ask(request, command, now)]
             case _:

@@ -19,6 +19,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.items import Item
 from linnet.delivery.messages import Data
 from linnet.overlay.messages import OverlayMessage
+from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.relay_notices import RelayNotice
 from linnet.rooms.results import RoomResult
@@ -26,7 +27,7 @@ from linnet.trace.records import Record
 
 RoomPromise: TypeAlias = Send[Data | RoomMessage] | Deliver[Item] | Reply[RoomResult] | Record
 RoomEffect: TypeAlias = (
-    Send[Data | RoomMessage | OverlayMessage]
+    Send[Data | RoomMessage | OverlayMessage | TrackerlessMessage]
     | Hold
     | Release
     | Blame

@@ -13,22 +13,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.effects import Blame, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
-from linnet.overlay.config import DEFAULT_DEGREE
-from linnet.overlay.effects import MemberEffect
-from linnet.overlay.member import Member
+from linnet.overlay.config import DEFAULT_DEGREE, Overlay
 from linnet.overlay.mesh import Mesh
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, OverlayNotice, StorageKnown
+from linnet.overlay.overlays import Overlays, OverlaysEffect
+from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.contact_book import BOOK, ContactBook
 from linnet.trace.records import Kind, Record
 
 NeighborsEffect: TypeAlias = (
-    Send[OverlayMessage] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
+    Send[OverlayMessage | TrackerlessMessage]
+    | Hold
+    | Release
+    | Blame
+    | SetTimer[Tick]
+    | CancelTimer[Tick]
+    | Record
 )
 
 _FRESH = 7 * 86_400.0
@@ -37,6 +43,8 @@ _GREETING = 10.0
 """Seconds that a peer whose link is open may take to greet before another has its turn."""
 _LIVELY = 600.0
 """Seconds since it was met that a device counts as online, where we do not hold links to all."""
+_TOLD = 32
+"""Devices that were met last, for the ring to begin with."""
 _STAY_FIRST, _STAY_MOST = 600.0, 4 * 3600.0
 """Seconds to stay in a graph at least. A room that seemed small and was not is believed less each time."""
 
@@ -49,7 +57,7 @@ class Neighbors:
         room: TopicId,
         context: Context,
         config: RoomsConfig,
-        member: Member,
+        overlays: Overlays,
         trackers: tuple[Contact, ...] = (),
         degree: int = DEFAULT_DEGREE,
     ) -> None:
@@ -57,7 +65,8 @@ class Neighbors:
         self._ours = context.peer
         self._links = context.links
         self._most = config.mesh
-        self._member = member
+        self._overlays = overlays
+        self._overlay = config.overlay
         self._trackers = trackers
         self._degree = degree
         self._book = ContactBook(room, context.store.cells)
@@ -209,15 +218,30 @@ class Neighbors:
         if not self._is_on:
             return []
         effects: list[NeighborsEffect] = []
-        if not self._in_graph and self._trackers and len(self._online) > self._most:
+        if not self._in_graph and self._wants_graph():
             effects += self._join(now)
-        elif self._in_graph and now >= self._stay_until and self._is_small(now):
+        elif self._in_graph and not self._is_ring and now >= self._stay_until and self._is_small(now):
             effects += self._leave(now)
         if not self._graph:
             effects += self._mesh.resize(self._most)
-        elif len(self._graph) >= self._degree // 2:
+        elif len(self._graph) >= self._degree // 2 and self._is_crowded():
             effects += self._mesh.resize(0)
         return effects + self._pass_over_silent(now)
+
+    @property
+    def _is_ring(self) -> bool:
+        return self._overlay is Overlay.RING
+
+    def _is_crowded(self) -> bool:
+        """Whether the neighbours of the graph are enough: a small room on a ring stays a mesh as well."""
+        return not self._is_ring or len(self._online) > self._most
+
+    def _wants_graph(self) -> bool:
+        """Whether neighbours are asked for: of trackers in a large room; on a ring always.
+
+        A ring also finds members who are nowhere where they were met before.
+        """
+        return self._is_ring or (bool(self._trackers) and len(self._online) > self._most)
 
     def _is_small(self, now: float) -> bool:
         """Whether so few are there that a mesh will do, with a quarter to spare."""
@@ -228,18 +252,21 @@ class Neighbors:
         left_in_vain = now - self._left_at < _LIVELY
         self._stay = min(2 * self._stay, _STAY_MOST) if left_in_vain else _STAY_FIRST
         self._in_graph, self._stay_until = True, now + self._stay
-        joined = self._member.join(self._room, self._trackers, self._degree, False, False, now)
+        met = map(self._book.contact, self._book.by_freshness()[:_TOLD])
+        joined = self._overlays.join(
+            self._room, self._overlay, self._trackers, self._degree, False, False, now, tuple(met)
+        )
         return self._without_notices(joined)
 
     def _leave(self, now: float) -> list[NeighborsEffect]:
         if not self._in_graph:
             return []
         self._in_graph, self._left_at = False, now
-        left = self._without_notices(self._member.leave(self._room, now))
+        left = self._without_notices(self._overlays.leave(self._room, now))
         self._graph = {}
         return left
 
-    def _without_notices(self, effects: Iterable[MemberEffect]) -> list[NeighborsEffect]:
+    def _without_notices(self, effects: Iterable[OverlaysEffect]) -> list[NeighborsEffect]:
         """Notices of our own joining and leaving tell nothing that is not known here."""
         notices = (NeighborUp, NeighborDown, StorageKnown, JoinRefused)
         return [effect for effect in effects if not isinstance(effect, notices)]

@@ -13,7 +13,7 @@ from linnet.delivery.dag import Dag
 from linnet.delivery.flood import Flood
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.event.event import Event, Verified
-from linnet.overlay.member import Member
+from linnet.overlay.overlays import Overlays
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.arrival import Arrival, Placed
@@ -42,13 +42,13 @@ class Setting:
         self,
         context: Context,
         config: RoomsConfig,
-        member: Member,
+        overlays: Overlays,
         trackers: tuple[Contact, ...],
         listens: tuple[str, ...],
     ) -> None:
         self.context = context
         self.config = config
-        self.member = member
+        self.overlays = overlays
         self.trackers = trackers
         self.listens = listens
 
@@ -100,7 +100,7 @@ class Parts:
         self.readers = Readers(room, context, self.memory, self.secrecy)
         self.ledger = Ledger(room, cells, config.ledger_events)
         self.receipts = Receipts(room, context, config)
-        self.neighbors = Neighbors(room, context, config, setting.member, setting.trackers)
+        self.neighbors = Neighbors(room, context, config, setting.overlays, setting.trackers)
         self.relays = RelayUse(room, context.peer, config, cells, setting.relay_seed, context.links)
         self.chunks = Chunks(room, cells, config)
 

@@ -25,6 +25,7 @@ from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.overlay.config import MemberConfig
 from linnet.overlay.member import Member
+from linnet.overlay.overlays import Overlays
 from linnet.peer.config import Identity
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.authoring import found
@@ -262,7 +263,7 @@ class _Stage:
     def _room(self, context: Context) -> Room:
         # Everything is open to everyone here: the history says who did what, and each did.
         config = RoomsConfig(waiting_events=_STEPS_MOST, waiting_bytes=1 << 40)
-        setting = Setting(context, config, Member(MemberConfig()), (), ())
+        setting = Setting(context, config, Overlays(Member(MemberConfig())), (), ())
         room = Room(Parts(self._create, setting))
         room.begin(self._create, START)
         return room

@@ -20,6 +20,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.items import Item
 from linnet.delivery.messages import DeliveryMessage
 from linnet.overlay.messages import OverlayMessage
+from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.streams.commands import StreamResult
 from linnet.streams.messages import StreamMessage
 from linnet.trace.records import Record
@@ -27,7 +28,7 @@ from linnet.trace.records import Record
 StreamPromise: TypeAlias = Send[DeliveryMessage] | Deliver[Item] | Reply[StreamResult] | Record
 
 StreamEffect: TypeAlias = (
-    Send[DeliveryMessage | OverlayMessage | StreamMessage]
+    Send[DeliveryMessage | OverlayMessage | TrackerlessMessage | StreamMessage]
     | Hold
     | Release
     | Blame

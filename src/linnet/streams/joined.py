@@ -8,8 +8,8 @@ from linnet.core.effects import SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
-from linnet.overlay.effects import MemberEffect
-from linnet.overlay.member import Member
+from linnet.overlay.config import Overlay
+from linnet.overlay.overlays import Overlays, OverlaysEffect
 from linnet.overlay.registry import Registry
 from linnet.streams.effects import StreamEffect
 from linnet.streams.names import own_name, topic_of
@@ -18,7 +18,7 @@ from linnet.streams.stream import Stream
 
 OWNER = "joined"
 
-JoinedEffect = StreamEffect | MemberEffect
+JoinedEffect = StreamEffect | OverlaysEffect
 """With the notices of the overlay among them, which `linnet.streams.streams` heeds."""
 
 
@@ -28,13 +28,15 @@ class Joined:
     def __init__(
         self,
         context: Context,
-        member: Member,
+        overlays: Overlays,
         registry: Registry,
         options: dict[str, StreamOptions],
         rules: Iterable[StorageRule],
+        overlay: Overlay = Overlay.TRACKER,
     ) -> None:
         self._context = context
-        self._member = member
+        self._overlays = overlays
+        self._overlay = overlay
         self._registry = registry
         self._options = options
         self._rules = {rule.stream: rule for rule in rules}
@@ -55,7 +57,7 @@ class Joined:
 
     def tracker(self, stream: Stream) -> PeerId | None:
         """The tracker that is followed in a stream."""
-        return self._member.tracker(stream.topic)
+        return self._overlays.tracker(stream.topic)
 
     def open(self, name: str, now: float) -> tuple[Stream, list[JoinedEffect]]:
         """The stream of this name, joined if it was not. `BadText` if it cannot be a name."""
@@ -75,12 +77,13 @@ class Joined:
             effects += stream.keep(rule)
         return stream, [*effects, *self.join(stream, now)]
 
-    def join(self, stream: Stream, now: float) -> list[MemberEffect]:
+    def join(self, stream: Stream, now: float) -> list[OverlaysEffect]:
         """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
         options = self._options.get(stream.name, StreamOptions())
         policy = stream.governance.policy
-        return self._member.join(
+        return self._overlays.join(
             stream.topic,
+            options.overlay or self._overlay,
             self._registry.trackers(stream.topic, policy.trackers or options.trackers),
             degree=policy.degree or options.degree,
             near=policy.near or options.near,
@@ -93,7 +96,7 @@ class Joined:
         del self._by_topic[stream.topic]
         self._used_at.pop(stream.topic, None)
         self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
-        return [*stream.leave(), *self._member.leave(stream.topic, now)]
+        return [*stream.leave(), *self._overlays.leave(stream.topic, now)]
 
     def linger(self, stream: Stream, now: float) -> list[SetTimer[Tick]]:
         """Stay for a while in a stream that nobody here reads, from the last time it was used."""

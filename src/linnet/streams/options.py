@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from linnet.core.ids import Contact
-from linnet.overlay.config import DEFAULT_DEGREE
+from linnet.overlay.config import DEFAULT_DEGREE, Overlay
 
 
 class StorageRule(Struct, frozen=True):
@@ -27,3 +27,5 @@ class StreamOptions(Struct, frozen=True):
     """Whether half of them should be near ones."""
     trackers: tuple[Contact, ...] = ()
     """In order of preference, instead of those that hashing gives."""
+    overlay: Overlay | None = None
+    """Who says who the neighbours are; None: as the node does by default."""

@@ -29,8 +29,9 @@ from linnet.delivery.messages import (
 )
 from linnet.delivery.subscription import has_cursor
 from linnet.event.signing import message_tail
-from linnet.overlay.member import Member
+from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
+from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
 from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing
 from linnet.streams.commands import (
@@ -81,13 +82,14 @@ class Streams:
     def __init__(
         self,
         context: Context,
-        member: Member,
+        overlays: Overlays,
         registry: Registry,
         options: dict[str, StreamOptions],
         rules: Iterable[StorageRule],
+        overlay: Overlay = Overlay.TRACKER,
     ) -> None:
         self._context = context
-        self._joined = Joined(context, member, registry, options, rules)
+        self._joined = Joined(context, overlays, registry, options, rules, overlay)
         self._by_subscription: dict[int, Stream] = {}
         self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
         self._is_pruning = False

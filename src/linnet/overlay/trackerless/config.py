@@ -23,6 +23,8 @@ class TrackerlessConfig(Struct, frozen=True):
 
     period: float = 10.0
     """Seconds between rounds of gossip, give or take a fifth."""
+    hurried: int = 10
+    """Rounds after the start that take a tenth of that: a node that is new had better be found."""
     view: int = 20
     """Peers in the sample of all nodes."""
     close: int = 20
@@ -51,6 +53,8 @@ class TrackerlessConfig(Struct, frozen=True):
     """Topics that a filter shows at least; what is lacking is made up."""
     epoch_days: int = 7
     """Days for which a filter is frozen."""
+    release_delay: float = 60.0
+    """Seconds after the first topic was joined until an epoch's filter is made, so that it shows the others."""
     worth: float = 3.0
     """Topics that two filters must seem to have in common for an intersection to be run."""
     intersect_pause: float = 600.0
