@@ -66,6 +66,27 @@ class Probe(Struct, frozen=True, gc=False):
     hints: tuple[str, ...]
 
 
+class Announce(Struct, frozen=True, gc=False):
+    """Send these bytes to whoever listens on this local network; nobody answers for their arrival."""
+
+    network: bytes
+    datagram: bytes
+
+
+class Meet(Struct, frozen=True, gc=False):
+    """Learn which device holds this key of a local network; ends in `Met` or `NotMet`.
+
+    What was opened for it becomes a link, unless there is one to that device already.
+    """
+
+    network: bytes
+    lan: bytes
+    """The key that was announced there."""
+    own: bytes
+    """The key that we announce there."""
+    hints: tuple[str, ...]
+
+
 class HangUp(Struct, frozen=True, gc=False):
     """Close the link to this peer after what was sent before; ends in `LinkDown` with this reason."""
 

@@ -45,6 +45,53 @@ class Probed(Struct, frozen=True, gc=False):
     reason: Reason | None
 
 
+class LocalNetwork(Struct, frozen=True, gc=False):
+    """A network that this device is on, as the driver sees it."""
+
+    network: bytes
+    """What it is called here, and nowhere else: see `linnet.edge.lan_keys`."""
+    day: int
+    """Days since 1970: keys and ports of a local network last no longer than one."""
+    port: int
+    """Where this device takes links from this network today."""
+    name: str
+    """For people."""
+
+
+class NetworkIs(Struct, frozen=True, gc=False):
+    """The networks that this device is on now, all of them."""
+
+    networks: tuple[LocalNetwork, ...]
+
+
+class Heard(Struct, frozen=True, gc=False):
+    """Somebody, perhaps this node, sent this to all on a local network; all of it is foreign."""
+
+    network: bytes
+    source: str
+    """The IP address that it came from."""
+    datagram: bytes
+
+
+class Met(Struct, frozen=True, gc=False):
+    """Whoever announces this key on this network is this device: both keys are proved.
+
+    Told at both ends, also where the other one asked.
+    """
+
+    network: bytes
+    lan: bytes
+    peer: PeerId
+
+
+class NotMet(Struct, frozen=True, gc=False):
+    """Nothing came of a `Meet`."""
+
+    network: bytes
+    lan: bytes
+    reason: Reason
+
+
 class Received(Struct, Generic[M_co], frozen=True, gc=False):
     """A decoded message from a peer; its content is still foreign."""
 

@@ -15,10 +15,12 @@ from typing import Any, Self, assert_never
 
 from linnet.core.effects import (
     AfterCommit,
+    Announce,
     CancelTimer,
     Deliver,
     Dial,
     HangUp,
+    Meet,
     Probe,
     Reply,
     Send,
@@ -235,6 +237,8 @@ class Driver:
                 self._timers.cancel(timer)
             case Dial() | Probe() | HangUp():
                 self._perform_on_links(effect)
+            case Announce() | Meet():
+                self._perform_locally(effect)
             case _:
                 assert_never(effect)
 
@@ -250,6 +254,10 @@ class Driver:
                     link.hang_up(reason)
             case _:
                 assert_never(effect)
+
+    def _perform_locally(self, effect: Announce | Meet) -> None:
+        note = f"{type(effect).__name__}: no local network is watched"
+        self.record(Record(Kind.DROPPED, reason=Reason.UNSUPPORTED, note=note))
 
     def _send(self, peer: PeerId, message: Message) -> None:
         link = self._switchboard.get(peer)

@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.delivery.config import DeliveryConfig
+from linnet.edge.config import PresenceConfig
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.overlay.config import MemberConfig, TrackerConfig
@@ -71,3 +72,5 @@ class PeerConfig(Struct, frozen=True):
     rooms: RoomsConfig = RoomsConfig()
     relay: RelayConfig | None = None
     """How this node is a relay; None: it is none."""
+    lan: PresenceConfig | None = None
+    """How this node shows itself on local networks; None: it does not, and does not listen."""

@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from linnet.core.effects import (
     AfterCommit,
+    Announce,
     CancelTimer,
     Deliver,
     Dial,
     HangUp,
+    Meet,
     Probe,
     Reply,
     Send,
@@ -27,8 +29,12 @@ from linnet.core.inputs import (
     Congested,
     DialFailed,
     Drained,
+    Heard,
     LinkDown,
     LinkUp,
+    Met,
+    NetworkIs,
+    NotMet,
     Probed,
     Received,
     TimerFired,
@@ -37,6 +43,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
+from linnet.edge.commands import LanCommand, LanStatus
 from linnet.overlay.tracked import Graph
 from linnet.peer.messages import Message
 from linnet.rooms.commands import RoomCommand
@@ -112,8 +119,10 @@ class NodeStatus(Struct, frozen=True, gc=False):
     rooms: tuple[RoomStatus, ...] = ()
 
 
-Command: TypeAlias = StreamCommand | RoomCommand | Start | Stop | Connect | Disconnect | Block | Examine
-Result: TypeAlias = StreamResult | RoomResult | NodeStatus | Done | Declined
+Command: TypeAlias = (
+    StreamCommand | RoomCommand | LanCommand | Start | Stop | Connect | Disconnect | Block | Examine
+)
+Result: TypeAlias = StreamResult | RoomResult | LanStatus | NodeStatus | Done | Declined
 
 Input: TypeAlias = (
     LinkUp
@@ -123,6 +132,10 @@ Input: TypeAlias = (
     | Received[Message]
     | Congested
     | Drained
+    | NetworkIs
+    | Heard
+    | Met
+    | NotMet
     | TimerFired[Tick]
     | Asked[Command]
 )
@@ -131,6 +144,8 @@ Effect: TypeAlias = (
     Send[Message]
     | Dial
     | Probe
+    | Announce
+    | Meet
     | HangUp
     | SetTimer[Tick]
     | CancelTimer[Tick]

@@ -117,6 +117,7 @@ class Lane:
         "cut",
         "gone",
         "host",
+        "lan",
         "last",
         "latency",
         "open",
@@ -145,5 +146,7 @@ class Lane:
         """Whether the receiving end still listens."""
         self.gone = False
         """Whether the sending end has let go."""
+        self.lan = False
+        """Whether it runs over a local network, so that no partition of the internet cuts it."""
         self.cut = False
         """Whether a partition has cut it: nothing passes any more."""

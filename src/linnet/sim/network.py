@@ -12,10 +12,12 @@ from typing import Any, assert_never
 
 from linnet.core.effects import (
     AfterCommit,
+    Announce,
     CancelTimer,
     Deliver,
     Dial,
     HangUp,
+    Meet,
     Probe,
     Reply,
     Send,
@@ -28,6 +30,7 @@ from linnet.delivery.commands import Declined
 from linnet.peer.interface import Command, Effect, NodeMachine, Promise, Result
 from linnet.sim.clock import START, Clock
 from linnet.sim.hosts import DeliverTo, Durable, Host, Lane
+from linnet.sim.lans import Lans
 from linnet.sim.links import LatencyTable, LinkModel
 from linnet.sim.luck import named_luck
 from linnet.sim.wires import Wires
@@ -54,6 +57,7 @@ class Network:
         self._hosts: dict[PeerId, Host] = {}
         self._write = (NullTrace() if trace is None else trace).write
         self._wires = Wires(self._clock, links, self._hosts, self._write)
+        self._lans = Lans(self._clock, links, self._hosts, self._wires)
         self._requests = 0
         self.answers: dict[int, Result] = {}
         """Replies by the number that `ask` returned."""
@@ -160,6 +164,18 @@ class Network:
         for host in self._hosts.values():
             host.side = 0
 
+    def lan(self, name: str, peers: Iterable[PeerId], *, loss: float = 0.0) -> bytes:
+        """Let exactly these nodes be on the local network of this name; returns what they call it.
+
+        They hear each other's announcements, but for the share that is lost, and reach each other
+        whatever else is cut.
+        """
+        return self._lans.set(name, peers, loss)
+
+    def shout(self, name: str, source: str, datagram: bytes) -> None:
+        """Let all on a local network hear this, as if from this address: what an attacker may do."""
+        self._lans.shout(name, source, datagram)
+
     # The application's side.
 
     def ask(self, peer: PeerId, command: Command, at: float | None = None) -> int:
@@ -260,6 +276,8 @@ class Network:
                 wires.probe(host, peer, hints)
             case HangUp(peer, reason):
                 wires.hang_up(host, peer, reason)
+            case Announce() | Meet():
+                self._lans.perform(host, effect)
             case SetTimer(delay, timer):
                 self._clock.set_timer(now + max(0.0, delay), host, timer)
             case CancelTimer(timer):

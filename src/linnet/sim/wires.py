@@ -13,6 +13,7 @@ from linnet.core.ids import PeerId
 from linnet.core.inputs import Congested, DialFailed, Drained, LinkDown, LinkUp, Probed
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
+from linnet.edge.hints import is_lan_hint
 from linnet.peer.interface import Input
 from linnet.peer.messages import BULK, CODEC, Message
 from linnet.sim.clock import Clock
@@ -33,6 +34,8 @@ class Wires:
         self._write = write
         self._shaped = bool(model.jitter or model.loss or model.bandwidth is not None)
         self.inbox: deque[tuple[Host, Input]] = deque()
+        self.share_lan: Callable[[PeerId, PeerId], bool] = lambda one, other: False
+        """Whether two nodes are on one local network."""
 
     # Coming up.
 
@@ -49,7 +52,9 @@ class Wires:
             self._fail_dial(host, peer, Reason.DIAL_TIMEOUT, clock.now + self._model.dial_timeout)
         else:
             there, back = self._latencies(host, target)
-            clock.push(clock.now + self._model.dial_time(there, back), self._accept, (host, peer))
+            clock.push(
+                clock.now + self._model.dial_time(there, back), self._accept, (host, peer, _is_local(hints))
+            )
 
     def probe(self, host: Host, peer: PeerId, hints: tuple[str, ...]) -> None:
         """Find out whether a dial would succeed."""
@@ -61,14 +66,21 @@ class Wires:
             clock.push(clock.now + wait, self._tell, (host, Probed(peer, reason)))
         else:
             there, back = self._latencies(host, target)
-            clock.push(clock.now + self._model.dial_time(there, back) + back, self._probed, (host, peer))
+            arrival = clock.now + self._model.dial_time(there, back) + back
+            clock.push(arrival, self._probed, (host, peer, _is_local(hints)))
 
-    def _probed(self, host: Host, peer: PeerId) -> None:
-        reason = self._refusal(host, self._hosts[peer])
+    def link_locally(self, host: Host, peer: PeerId) -> None:
+        """Turn what was opened to meet a node of a local network into a link, unless there is one."""
+        if peer not in host.lanes and peer not in host.dialing:
+            host.dialing[peer] = self._clock.now
+            self._accept(host, peer, True)
+
+    def _probed(self, host: Host, peer: PeerId, local: bool) -> None:
+        reason = self._refusal(host, self._hosts[peer], local)
         wait = self._model.dial_timeout if reason is Reason.DIAL_TIMEOUT else 0.0
         self._clock.push(self._clock.now + wait, self._tell, (host, Probed(peer, reason)))
 
-    def _accept(self, host: Host, peer: PeerId) -> None:
+    def _accept(self, host: Host, peer: PeerId, local: bool) -> None:
         """Our greeting reaches the node that we dialled; its link is up, ours when its greeting is here."""
         if not host.alive:
             return
@@ -79,7 +91,7 @@ class Wires:
         clock = self._clock
         target = self._hosts[peer]
         there, back = self._latencies(host, target)
-        reason = self._refusal(host, target)
+        reason = self._refusal(host, target, local)
         if reason is not None:
             given_up = host.dialing[peer] + self._model.dial_timeout
             late = reason is Reason.DIAL_TIMEOUT
@@ -90,6 +102,7 @@ class Wires:
             # That end has not noticed yet that its link is dead.
             self._detach(target, stale, Reason.DUPLICATE_LINK)
         fore, lane = self._pair(host, target, there, back)
+        fore.lan = lane.lan = local and self.share_lan(host.peer, peer)
         fore.open = True
         lane.last = clock.now + back
         target.lanes[host.peer] = lane
@@ -119,8 +132,9 @@ class Wires:
         self._write(host.peer, Record(Kind.LINK_UP, peer=other.peer), self._clock.now)
         self.inbox.append((host, LinkUp(other.peer, other.machine.hello, dialed)))
 
-    def _refusal(self, host: Host, target: Host) -> Reason | None:
-        if host.side != target.side or not target.dialable:
+    def _refusal(self, host: Host, target: Host, local: bool) -> Reason | None:
+        is_far = host.side != target.side or not target.dialable
+        if is_far and not (local and self.share_lan(host.peer, target.peer)):
             return Reason.DIAL_TIMEOUT
         if not target.alive:
             return Reason.CONNECTION_REFUSED
@@ -257,10 +271,13 @@ class Wires:
         host.ticks.clear()
 
     def cut(self, silent: bool) -> None:
-        """Cut every link between different sides; unless silent, both ends see it after the latency."""
+        """Cut every link between different sides; unless silent, both ends see it after the latency.
+
+        One over a local network is cut when its ends share none any more.
+        """
         for host in self._hosts.values():
             for lane in host.lanes.values():
-                if lane.host.side == host.side:
+                if self.share_lan(host.peer, lane.host.peer) if lane.lan else lane.host.side == host.side:
                     continue
                 for direction in (lane, lane.back):
                     direction.cut = True
@@ -292,3 +309,7 @@ class Wires:
             self._write(host.peer, lost, self._clock.now)
         self._write(host.peer, Record(Kind.LINK_DOWN, peer=peer, reason=reason), self._clock.now)
         self.inbox.append((host, LinkDown(peer, reason)))
+
+
+def _is_local(hints: tuple[str, ...]) -> bool:
+    return any(map(is_lan_hint, hints))

@@ -1,0 +1,1 @@
+"""The edge: local networks, and devices that take part through others."""
