@@ -1,0 +1,52 @@
+"""Which filters are believed: none that makes its owner everyone's twin, or everyone's opposite.
+
+A filter with all bits set is like every other, and one with none is unlike all. Randomising pulls the
+number of ones towards the middle, so both give themselves away: an honest filter lies within four standard
+deviations of what its noise and a credible number of topics explain.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from linnet.overlay.trackerless.estimates import Shown, common_topics, read, spread_of_common
+from linnet.overlay.trackerless.filter import Interests
+from linnet.overlay.trackerless.messages import Descriptor
+
+FEWEST = 5
+"""Bits that a filter sets at least before the noise. Every honest one shows eight topics or more, and with
+x flips expected, x + 5 - 4√x is above 0 for every x: a filter of zeros never passes."""
+FULLEST = 0.3
+"""Share of its bits that a filter sets at most before the noise; honest ones stop at a quarter."""
+NOISIEST = 0.4
+"""Probability of flips beyond which any likeness would be luck, so that one could just try."""
+SMALLEST = 256
+"""Bits of the smallest filter that says something."""
+_DEVIATIONS = 4.0
+
+
+def is_plausible(descriptor: Descriptor) -> bool:
+    """Whether an honest node may show this filter. To show none is honest."""
+    return not descriptor.filter or is_credible(read(descriptor))
+
+
+def is_credible(shown: Shown) -> bool:
+    """The same of a filter that was read already; here there must be one."""
+    m, p = shown.size, shown.flip
+    if m < SMALLEST or p > NOISIEST:
+        return False
+    slack = _DEVIATIONS * sqrt(m * p * (1 - p))
+    noise = m * p
+    least = noise + FEWEST * (1 - 2 * p) - slack
+    most = noise + FULLEST * m * (1 - 2 * p) + slack
+    return least <= shown.bits.bit_count() <= most
+
+
+def is_contradicted(own: Interests, shown: Shown, common: int) -> bool:
+    """Whether an intersection found far fewer common topics than the filter promised.
+
+    That happens to a copy of our own filter. To find more is no offence: topics that were subscribed to
+    since the epoch began are in the intersection and not in the filter.
+    """
+    promised = common_topics(own.bits, own.topics, shown)
+    return promised - common > _DEVIATIONS * spread_of_common(own.bits, own.topics, common, shown)

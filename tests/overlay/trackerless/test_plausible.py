@@ -1,0 +1,78 @@
+"""Plausible filters: every honest one, none that is everybody's twin or opposite."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from random import Random
+
+import pytest
+
+from linnet.core.ids import PeerId
+from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.trackerless.estimates import read
+from linnet.overlay.trackerless.filter import Interests, bits_of, release
+from linnet.overlay.trackerless.messages import Descriptor
+from linnet.overlay.trackerless.plausible import is_contradicted, is_plausible
+
+
+def tags(count: int, start: int = 0) -> list[bytes]:
+    return [sha256(f"tag {start + n}".encode()).digest() for n in range(count)]
+
+
+def descriptor(filter: bytes, epsilon_milli: int = 3000, hashes: int = 1) -> Descriptor:
+    return Descriptor(PeerId(bytes(32)), 1, 0, filter, epsilon_milli, hashes, (), 0, bytes(64))
+
+
+def honest(topics: int, seed: int, epsilon: float = 3.0, hashes: int = 1, start: int = 0) -> Descriptor:
+    config = TrackerlessConfig(epsilon=epsilon, filter_hashes=hashes)
+    one = release(tags(topics, start), 0, sha256(f"key {seed}".encode()).digest(), config)
+    return descriptor(one.filter, one.epsilon_milli, hashes)
+
+
+@pytest.mark.parametrize("topics", [0, 1, 8, 40, 250, 2000])
+@pytest.mark.parametrize(("epsilon", "hashes"), [(1.0, 1), (3.0, 1), (8.0, 1), (3.0, 4), (1000.0, 1)])
+def test_honest_filters_are_plausible(topics: int, epsilon: float, hashes: int) -> None:
+    assert all(is_plausible(honest(topics, seed, epsilon, hashes)) for seed in range(40))
+
+
+@pytest.mark.parametrize("epsilon_milli", [1000, 3000, 4000, 5500, 8000, 20_000, 1_000_000])
+@pytest.mark.parametrize("filter", [one * n for one in (b"\xff", b"\x00") for n in (8, 32, 128, 1024)])
+def test_all_ones_and_all_zeros_are_not(filter: bytes, epsilon_milli: int) -> None:
+    assert not is_plausible(descriptor(filter, epsilon_milli))
+
+
+def test_half_full_is_too_full() -> None:
+    assert not is_plausible(descriptor(b"\x55" * 128))
+
+
+@pytest.mark.parametrize("epsilon_milli", [0, 1, 100, 400])
+def test_pure_noise_is_not_plausible_though_it_has_as_many_ones_as_it_should(
+    epsilon_milli: int,
+) -> None:
+    noise = Random(1).randbytes(128)
+    assert not is_plausible(descriptor(noise, epsilon_milli))
+
+
+def test_to_show_nothing_is_honest() -> None:
+    assert is_plausible(descriptor(b""))
+
+
+def own(topics: int) -> Interests:
+    return Interests(0, bits_of(tags(topics), 0, 1024, 1), topics, 1024, 1)
+
+
+def test_a_copy_of_our_filter_is_contradicted_by_an_intersection() -> None:
+    copied = read(honest(40, seed=1))
+    assert is_contradicted(own(40), copied, common=0)
+    assert is_contradicted(own(40), copied, common=20)
+
+
+@pytest.mark.parametrize("common", [0, 3, 20, 40])
+def test_honest_filters_are_not_contradicted(common: int) -> None:
+    for seed in range(300):
+        theirs = read(honest(40, seed, start=40 - common))
+        assert not is_contradicted(own(40), theirs, common)
+
+
+def test_topics_that_are_new_since_the_filter_are_no_contradiction() -> None:
+    assert not is_contradicted(own(40), read(honest(40, seed=1, start=1000)), common=30)
