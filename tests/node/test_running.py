@@ -112,12 +112,17 @@ def test_the_loop_does_not_call_it_an_error_that_a_peer_was_killed(caplog: pytes
         loop = asyncio.get_running_loop()
         closed = "unable to perform operation on <TCPTransport closed=True>; the handler is closed"
         loop.call_exception_handler({"message": "peer killed", "exception": RuntimeError(closed)})
+        orphan = {"message": "given up", "exception": ConnectionResetError(), "future": loop.create_future()}
+        loop.call_exception_handler(orphan)
+        reset = {"exception": ConnectionResetError(104, "reset"), "future": loop.create_future()}
+        loop.call_exception_handler({"message": "of a socket", **reset})
         loop.call_exception_handler({"message": "another", "exception": RuntimeError("closed")})
         loop.call_exception_handler({"message": "a bug", "exception": ValueError(closed)})
         loop.call_exception_handler({"message": "no error"})
 
     run(fail())
-    assert [record.message.splitlines()[0] for record in caplog.records] == ["another", "a bug", "no error"]
+    told = [record.message.splitlines()[0] for record in caplog.records]
+    assert told == ["of a socket", "another", "a bug", "no error"]
 
 
 def test_uvloop_says_so_in_these_words() -> None:

@@ -28,6 +28,11 @@ R = TypeVar("R")
 _ITEM: msgspec.json.Decoder[ItemView] = msgspec.json.Decoder(ItemView)
 
 
+_LIMITS = httpx.Limits(keepalive_expiry=1.0)
+"""The server closes a connection that was idle for five seconds; one that closes just as it is used again
+looks like a node that is gone. So ours are given up long before."""
+
+
 class NodeUnreachable(LocalError):
     """No node runs in this home, or it does not answer."""
 
@@ -54,12 +59,16 @@ class Caller:
             self._where = url
             headers = {} if token is None else {"authorization": f"Bearer {token}"}
             self._http = httpx.Client(
-                base_url=url, headers=headers, timeout=_timeouts(ANSWER_SECONDS), trust_env=False
+                base_url=url,
+                headers=headers,
+                timeout=_timeouts(ANSWER_SECONDS),
+                limits=_LIMITS,
+                trust_env=False,
             )
             return
         self._socket = control_socket(Home(home_path(home)))
         self._where = str(self._socket)
-        transport = httpx.HTTPTransport(uds=self._where)
+        transport = httpx.HTTPTransport(uds=self._where, limits=_LIMITS)
         self._http = httpx.Client(
             base_url="http://localhost",
             transport=transport,

@@ -99,13 +99,18 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
 
 
 def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What the event loop has to tell goes to standard error, with one exception.
+    """What the event loop has to tell goes to standard error, with two exceptions, both of uvloop.
 
     A TLS link whose other end is killed just as it is written to: uvloop finds its own transport closed
-    and calls that a fatal error. The link's end is in the trace, as of any other.
+    and calls that a fatal error. And a dial that was given up while its handshake ran, if the other end is
+    killed then: uvloop tells a future that nobody waits for any more. The end of the one and the failure
+    of the other are in the trace, as of any other.
     """
     error = context.get("exception")
-    if not (isinstance(error, RuntimeError) and str(error).endswith(_UVLOOP_CLOSED)):
+    is_closed = isinstance(error, RuntimeError) and str(error).endswith(_UVLOOP_CLOSED)
+    # Bare, as only uvloop raises it: from a socket it would carry its number.
+    is_orphan = isinstance(error, ConnectionResetError) and not error.args and "future" in context
+    if not (is_closed or is_orphan):
         loop.default_exception_handler(context)
 
 
