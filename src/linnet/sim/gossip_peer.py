@@ -1,0 +1,81 @@
+"""A simulated node: an overlay machine, and the topics whose events go along it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from linnet.core.effects import Send
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.inputs import Received, TimerFired
+from linnet.core.timers import Tick
+from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
+from linnet.delivery.messages import Data
+from linnet.overlay.notices import NeighborDown, NeighborUp
+from linnet.sim import gossip_sync, gossip_topic
+from linnet.sim.gossip_topic import GossipTopic, TellHeads, TopicMessage
+
+_OWNERS = (gossip_topic.OWNER, gossip_sync.OWNER, "barriers")
+_MESSAGES = (TellHeads, Want, Given, Beyond, Further, Reconcile)
+
+
+class OverlayMachine(Protocol):
+    """What finds neighbours: its effects have notices of them among others."""
+
+    def handle(self, event: Any, now: float) -> Sequence[Any]:  # noqa: ANN401 - of whatever messages it has
+        """Something happened."""
+
+
+class GossipPeer:
+    """One node. It is a machine as its overlay is."""
+
+    __slots__ = ("_overlay_handle", "noise", "overlay", "peer", "silent", "topics")
+
+    def __init__(self, peer: PeerId, overlay: OverlayMachine, silent: bool = False) -> None:
+        self.peer = peer
+        self.overlay = overlay
+        self._overlay_handle = overlay.handle
+        self.topics: dict[TopicId, GossipTopic] = {}
+        self.silent = silent
+        """Whether it takes events and never passes any on: one that lies."""
+        self.noise = 0
+        """Events of topics that it is not in."""
+
+    def handle(self, event: Any, now: float) -> Sequence[Any]:  # noqa: ANN401 - see OverlayMachine
+        """Something happened."""
+        if isinstance(event, Received):
+            message = event.message
+            if isinstance(message, Data):
+                return self._on_topic(event.peer, message.unit.topic, message, now)
+            if isinstance(message, _MESSAGES):
+                return self._on_topic(event.peer, message.topic, message, now)
+        elif isinstance(event, TimerFired):
+            timer: Tick = event.timer
+            if timer.owner in _OWNERS:
+                topic = self.topics.get(TopicId(timer.key[:32]))
+                return () if topic is None else topic.fired(timer, now)
+        return self.spread(self._overlay_handle(event, now), now)
+
+    def spread(self, effects: Sequence[Any], now: float) -> Sequence[Any]:
+        """What the overlay wants, with what its notices make the topics want."""
+        more: list[Any] = []
+        for effect in effects:
+            if isinstance(effect, NeighborUp):
+                topic = self.topics.get(effect.topic)
+                if topic is not None:
+                    more += topic.up(effect.peer)
+            elif isinstance(effect, NeighborDown):
+                topic = self.topics.get(effect.topic)
+                if topic is not None:
+                    more += topic.down(effect.peer, now)
+        return [*effects, *more] if more else effects
+
+    def _on_topic(self, peer: PeerId, topic_id: TopicId, message: TopicMessage, now: float) -> Sequence[Any]:
+        topic = self.topics.get(topic_id)
+        if topic is None:
+            self.noise += isinstance(message, Data)
+            return ()
+        effects = topic.handle(peer, message, now)
+        if self.silent:
+            return [effect for effect in effects if not isinstance(effect, Send)]
+        return effects

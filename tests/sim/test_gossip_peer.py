@@ -1,0 +1,87 @@
+"""A simulated node: what goes to its overlay, and what to its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from linnet.core.effects import Send, SetTimer
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.inputs import LinkDown, Received, TimerFired
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.causal_messages import Given, Want
+from linnet.event.event import Event
+from linnet.overlay.notices import NeighborDown, NeighborUp
+from linnet.sim import gossip_topic
+from linnet.sim.clock import START
+from linnet.sim.gossip_peer import GossipPeer
+from linnet.sim.gossip_topic import GossipTopic, TellHeads
+from linnet.sim.identities import seeded_identity
+from linnet.sim.verifier import RememberingVerifier
+
+TOPIC, OTHER = TopicId(b"t" * 32), TopicId(b"o" * 32)
+B = PeerId(b"b" * 32)
+
+
+class Noting:
+    """An overlay that answers as it was told."""
+
+    def __init__(self, *answer: object) -> None:
+        self.answer = answer
+        self.seen: list[Any] = []
+
+    def handle(self, event: Any, now: float) -> Sequence[Any]:  # noqa: ANN401 - as of a machine
+        """See `OverlayMachine.handle`."""
+        self.seen.append(event)
+        return self.answer
+
+
+def node(*answer: object, silent: bool = False) -> tuple[GossipPeer, Noting, list[Event]]:
+    identity = seeded_identity(1, "one", START)
+    handed: list[Event] = []
+    overlay = Noting(*answer)
+    peer = GossipPeer(identity.peer, overlay, silent)
+    peer.topics[TOPIC] = GossipTopic(
+        TOPIC,
+        identity,
+        {(identity.author, identity.card.device): identity.card},
+        RememberingVerifier(),
+        lambda sources, up: up,
+        Random(1),
+        lambda _, event, hops, now: handed.append(event),
+    )
+    return peer, overlay, handed
+
+
+def test_notices_of_the_overlay_move_the_topics() -> None:
+    up = NeighborUp(TOPIC, B)
+    peer, overlay, handed = node(up, NeighborUp(OTHER, B))
+    event, _ = peer.topics[TOPIC].publish(b"one", START)
+    effects = peer.handle(LinkDown(B, Reason.CRASHED), START)
+    assert overlay.seen == [LinkDown(B, Reason.CRASHED)]
+    assert effects == [up, NeighborUp(OTHER, B), Send(B, TellHeads(TOPIC, (event.id,), 1))]
+    assert list(peer.topics[TOPIC].flood.neighbors) == [B]
+    overlay.answer = (NeighborDown(TOPIC, B), NeighborDown(OTHER, B))
+    assert peer.handle(TimerFired(Tick("overlay", "round")), START) == overlay.answer
+    assert not peer.topics[TOPIC].flood.neighbors
+    assert handed == [event]
+
+
+def test_messages_and_timers_of_topics_do_not_reach_the_overlay() -> None:
+    peer, overlay, _ = node()
+    event, _ = peer.topics[TOPIC].publish(b"one", START)
+    unit = peer.handle(Received(B, Want(TOPIC, 3, (event.id,))), START)[0].message
+    assert isinstance(unit, Given)
+    assert (unit.request, len(unit.units), unit.unknown) == (3, 1, ())
+    effects = peer.handle(TimerFired(Tick(gossip_topic.OWNER, "heads", TOPIC)), START)
+    assert [type(effect) for effect in effects] == [SetTimer]
+    assert peer.handle(TimerFired(Tick(gossip_topic.OWNER, "heads", OTHER)), START) == ()
+    assert peer.handle(Received(B, Want(OTHER, 3, ())), START) == ()
+    assert overlay.seen == []
+
+
+def test_a_silent_one_sends_nothing_of_its_topics() -> None:
+    peer, _, _ = node(silent=True)
+    assert peer.handle(Received(B, Want(TOPIC, 3, ())), START) == []

@@ -1,0 +1,168 @@
+"""A topic among simulated nodes: whole, in causal order, each event once, whatever is lost or cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from linnet.core.effects import Hold
+from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.inputs import LinkDown, LinkUp
+from linnet.event.event import Event
+from linnet.overlay.notices import NeighborDown, NeighborUp
+from linnet.sim.clock import START
+from linnet.sim.gossip_peer import GossipPeer
+from linnet.sim.gossip_topic import GossipTopic, references
+from linnet.sim.gossip_world import GossipWorld
+from linnet.sim.identities import seeded_identity
+from linnet.sim.links import LinkModel, constant_latency
+from linnet.sim.luck import named_luck
+from linnet.sim.verifier import RememberingVerifier
+
+TOPIC = TopicId(b"t" * 32)
+
+
+class Fixed:
+    """An overlay whose neighbours are those that it was given."""
+
+    def __init__(self, peers: Sequence[PeerId]) -> None:
+        self.peers = peers
+
+    def start(self) -> list[Any]:
+        """Links to all of them."""
+        return [Hold(peer, (), "fixed") for peer in self.peers]
+
+    def handle(self, event: Any, now: float) -> list[Any]:  # noqa: ANN401 - as of a machine
+        """See `OverlayMachine.handle`."""
+        if isinstance(event, LinkUp):
+            return [NeighborUp(TOPIC, event.peer)]
+        return [NeighborDown(TOPIC, event.peer)] if isinstance(event, LinkDown) else []
+
+
+class Circle:
+    """Nodes on a ring with a few chords, all in one topic."""
+
+    def __init__(self, seed: int, size: int, loss: float = 0.0) -> None:
+        self.world = GossipWorld(seed, LinkModel(constant_latency(50.0), loss=loss))
+        self.rng = named_luck(seed, "test")
+        identities = [seeded_identity(seed, f"node-{number}", START) for number in range(size)]
+        self.peers = [identity.peer for identity in identities]
+        cards = {(each.author, each.card.device): each.card for each in identities}
+        verify = RememberingVerifier()
+        self.handed: dict[PeerId, list[Event]] = {peer: [] for peer in self.peers}
+        self.had: dict[PeerId, set[EventId]] = {peer: set() for peer in self.peers}
+        self.hops: list[int] = []
+        self.nodes: dict[PeerId, GossipPeer] = {}
+        for number, identity in enumerate(identities):
+            near = [self.peers[(number + step) % size] for step in (1, 2, size // 2)]
+            node = GossipPeer(identity.peer, Fixed(near))
+            node.topics[TOPIC] = GossipTopic(
+                TOPIC, identity, cards, verify, self.route, Random(number), self.hand
+            )
+            self.nodes[identity.peer] = node
+            self.world.add(identity.peer, node)
+            self.world.perform(identity.peer, Fixed(near).start())
+
+    def route(self, sources: tuple[PeerId, ...], up: Sequence[PeerId]) -> list[PeerId]:
+        """Three of those that do not have it."""
+        able = [peer for peer in up if peer not in sources]
+        return self.rng.sample(able, min(3, len(able)))
+
+    def hand(self, peer: PeerId, event: Event, hops: int, now: float) -> None:
+        """An application, which sees to it that causes come first."""
+        had = self.had[peer]
+        assert event.id not in had
+        assert all(ref in had for ref in references(event))
+        had.add(event.id)
+        self.handed[peer].append(event)
+        self.hops.append(hops)
+
+    def say(self, number: int) -> EventId:
+        """One node publishes."""
+        peer = self.peers[number % len(self.peers)]
+        event, effects = self.nodes[peer].topics[TOPIC].publish(b"%d" % number, self.world.now)
+        self.world.perform(peer, effects)
+        return event.id
+
+    def everyone_has(self, events: set[EventId]) -> bool:
+        """Whether all have exactly these."""
+        return all({event.id for event in got} == events for got in self.handed.values())
+
+
+def test_all_get_all_without_loss() -> None:
+    circle = Circle(1, 12)
+    circle.world.run(2.0)
+    said = set()
+    for number in range(20):
+        said.add(circle.say(number * 5))
+        circle.world.run(2.0 + 0.08 * number)
+    circle.world.run(150.0)
+    assert circle.everyone_has(said)
+    assert 1 <= max(circle.hops) <= 6
+    copies = sum(node.topics[TOPIC].copies for node in circle.nodes.values())
+    fetched = sum(node.topics[TOPIC].fetched for node in circle.nodes.values())
+    assert 20 * 11 <= copies + fetched <= 20 * 12 * 3
+    assert len(circle.nodes[circle.peers[0]].topics[TOPIC]) == 20
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_loss_is_repaired_and_nothing_comes_twice_or_too_early(seed: int) -> None:
+    circle = Circle(seed, 10, loss=0.15)
+    circle.world.run(2.0)
+    said = set()
+    for number in range(30):
+        said.add(circle.say(number * 7))
+        circle.world.run(2.0 + 0.3 * number)
+    circle.world.run(600.0)
+    assert circle.everyone_has(said)
+    assert not any(node.topics[TOPIC].waiting for node in circle.nodes.values())
+    assert sum(node.topics[TOPIC].fetched for node in circle.nodes.values()) > 0
+
+
+def test_two_halves_that_went_on_apart_have_all_after_they_meet() -> None:
+    circle = Circle(3, 10)
+    circle.world.run(2.0)
+    circle.world.partition([circle.peers[:5]])
+    said = set()
+    for number in range(150):
+        said.add(circle.say(number * 3))
+        circle.world.run(3.0 + 0.2 * number)
+    assert not circle.everyone_has(said)
+    circle.world.heal()
+    circle.world.run(120.0)
+    assert circle.everyone_has(said)
+
+
+def test_one_who_was_away_has_all_after_it_is_back() -> None:
+    circle = Circle(4, 8)
+    circle.world.run(2.0)
+    said = {circle.say(0)}
+    circle.world.run(4.0)
+    gone = circle.peers[3]
+    circle.world.crash(gone)
+    for number in range(10):
+        said.add(circle.say(5 + 8 * number))
+        circle.world.run(4.0 + number)
+    node = circle.nodes[gone]
+    node.topics[TOPIC].revive()
+    circle.world.restart(gone, node)
+    assert len(circle.handed[gone]) == 1
+    circle.world.run(60.0)
+    assert circle.everyone_has(said)
+
+
+def test_whoever_passes_nothing_on_is_worked_around_and_noise_is_counted() -> None:
+    circle = Circle(5, 9)
+    circle.nodes[circle.peers[4]].silent = True
+    outside = circle.nodes[circle.peers[7]]
+    del outside.topics[TOPIC]
+    circle.world.run(2.0)
+    said = {circle.say(1), circle.say(2)}
+    circle.world.run(300.0)
+    for number, peer in enumerate(circle.peers):
+        if number != 4:
+            assert {event.id for event in circle.handed[peer]} == (said if number != 7 else set())
+    assert outside.noise > 0
