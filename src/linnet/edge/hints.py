@@ -7,7 +7,6 @@ from, and is not passed on: elsewhere it leads nowhere, and would tell where a d
 from __future__ import annotations
 
 import base64
-import binascii
 
 SCHEME = "lan"
 KEY_BYTES = 32
@@ -33,7 +32,7 @@ def key_of(text: str) -> bytes:
     """The key in a hint; `ValueError` if there is none."""
     try:
         key = base64.b64decode(text + "=", altchars=b"-_", validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ValueError("no key") from error
     if len(key) != KEY_BYTES or key_text(key) != text:
         raise ValueError("no key")
