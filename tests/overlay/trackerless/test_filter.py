@@ -19,7 +19,6 @@ from linnet.overlay.trackerless.estimates import flip_probability
 from linnet.overlay.trackerless.filter import (
     FULLEST,
     bits_of,
-    enabled,
     interests,
     most_topics,
     positions,
@@ -169,16 +168,13 @@ def test_of_too_many_topics_some_are_shown() -> None:
     assert shown != bits(release(tags(2000), 1, key(1), config).filter)
 
 
-def test_only_topics_that_are_switched_on_for_the_network_enter() -> None:
+def test_nothing_enters_a_filter_but_what_is_given() -> None:
+    """So whoever gives only the topics that are switched on for a network shows no other."""
     topics = [topic_keys(TopicId(tag(n))) for n in range(4)]
-    on, off, elsewhere, unset = topics
-    switches = {(on.topic, b"home"): True, (off.topic, b"home"): False, (elsewhere.topic, b"work"): True}
-    assert enabled(topics, switches, b"home") == [on]
-    assert enabled(topics, switches, b"unknown") == []
-    shown = [tag_in(keys, 1) for keys in enabled(topics, switches, b"home")]
-    silent = with_(epsilon=1000.0, least_topics=0)
-    assert bits(release(shown, 1, KEY, silent).filter) == bits_of([tag_in(on, 1)], 1, 1024, 1)
-    assert unset not in enabled(topics, switches, b"home")
+    shown = [tag_in(keys, 1) for keys in topics[:2]]
+    clear = with_(epsilon=1000.0, least_topics=0)
+    assert bits(release(shown, 1, KEY, clear, b"home").filter) == bits_of(shown, 1, 1024, 1)
+    assert bits(release([], 1, KEY, clear, b"home").filter) == 0
 
 
 def test_interests_are_exact_and_do_not_show_themselves() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from hashlib import sha256
 from random import Random
 
+import msgspec
 import pytest
 
+from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.estimates import read
 from linnet.overlay.trackerless.filter import Interests, bits_of, release
 from linnet.overlay.trackerless.messages import Descriptor
-from linnet.overlay.trackerless.plausible import is_contradicted, is_plausible
+from linnet.overlay.trackerless.plausible import believing, is_contradicted, is_plausible
 
 
 def tags(count: int, start: int = 0) -> list[bytes]:
@@ -55,6 +58,21 @@ def test_pure_noise_is_not_plausible_though_it_has_as_many_ones_as_it_should(
 
 def test_to_show_nothing_is_honest() -> None:
     assert is_plausible(descriptor(b""))
+
+
+def test_a_check_of_descriptors_refuses_them_after_the_signature() -> None:
+    def signed(descriptor: Descriptor, now: float) -> None:
+        if descriptor.version == 0:
+            raise RemoteError(Reason.BAD_SIGNATURE)
+
+    check = believing(signed)
+    check(honest(20, seed=1), 0.0)
+    with pytest.raises(RemoteError) as refused:
+        check(descriptor(b"\xff" * 128), 0.0)
+    assert refused.value.reason is Reason.IMPLAUSIBLE_FILTER
+    with pytest.raises(RemoteError) as refused:
+        check(msgspec.structs.replace(descriptor(b"\xff" * 128), version=0), 0.0)
+    assert refused.value.reason is Reason.BAD_SIGNATURE
 
 
 def own(topics: int) -> Interests:

@@ -3,14 +3,14 @@
 Randomising is BLIP (Alaggan, Gambs, Kermarrec 2012): every bit is flipped with the same probability, so
 that no filter says for certain whether a topic is in it. The promise is for one release. A second one of
 the same topics with new noise would be averaged with the first, and one of other topics with the same
-noise would show the difference exactly; `Releases` of `linnet.overlay.trackerless.releases` sees to it
-that there is one for each epoch.
+noise would show the difference exactly; `linnet.overlay.trackerless.own` sees to it that there is one for
+each epoch.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import blake2b, shake_256
 from math import log
 from struct import unpack
@@ -18,7 +18,6 @@ from struct import unpack
 from msgspec import Struct
 
 from linnet.core.errors import Refused
-from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.estimates import flip_probability
@@ -75,13 +74,6 @@ def bits_of(tags: Iterable[bytes], epoch: int, size: int, hashes: int) -> int:
         for position in positions(tag, epoch, size, hashes):
             bits |= 1 << position
     return bits
-
-
-def enabled(
-    topics: Iterable[TopicKeys], switches: Mapping[tuple[TopicId, bytes], bool], network: bytes
-) -> list[TopicKeys]:
-    """The topics that may be shown on a network: those switched on for it; nothing is on by itself."""
-    return [keys for keys in topics if switches.get((keys.topic, network), False)]
 
 
 def interests(topics: Iterable[TopicKeys], epoch: int, config: TrackerlessConfig) -> Interests:

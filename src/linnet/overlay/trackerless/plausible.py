@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from math import sqrt
 
+from linnet.core.errors import RemoteError
+from linnet.core.reasons import Reason
+from linnet.overlay.trackerless.descriptor import DescriptorCheck, check_descriptor
 from linnet.overlay.trackerless.estimates import Shown, common_topics, read, spread_of_common
 from linnet.overlay.trackerless.filter import Interests
 from linnet.overlay.trackerless.messages import Descriptor
@@ -40,6 +43,17 @@ def is_credible(shown: Shown) -> bool:
     least = noise + FEWEST * (1 - 2 * p) - slack
     most = noise + FULLEST * m * (1 - 2 * p) + slack
     return least <= shown.bits.bit_count() <= most
+
+
+def believing(check: DescriptorCheck = check_descriptor) -> DescriptorCheck:
+    """A check of descriptors that wants a plausible filter as well."""
+
+    def check_all(descriptor: Descriptor, now: float) -> None:
+        check(descriptor, now)
+        if not is_plausible(descriptor):
+            raise RemoteError(Reason.IMPLAUSIBLE_FILTER, "no honest node shows such a filter")
+
+    return check_all
 
 
 def is_contradicted(own: Interests, shown: Shown, common: int) -> bool:

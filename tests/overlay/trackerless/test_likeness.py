@@ -1,0 +1,70 @@
+"""Likeness: the estimates of one node, remembered as long as they hold."""
+
+from __future__ import annotations
+
+from tests.overlay.trackerless.interested import described, own_interests
+
+from linnet.overlay.trackerless.estimates import common_topics, cosine, read
+from linnet.overlay.trackerless.likeness import Likeness
+
+TOPICS = list(range(30))
+
+
+def likeness() -> Likeness:
+    one = Likeness()
+    one.become(own_interests(TOPICS))
+    return one
+
+
+def test_it_is_the_one_sided_estimate() -> None:
+    one, other = likeness(), described(1, [*TOPICS[10:], 100, 101])
+    own = own_interests(TOPICS)
+    assert one.cosine(other) == cosine(own.bits, read(other)) > 0.4
+    assert one.common(other) == common_topics(own.bits, 30, read(other))
+    assert one.shown(other) == read(other)
+
+
+def test_it_changes_with_the_descriptor_and_with_our_topics() -> None:
+    one = likeness()
+    assert one.cosine(described(1, TOPICS)) > 0.7
+    assert one.cosine(described(1, list(range(100, 130)), version=2)) < 0.3
+    again = described(1, TOPICS, version=3)
+    before = one.cosine(again)
+    one.become(own_interests(list(range(100, 130))))
+    assert one.cosine(again) < 0.3 < before
+
+
+def test_filters_of_the_epoch_before_are_still_compared_and_older_ones_are_not() -> None:
+    one = likeness()
+    one.become(own_interests(TOPICS, epoch=1))
+    old, new = described(1, TOPICS, epoch=0), described(2, TOPICS, epoch=1)
+    assert one.cosine(old) > 0.7
+    assert one.cosine(new) > 0.7
+    one.become(own_interests(TOPICS, epoch=2))
+    assert one.cosine(old) == one.common(old) == 0.0
+    assert one.own(old) is None
+    assert one.cosine(new) > 0.7
+
+
+def test_an_epoch_of_a_clock_that_was_set_back_counts() -> None:
+    one = likeness()
+    one.become(own_interests(TOPICS, epoch=8))
+    one.become(own_interests(TOPICS, epoch=9))
+    one.become(own_interests(TOPICS, epoch=0))
+    assert one.cosine(described(1, TOPICS, epoch=0)) > 0.7
+
+
+def test_filters_that_are_not_credible_or_of_another_shape_show_nothing() -> None:
+    one = likeness()
+    assert one.cosine(described(1, [], filter=b"\xff" * 128)) == 0.0
+    assert one.shown(described(1, [], filter=b"\xff" * 128)) is None
+    assert one.shown(described(2, [], filter=b"")) is None
+    assert one.cosine(described(3, TOPICS, filter=described(3, TOPICS).filter[:64])) == 0.0
+
+
+def test_memory_is_bounded() -> None:
+    one = Likeness(remembered=10)
+    one.become(own_interests(TOPICS))
+    values = [one.cosine(described(number, TOPICS)) for number in range(30)]
+    assert len(one._judged) == 10
+    assert [one.cosine(described(number, TOPICS)) for number in range(30)] == values
