@@ -41,7 +41,7 @@ def test_two_networks_or_days_share_no_bytes() -> None:
 def test_another_device_has_other_keys() -> None:
     other = node_secret(SigningKey(b"e" * 32))
     assert lan_key(other, CAFE, 7).public != lan_key(SECRET, CAFE, 7).public
-    assert SECRET != DEVICE.seed
+    assert DEVICE.seed != SECRET
 
 
 @given(st.lists(st.binary(max_size=6), max_size=4), st.lists(st.binary(max_size=6), max_size=4))

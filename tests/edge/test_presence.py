@@ -180,6 +180,19 @@ def test_who_is_new_hears_of_us_out_of_turn_but_not_without_end() -> None:
     assert all(reply.delay <= 2.0 for reply in replies)
 
 
+def test_each_who_is_new_is_answered_once() -> None:
+    machine = at_home()
+    delays = []
+    for number, key in enumerate(KEYS[:4]):
+        machine.handle(heard(key, f"10.0.0.{number}"), 0.1)
+    for _ in range(8):
+        _, timer = machine.fired(tick("announce"), 1.0)
+        assert isinstance(timer, SetTimer)
+        delays.append(timer.delay)
+    assert delays[:2] == [0.7, 1.0]
+    assert [delay <= 2.0 for delay in delays[2:]] == [True, True, True, True, False, False]
+
+
 # Whom it meets.
 
 
@@ -197,9 +210,9 @@ def test_the_larger_key_waits_to_be_met_and_not_for_ever() -> None:
     smaller = SMALLER[0]
     assert machine.handle(heard(smaller), 0.0) == [
         SetTimer(20.0, tick("expire")),
-        SetTimer(10.0, tick("meet")),
+        SetTimer(2.0, tick("meet")),
     ]
-    assert machine.fired(tick("meet"), 10.0) == [Meet(HOME, smaller.public, OURS, (hint(smaller),))]
+    assert machine.fired(tick("meet"), 2.0) == [Meet(HOME, smaller.public, OURS, (hint(smaller),))]
 
 
 def test_who_was_met_is_told_and_in_view() -> None:

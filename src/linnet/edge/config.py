@@ -28,7 +28,7 @@ class PresenceConfig(Struct, frozen=True):
     """Networks that a device is on at once; more are left alone."""
     meetings: int = 16
     """Meetings under way at once."""
-    patience: float = 10.0
+    patience: float = 2.0
     """Seconds after which the larger of two keys, which should be met, meets the other itself."""
     retry: float = 5.0
     """Seconds until a meeting that failed is tried again; doubled each time."""

@@ -44,7 +44,7 @@ PresenceEffect: TypeAlias = Announce | Meet | SetTimer[Tick] | CancelTimer[Tick]
 class _Here:
     """A network that we are on and show ourselves on."""
 
-    __slots__ = ("announced", "announced_at", "datagram", "is_reply_due", "lan", "local", "replies", "view")
+    __slots__ = ("announced", "announced_at", "datagram", "lan", "local", "owed", "replies", "view")
 
     def __init__(
         self, local: LocalNetwork, lan: bytes, datagram: bytes, view: LocalView, replies: Bucket
@@ -56,7 +56,8 @@ class _Here:
         self.replies = replies
         self.announced = 0
         self.announced_at = 0.0
-        self.is_reply_due = False
+        self.owed = 0
+        """Announcements out of turn that are still to be made."""
 
 
 class Presence:
@@ -193,19 +194,24 @@ class Presence:
     def _announce(self, here: _Here, now: float) -> list[PresenceEffect]:
         here.announced += 1
         here.announced_at = now
-        here.is_reply_due = False
+        if here.owed and here.announced > len(_FIRST):
+            here.owed -= 1
         if here.announced < len(_FIRST):
             delay = _FIRST[here.announced]
+        elif here.owed:
+            delay = self._config.reply_pause * (1.0 + self._rng.random())
         else:
             delay = self._config.period * (0.8 + 0.4 * self._rng.random())
         network = here.local.network
         return [Announce(network, here.datagram), SetTimer(delay, Tick(OWNER, "announce", network))]
 
     def _reply(self, here: _Here, now: float) -> list[PresenceEffect]:
-        """Somebody is new here, and should hear of us before our turn comes; within bounds."""
-        if here.is_reply_due or here.announced < len(_FIRST) or not here.replies.spend(now):
+        """Somebody is new here, and should hear of us before our turn comes: once for each, within bounds."""
+        if not here.replies.spend(now):
             return []
-        here.is_reply_due = True
+        here.owed += 1
+        if here.owed > 1 or here.announced < len(_FIRST):
+            return []
         pause = max(0.0, here.announced_at + self._config.reply_pause - now)
         delay = pause + self._config.reply_pause * self._rng.random()
         return [SetTimer(delay, Tick(OWNER, "announce", here.local.network))]
