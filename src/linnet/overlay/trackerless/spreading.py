@@ -1,0 +1,115 @@
+"""Whom an event is passed to: the neighbours on the ring, and some members at random.
+
+The rule of RingCast (Voulgaris, van Steen 2007; Setty et al. 2012), for a fan-out F:
+
+    published here              to the successor, the predecessor, and F - 2 others
+    first from the successor    to the predecessor, and F - 1 others
+    first from the predecessor  to the successor, and F - 1 others
+    first from anyone else      to both, and F - 2 others
+
+So an event goes once around the ring, in both directions from wherever a shortcut put it down: all members
+get it while the ring is whole, and each sends F copies. Where the nearest on a side is not up, the spare is
+next; where that is not up either, there is a gap, and one more at random stands in for it. Nothing is ever
+sent back because of a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from random import Random
+
+from linnet.core.ids import EventId, PeerId
+from linnet.overlay.trackerless.ring import Ring
+
+_LAUNCHES = 256
+"""Events of our own at a time that are not known to have left."""
+_CERTAIN = 2
+"""Members that must have an event of ours before it is left to the ring."""
+
+
+def targets(
+    ring: Ring, sources: Collection[PeerId], up: Sequence[PeerId], fanout: int, rng: Random
+) -> tuple[PeerId, ...]:
+    """Whom of those that are up an event goes to. `sources` have it already; none: it is our own."""
+    ahead, back = ring.successor(up), ring.predecessor(up)
+    chosen: list[PeerId] = []
+    if ahead is not None and ahead not in sources:
+        chosen.append(ahead)
+    if back is not None and back != ahead and back not in sources:
+        chosen.append(back)
+    count = fanout - len(chosen)
+    if count <= 0:
+        return tuple(chosen)
+    others = [peer for peer in up if peer not in chosen and peer not in sources]
+    if len(others) > count:
+        # Spares are no shortcuts: an event that only goes to those nearby takes many steps.
+        near = ring.neighbors
+        far = [peer for peer in others if peer not in near]
+        if len(far) >= count:
+            others = rng.sample(far, count)
+        else:
+            spare = [peer for peer in others if peer in near]
+            others = far + rng.sample(spare, count - len(far))
+    return (*chosen, *others)
+
+
+def gaps(ring: Ring, up: Collection[PeerId]) -> tuple[PeerId, ...]:
+    """Whom to ask at once because nobody who was met is up on a side: the first there that is up."""
+    if not len(ring):
+        return ()
+    asked: dict[PeerId, None] = {}
+    for ahead, there in ((True, ring.successor(up)), (False, ring.predecessor(up))):
+        if there is None and (beyond := ring.beyond(up, ahead)) is not None:
+            asked[beyond] = None
+    return tuple(asked)
+
+
+class Launches:
+    """Events of our own, until enough members have each for certain.
+
+    An event whose first few receivers are all gone would end there, and nobody could miss it. So its
+    publisher counts who has it, and sends it to others in place of those who are lost.
+    """
+
+    def __init__(self, limit: int = _LAUNCHES) -> None:
+        self._limit = limit
+        self._open: dict[EventId, dict[PeerId, bool]] = {}
+        """By event: to whom it was sent, and whether that is certain."""
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def launched(self, event: EventId, peers: Sequence[PeerId]) -> EventId | None:
+        """Our event was sent to these, at first or once more; returns one that is given up for it."""
+        given_up = None
+        if event not in self._open and len(self._open) >= self._limit:
+            given_up = next(iter(self._open))
+            del self._open[given_up]
+        sent = self._open.setdefault(event, {})
+        for peer in peers:
+            sent.setdefault(peer, False)
+        return given_up
+
+    def has(self, peer: PeerId, event: EventId) -> bool:
+        """A member has the event: it acknowledged, or passed it to us. True once enough have it."""
+        sent = self._open.get(event)
+        if sent is None:
+            return True
+        sent[peer] = True
+        if sum(sent.values()) < _CERTAIN:
+            return False
+        del self._open[event]
+        return True
+
+    def lost(self, peer: PeerId) -> list[EventId]:
+        """A member is gone; returns the events that have to be sent to others for it."""
+        again = []
+        for event, sent in self._open.items():
+            if sent.get(peer) is False:
+                del sent[peer]
+                again.append(event)
+        return again
+
+    def sent(self, event: EventId) -> tuple[PeerId, ...]:
+        """Who was sent an event and is not lost: as good as its sources, when it is sent to others."""
+        return tuple(self._open.get(event, ()))

@@ -1,0 +1,217 @@
+"""Whom an event goes to: four cases, spares, gaps; and what comes of it on rings of many members."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from random import Random
+from statistics import mean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.overlay.trackerless.ring_network import RingNetwork, Spread, keys_of
+from tests.overlay.trackerless.test_ring import PLACES, at, ring_at
+
+from linnet.core.ids import EventId, PeerId
+from linnet.overlay.trackerless.ring import Ring
+from linnet.overlay.trackerless.spreading import Launches, gaps, targets
+
+SOAK = bool(os.environ.get("LINNET_SOAK"))
+KEYS = keys_of("x")
+AHEAD, SPARE, BEHIND, BACK = at(1), at(2), at(PLACES - 2), at(PLACES - 1)
+FAR = [at(1 << place) for place in range(200, 208)]
+UP = [SPARE, *FAR[:4], BACK, BEHIND, *FAR[4:], AHEAD]
+
+
+def ring() -> Ring:
+    return ring_at(0, [int.from_bytes(peer, "big") for peer in UP])
+
+
+def chosen(sources: list[PeerId], fanout: int = 3, up: list[PeerId] = UP) -> tuple[PeerId, ...]:
+    return targets(ring(), sources, up, fanout, Random(1))
+
+
+def test_a_publisher_sends_to_both_sides_and_the_rest_at_random() -> None:
+    picked = chosen([], fanout=5)
+    assert picked[:2] == (AHEAD, BACK)
+    assert len(picked) == len(set(picked)) == 5
+    assert set(picked[2:]) <= set(FAR)
+
+
+def test_from_the_successor_it_goes_to_the_predecessor_and_not_back() -> None:
+    picked = chosen([AHEAD])
+    assert picked[0] == BACK
+    assert len(set(picked)) == 3
+    assert set(picked[1:]) <= set(FAR)
+
+
+def test_from_the_predecessor_it_goes_to_the_successor_and_not_back() -> None:
+    picked = chosen([BACK])
+    assert picked[0] == AHEAD
+    assert len(set(picked)) == 3
+    assert set(picked[1:]) <= set(FAR)
+
+
+def test_from_a_shortcut_it_goes_to_both_sides() -> None:
+    picked = chosen([FAR[0]])
+    assert picked[:2] == (AHEAD, BACK)
+    assert len(picked) == 3
+    assert picked[2] in FAR[1:]
+
+
+@pytest.mark.parametrize("source", [at(PLACES // 2 + 1), at(PLACES // 4)], ids=["higher", "lower"])
+def test_whether_a_source_s_key_is_higher_or_lower_says_nothing(source: PeerId) -> None:
+    """Who is no neighbour is none, on whichever side of us its key lies."""
+    assert chosen([source])[:2] == (AHEAD, BACK)
+    lone = targets(ring_at(PLACES - 5, [3, 9, 100, 200]), [at(200)], [at(3), at(200)], 2, Random(1))
+    assert lone == (at(3),), "across the wrap the one with the lower key is the successor"
+
+
+def test_who_sits_second_counts_as_the_neighbour_while_the_first_is_down() -> None:
+    up = [peer for peer in UP if peer != AHEAD]
+    assert chosen([SPARE], up=up)[0] == BACK
+    assert SPARE not in chosen([SPARE], up=up)
+    assert chosen([FAR[0]], up=up)[:2] == (SPARE, BACK)
+    assert chosen([SPARE])[:2] == (AHEAD, BACK), "while the first is up the second is like any other"
+
+
+def test_over_a_gap_one_more_at_random_stands_in_and_nothing_goes_back() -> None:
+    up = [peer for peer in UP if peer not in (AHEAD, SPARE)]
+    picked = chosen([BACK], up=up)
+    assert len(set(picked)) == 3
+    assert set(picked) <= set(FAR)
+    assert chosen([], up=up)[0] == BACK
+    assert len(chosen([], up=up)) == 3
+    assert gaps(ring(), up) == (FAR[0],), "the first beyond the gap is asked"
+    assert gaps(ring(), UP) == ()
+    assert gaps(ring(), FAR) == (FAR[0], FAR[-1])
+    assert gaps(ring_at(0, []), []) == ()
+
+
+def test_shortcuts_are_not_drawn_from_the_ring_s_own_neighbours() -> None:
+    rng = Random(1)
+    drawn = {targets(ring(), [FAR[7]], UP, 3, rng)[2] for _ in range(200)}
+    assert drawn == set(FAR[:7])
+
+
+def test_spares_are_sent_to_when_there_are_too_few_others() -> None:
+    up = [AHEAD, SPARE, FAR[0], BACK, BEHIND]
+    assert set(chosen([], fanout=4, up=up)) in ({AHEAD, BACK, FAR[0], SPARE}, {AHEAD, BACK, FAR[0], BEHIND})
+    assert set(chosen([], fanout=9, up=up)) == set(up)
+
+
+def test_alone_of_two_and_of_three() -> None:
+    assert targets(ring_at(0, []), [], [], 3, Random(1)) == ()
+    two = ring_at(0, [7])
+    assert targets(two, [], [at(7)], 3, Random(1)) == (at(7),)
+    assert targets(two, [at(7)], [at(7)], 3, Random(1)) == ()
+    three = ring_at(0, [7, 9])
+    assert targets(three, [at(7)], [at(7), at(9)], 3, Random(1)) == (at(9),)
+
+
+@given(
+    st.sets(st.sampled_from(UP)),
+    st.lists(st.sampled_from(UP), max_size=3, unique=True),
+    st.integers(2, 9),
+    st.integers(0, 1_000),
+)
+def test_never_to_a_source_never_twice_never_to_who_is_down_never_more_than_the_fanout(
+    up: set[PeerId], sources: list[PeerId], fanout: int, seed: int
+) -> None:
+    there = sorted(up)
+    picked = targets(ring(), sources, there, fanout, Random(seed))
+    assert len(picked) == len(set(picked))
+    assert set(picked) <= up - set(sources)
+    assert len(picked) == min(fanout, len(up - set(sources)))
+
+
+def event(number: int) -> EventId:
+    return EventId(number.to_bytes(32, "big"))
+
+
+def test_a_publisher_sends_on_until_two_have_its_event() -> None:
+    launches, (a, b, c, d) = Launches(), FAR[:4]
+    assert launches.launched(event(1), [a, b]) is None
+    assert launches.lost(a) == [event(1)]
+    assert launches.sent(event(1)) == (b,), "b is not sent it again"
+    launches.launched(event(1), [c])
+    assert not launches.has(b, event(1))
+    assert launches.lost(b) == [], "what b has it has"
+    assert launches.lost(c) == [event(1)]
+    launches.launched(event(1), [d])
+    assert launches.has(d, event(1))
+    assert len(launches) == 0
+    assert launches.lost(d) == []
+    assert launches.has(a, event(1)), "enough have it"
+
+
+def test_events_that_are_not_known_to_have_left_are_bounded_and_the_oldest_is_named() -> None:
+    launches = Launches(limit=2)
+    assert launches.launched(event(1), FAR[:2]) is None
+    assert launches.launched(event(2), FAR[:2]) is None
+    assert launches.launched(event(1), FAR[2:3]) is None, "no new one"
+    assert launches.launched(event(3), FAR[:2]) == event(1)
+    assert launches.lost(FAR[0]) == [event(2), event(3)]
+
+
+# Rings of many.
+
+
+@cache
+def formed(count: int) -> RingNetwork:
+    network = RingNetwork(seed=7)
+    network.populate(count, KEYS)
+    assert network.converge(KEYS, 20) <= 20
+    for _ in range(3):
+        network.round()
+    return network
+
+
+def publish(network: RingNetwork, fanout: int, events: int) -> list[Spread]:
+    links = network.links(KEYS)
+    publishers = network.rng.choices(network.members(KEYS), k=events)
+    return [network.spread(KEYS, publisher, links, fanout) for publisher in publishers]
+
+
+HOPS = {
+    (100, 2): 5.5,
+    (100, 3): 3.8,
+    (100, 5): 2.8,
+    (1000, 2): 8.9,
+    (1000, 3): 6.0,
+    (1000, 5): 4.3,
+}
+"""Mean hops by members and fan-out, of a model whose shortcuts are drawn anew for each event."""
+
+
+@pytest.mark.parametrize("count", [100, *([1000] if SOAK else [])])
+@pytest.mark.parametrize("fanout", [2, 3, 5])
+def test_all_members_get_every_event_each_sends_f_copies_and_hops_are_few(count: int, fanout: int) -> None:
+    spreads = publish(formed(count), fanout, events=40)
+    assert {len(spread.hops) for spread in spreads} == {count}
+    sent = sum(spread.sent for spread in spreads) / sum(len(spread.hops) for spread in spreads)
+    assert sent == pytest.approx(fanout, rel=0.01)
+    hops = mean(mean(spread.hops.values()) for spread in spreads)
+    assert hops == pytest.approx(HOPS[count, fanout], rel=0.08)
+
+
+LEAST = {0.1: {2: 0.999, 3: 0.9995, 5: 1.0}, 0.3: {2: 0.96, 3: 0.99, 5: 0.998}}
+"""By share of members that fail at once and fan-out: the share of the others that an event still reaches."""
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_right_after_many_fail_at_once_spares_reach_nearly_all_and_after_repair_all(share: float) -> None:
+    count, slack = (1000, 0.005) if SOAK else (200, 0.015)
+    network = RingNetwork(seed=3)
+    network.populate(count, KEYS)
+    network.converge(KEYS, 20)
+    network.fail(network.rng.sample(list(network.nodes), int(count * share)))
+    alive = len(network.members(KEYS))
+    for fanout, least in LEAST[share].items():
+        reached = [len(spread.hops) / alive for spread in publish(network, fanout, events=20)]
+        assert mean(reached) >= least - slack, fanout
+    assert network.wrong(KEYS) > 0
+    assert network.converge(KEYS, 10) <= 10
+    for fanout in LEAST[share]:
+        assert {len(spread.hops) for spread in publish(network, fanout, events=20)} == {alive}
