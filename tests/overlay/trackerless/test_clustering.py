@@ -208,6 +208,13 @@ def test_an_intersection_as_promised_clears_a_peer() -> None:
     assert one.clustering.intersected(peer_id(99), 0, 1.0) == []
 
 
+def test_of_very_many_topics_an_intersection_is_incomplete_and_contradicts_nobody() -> None:
+    many = list(range(300))
+    one = Node(0, many)
+    one.meet(described(1, many))
+    assert one.clustering.intersected(peer_id(1), 100, 1.0) == []
+
+
 def test_the_view_survives_the_end_of_an_epoch() -> None:
     one = Node(0, TOPICS)
     sample = one.meet(*(described(n, TOPICS) for n in range(1, 6)))

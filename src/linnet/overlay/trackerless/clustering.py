@@ -21,7 +21,7 @@ from linnet.overlay.trackerless.estimates import two_sided
 from linnet.overlay.trackerless.fingers import Fingers
 from linnet.overlay.trackerless.hearsay import Hearsay
 from linnet.overlay.trackerless.likeness import Likeness
-from linnet.overlay.trackerless.messages import Descriptor
+from linnet.overlay.trackerless.messages import POINTS, Descriptor
 from linnet.overlay.trackerless.plausible import believing, is_contradicted
 from linnet.overlay.trackerless.trust import Trust
 from linnet.trace.records import Kind, Record
@@ -32,6 +32,8 @@ AT_RANDOM = 2
 """Nodes of our sample that an answer holds whether they are alike or not."""
 CONTRADICTIONS = 2
 """Intersections that find far less than a filter promised, until the filter counts as a lie."""
+_COMPLETE = 0.75 * POINTS
+"""Topics up to which an intersection is surely of all of them, and so may contradict a filter."""
 _REMEMBERED = 1024
 _ASKED = 64
 
@@ -154,7 +156,7 @@ class Clustering:
         descriptor = self._acquaintances.descriptor(peer)
         own = None if descriptor is None else self.likeness.own(descriptor)
         shown = None if descriptor is None else self.likeness.shown(descriptor)
-        if own is None or shown is None:
+        if own is None or shown is None or max(own.topics, shown.ones) > _COMPLETE:
             return []
         if not is_contradicted(own, shown, common):
             self._contradicted.pop(peer, None)

@@ -1,0 +1,174 @@
+"""The account of what was told: complete, kept over restarts, bounded, and without any topic in it."""
+
+from __future__ import annotations
+
+import math
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.core.errors import StoreError
+from linnet.core.ids import PeerId, TopicId
+from linnet.overlay.trackerless import privacy
+from linnet.overlay.trackerless.privacy import (
+    AnnouncementsTold,
+    Budget,
+    BudgetIs,
+    Earlier,
+    FilterTold,
+    IntersectionsTold,
+    ProxyTold,
+)
+from linnet.store.memory import MemoryCells, MemoryStore
+
+
+def peer(number: int) -> PeerId:
+    return PeerId(sha256(b"p%d" % number).digest())
+
+
+def topic(number: int) -> TopicId:
+    return TopicId(sha256(b"t%d" % number).digest())
+
+
+def cells() -> MemoryCells:
+    return MemoryStore().cells
+
+
+def test_nothing_is_told_at_first() -> None:
+    told = Budget(cells()).told()
+    assert told == BudgetIs((), (), (), (), Earlier())
+    assert (told.epsilon, told.surest, told.runs) == (0.0, 0.5, 0)
+
+
+def test_releases_add_up_over_epochs_and_networks() -> None:
+    budget = Budget(cells())
+    budget.released(1, 3.0, 10.0)
+    budget.released(2, 3.0, 20.0)
+    budget.released(2, 1.5, 30.0, b"home")
+    told = budget.told()
+    assert told.filters == (
+        FilterTold(1, b"", 1, 3000, 10.0),
+        FilterTold(2, b"", 1, 3000, 20.0),
+        FilterTold(2, b"home", 1, 1500, 30.0),
+    )
+    assert told.epsilon == 7.5
+    assert told.surest == pytest.approx(math.exp(7.5) / (1 + math.exp(7.5)))
+
+
+def test_a_second_release_in_an_epoch_shows_and_counts() -> None:
+    budget = Budget(cells())
+    budget.released(1, 3.0, 10.0)
+    budget.released(1, 3.0, 11.0)
+    assert budget.told().filters == (FilterTold(1, b"", 2, 6000, 11.0),)
+
+
+def test_intersections_are_counted_for_each_peer() -> None:
+    budget = Budget(cells())
+    budget.intersected(peer(1), 10, 3, 1.0)
+    budget.intersected(peer(2), 100, 0, 2.0, tested=64)
+    budget.intersected(peer(1), 17, 2, 3.0)
+    assert budget.per_peer(peer(1)) == IntersectionsTold(peer(1), 2, 64, 512, 3, 3.0)
+    assert budget.per_peer(peer(3)) is None
+    told = budget.told()
+    assert [one.peer for one in told.intersections] == [peer(2), peer(1)]
+    assert told.intersections[0] == IntersectionsTold(peer(2), 1, 256, 64, 0, 2.0)
+    assert told.runs == 3
+
+
+def test_a_topic_at_a_proxy_counts_once() -> None:
+    budget = Budget(cells())
+    for now, number in enumerate((1, 2, 1), 1):
+        budget.served(peer(1), topic(number), float(now))
+    budget.served(peer(2), topic(1), 3.0)
+    assert budget.told().proxies == (ProxyTold(peer(1), 2, 2.0), ProxyTold(peer(2), 1, 3.0))
+
+
+def test_announcements_are_counted_for_each_network() -> None:
+    budget = Budget(cells())
+    for second in range(10):
+        budget.announced(b"home", float(second))
+    budget.announced(b"work", 20.0)
+    assert budget.told().announcements == (
+        AnnouncementsTold(b"home", 10, 9.0),
+        AnnouncementsTold(b"work", 1, 20.0),
+    )
+
+
+def filled(store: MemoryCells) -> Budget:
+    budget = Budget(store)
+    for number in range(5):
+        budget.released(number, 3.0, number)
+        budget.intersected(peer(9 - number), 5, 1, number)
+        budget.announced(b"net%d" % (9 - number), number)
+        budget.served(peer(number), topic(number), number)
+    return budget
+
+
+def test_it_is_kept_over_a_restart_with_its_order() -> None:
+    store = cells()
+    budget = filled(store)
+    assert Budget(store).told() == budget.told()
+    budget.served(peer(4), topic(4), 9.0)
+    assert Budget(store).told() == budget.told()
+
+
+def test_announcements_are_written_once_in_a_while_and_at_the_end() -> None:
+    store = cells()
+    budget = Budget(store)
+    for second in range(0, 100, 5):
+        budget.announced(b"home", float(second))
+    assert Budget(store).told().announcements == (AnnouncementsTold(b"home", 13, 60.0),)
+    budget.flush()
+    assert Budget(store).told() == budget.told()
+
+
+def test_what_is_oldest_is_added_to_what_was_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("RELEASES", "PEERS", "NETWORKS", "PROXIES"):
+        monkeypatch.setattr(privacy, limit, 3)
+    store = cells()
+    budget = filled(store)
+    told = budget.told()
+    assert [one.epoch for one in told.filters] == [2, 3, 4]
+    assert [one.peer for one in told.intersections] == [peer(7), peer(6), peer(5)]
+    assert told.earlier == Earlier(2, 6000, 2, 2, 2, 2, 2)
+    assert (told.epsilon, told.runs) == (15.0, 5)
+    assert Budget(store).told() == told
+    assert len(list(store.scan(privacy.SPACE))) == 4 * 3 + 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4000)), max_size=40))
+def test_folding_changes_no_sum(releases: list[tuple[int, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(privacy, "RELEASES", 2)
+        budget = Budget(cells())
+        for now, (epoch, milli) in enumerate(releases):
+            budget.released(epoch, milli / 1000, now)
+        told = budget.told()
+    assert told.epsilon == pytest.approx(sum(milli for _, milli in releases) / 1000)
+    assert sum(one.times for one in told.filters) + told.earlier.releases == len(releases)
+    assert len(told.filters) <= 2
+
+
+def test_no_topic_is_written_down() -> None:
+    store = cells()
+    filled(store)
+    written = b"".join(key + value for key, value in store.scan(privacy.SPACE))
+    for number in range(5):
+        assert not any(topic(number)[at : at + 6] in written for at in range(27))
+
+
+def test_what_it_returns_does_not_change_afterwards() -> None:
+    budget = Budget(cells())
+    budget.intersected(peer(1), 5, 1, 1.0)
+    before = budget.told()
+    budget.intersected(peer(1), 5, 1, 2.0)
+    assert before.runs == 1
+
+
+def test_a_damaged_store_is_named() -> None:
+    store = cells()
+    store.put(privacy.SPACE, b"i" + peer(1), b"\x00")
+    with pytest.raises(StoreError):
+        Budget(store)
