@@ -93,14 +93,12 @@ class Intersected(Struct, frozen=True, array_like=True, tag=24, gc=False):
 
 
 class IntersectEnd(Struct, frozen=True, array_like=True, tag=25, gc=False):
-    """The end: yours blinded once more, so that you know too, with proofs of what we share.
+    """The end, sent by both: proofs of what is shared, and noise for what is not.
 
-    `proofs` stand in the order of the points that both have; both sides send them, the one who
-    answered in a message of its own with no points.
+    They stand in the order of the points of the one who answered. The one who asked sends them first.
     """
 
     nonce: Nonce
-    twice: Points
     proofs: Annotated[tuple[Proof, ...], Meta(max_length=POINTS)]
     refused: Reason | None = None
     """Why there is no intersection; then the rest is empty."""
