@@ -22,7 +22,8 @@ from linnet.net.config import NetConfig
 from linnet.node.addresses import is_loopback, parse_contact, parse_hint, parse_http, split_hint
 from linnet.node.config_types import Problem
 from linnet.node.toml_lines import Path
-from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, TrackerConfig
+from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, Overlay, TrackerConfig
+from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.rooms.config import RelayConfig, RelayLimits, RelayPolicy, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
@@ -51,6 +52,11 @@ class NodeSection(Struct, frozen=True, forbid_unknown_fields=True):
     trackers: Annotated[tuple[Address, ...], Meta(max_length=64)] = ()
     """All trackers of this network, `KEY@HOST:PORT` each. Every node needs the same list, in any
     order: which of them builds a stream's graph, and which stands by, is computed from it."""
+    overlay: Overlay = Overlay.TRACKER
+    """Who says who the neighbours in a topic are: "tracker", or "ring", where nodes find each other by
+    gossip and no tracker is needed."""
+    bootstrap: Annotated[tuple[Address, ...], Meta(max_length=64)] = ()
+    """Nodes to begin with where there are no trackers, `KEY@HOST:PORT` each; any two that are up will do."""
 
 
 class TrackerSection(TrackerConfig, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +64,14 @@ class TrackerSection(TrackerConfig, frozen=True, forbid_unknown_fields=True):
 
     enabled: bool = False
     """Whether this node is a tracker. It must then stand in `node.trackers` of every other node."""
+
+
+class TrackerlessSection(TrackerlessConfig, frozen=True, forbid_unknown_fields=True):
+    """Whether this node takes part in overlays without trackers, and how."""
+
+    enabled: bool = False
+    """Whether this node finds others by gossip. It does so anyway if `node.overlay`, or that of a stream, is
+    "ring", or if `node.bootstrap` names nodes."""
 
 
 class StorageSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +94,8 @@ class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether half of the neighbours are chosen for a short way instead of by chance."""
     trackers: Addresses = ()
     """Trackers of this stream in order of preference, instead of those that hashing gives."""
+    overlay: Overlay | None = None
+    """Who says who the neighbours in this stream are. Unset: as `node.overlay` says."""
 
 
 class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
@@ -135,6 +151,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     trace: TraceSection = TraceSection()
     control: ControlSection = ControlSection()
     overlay: MemberConfig = MemberConfig()
+    trackerless: TrackerlessSection = TrackerlessSection()
     delivery: DeliveryConfig = DeliveryConfig()
     links: LinkConfig = LinkConfig()
     net: NetConfig = NetConfig()
@@ -164,6 +181,8 @@ def problems_of(config: NodeConfig) -> list[Problem]:
         found += _address_problem(("node", "advertise", number), parse_hint, address)
     for number, address in enumerate(config.node.trackers):
         found += _address_problem(("node", "trackers", number), parse_contact, address)
+    for number, address in enumerate(config.node.bootstrap):
+        found += _address_problem(("node", "bootstrap", number), parse_contact, address)
     for name, stream in config.streams.items():
         for number, address in enumerate(stream.trackers):
             found += _address_problem(("streams", name, "trackers", number), parse_contact, address)
@@ -215,10 +234,15 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
     return PeerConfig(
         listens=listens,
         trackers=trackers,
+        overlay=config.node.overlay,
+        trackerless=_trackerless_config(config),
+        bootstrap=tuple(map(parse_contact, config.node.bootstrap)),
         is_tracker=config.tracker.enabled,
         storage=tuple(StorageRule(rule.stream, rule.retention, rule.quota) for rule in config.storage),
         streams={
-            name: StreamOptions(stream.degree, stream.near, tuple(map(parse_contact, stream.trackers)))
+            name: StreamOptions(
+                stream.degree, stream.near, tuple(map(parse_contact, stream.trackers)), stream.overlay
+            )
             for name, stream in config.streams.items()
         },
         agent=agent,
@@ -229,6 +253,15 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         rooms=config.rooms,
         relay=_relay_config(config.relay) if config.relay.enabled else None,
     )
+
+
+def _trackerless_config(config: NodeConfig) -> TrackerlessConfig | None:
+    section = config.trackerless
+    chosen = (config.node.overlay, *(stream.overlay for stream in config.streams.values()))
+    if not (section.enabled or config.node.bootstrap or Overlay.RING in chosen):
+        return None
+    names = TrackerlessConfig.__struct_fields__
+    return TrackerlessConfig(**{name: value for name, value in asdict(section).items() if name in names})
 
 
 def _relay_config(section: RelaySection) -> RelayConfig:

@@ -7,7 +7,7 @@ neighbour in both is announced once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from linnet.core.effects import Blame, CancelTimer, Hold, Release, Send, SetTimer
@@ -41,8 +41,8 @@ TrackerlessEffect: TypeAlias = (
 )
 TrackerlessInput: TypeAlias = LinkUp | LinkDown | DialFailed | Received[TrackerlessMessage] | TimerFired[Tick]
 OverlaysEffect: TypeAlias = MemberEffect | TrackerlessEffect
-Routing: TypeAlias = Callable[[PeerId | None, Sequence[PeerId]], Sequence[PeerId]]
-"""To whom an event is passed on, of those who are up; it came from the first, or is ours."""
+Routing: TypeAlias = Callable[[tuple[PeerId, ...], Sequence[PeerId]], Sequence[PeerId]]
+"""To whom an event is passed on, of those who are up; these had it before us, or nobody."""
 
 
 class WithoutTrackers(Protocol):
@@ -59,10 +59,15 @@ class WithoutTrackers(Protocol):
     def leave(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
         """Want none any more."""
 
+    def stop(self, now: float) -> None:
+        """The node goes down."""
+
     def handle(self, event: TrackerlessInput, now: float) -> list[TrackerlessEffect]:
         """Apply one input."""
 
-    def targets(self, topic: TopicId, source: PeerId | None, up: Sequence[PeerId]) -> Sequence[PeerId]:
+    def targets(
+        self, topic: TopicId, sources: Collection[PeerId], up: Sequence[PeerId]
+    ) -> Sequence[PeerId]:
         """To whom an event is passed on."""
 
 
@@ -101,13 +106,15 @@ class Overlays:
         """To whom events of a topic are passed on; None: to all neighbours, as in a tracker's graph."""
         if self.overlay(topic) is not Overlay.RING:
             return None
-        return lambda source, up: self._targets(topic, source, up)
+        return lambda sources, up: self._targets(topic, sources, up)
 
-    def _targets(self, topic: TopicId, source: PeerId | None, up: Sequence[PeerId]) -> Sequence[PeerId]:
+    def _targets(
+        self, topic: TopicId, sources: tuple[PeerId, ...], up: Sequence[PeerId]
+    ) -> Sequence[PeerId]:
         known = self._topics.get(topic)
         if known is None or known.leaving is not None or self.trackerless is None:
-            return [peer for peer in up if peer != source]
-        return self.trackerless.targets(topic, source, up)
+            return [peer for peer in up if peer not in sources]
+        return self.trackerless.targets(topic, sources, up)
 
     def join(
         self,
@@ -153,6 +160,11 @@ class Overlays:
         if self.trackerless is None:
             return []
         return self._merged(self.trackerless.start(bootstrap, now), Overlay.RING, now)
+
+    def stop(self, now: float) -> None:
+        """The node goes down."""
+        if self.trackerless is not None:
+            self.trackerless.stop(now)
 
     def rtt(self, peer: PeerId, seconds: float, now: float) -> list[OverlaysEffect]:
         """The round-trip time of a link was measured."""

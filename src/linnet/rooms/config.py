@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 
 from linnet.core.ids import AuthorId
 from linnet.core.limits import MIB
-from linnet.overlay.config import Overlay
 
 
 class RelayChoice(StrEnum):
@@ -86,8 +85,6 @@ class RoomsConfig(Struct, frozen=True):
 
     mesh: Annotated[int, Meta(ge=1, le=256)] = 32
     """Online devices up to which a room is a full mesh; beyond it a tracker's graph, or so many at random."""
-    overlay: Overlay = Overlay.TRACKER
-    """Who says who the neighbours are: a tracker in large rooms, or a ring, which also finds members."""
     recovery_delay: float = 0.5
     """Seconds that a missing dependency may still come by itself before it is asked for."""
     recovery_timeout: float = 2.0

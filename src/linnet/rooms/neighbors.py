@@ -60,13 +60,14 @@ class Neighbors:
         overlays: Overlays,
         trackers: tuple[Contact, ...] = (),
         degree: int = DEFAULT_DEGREE,
+        overlay: Overlay = Overlay.TRACKER,
     ) -> None:
         self._room = room
         self._ours = context.peer
         self._links = context.links
         self._most = config.mesh
         self._overlays = overlays
-        self._overlay = config.overlay
+        self._overlay = overlay
         self._trackers = trackers
         self._degree = degree
         self._book = ContactBook(room, context.store.cells)

@@ -13,6 +13,7 @@ from linnet.delivery.dag import Dag
 from linnet.delivery.flood import Flood
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.event.event import Event, Verified
+from linnet.overlay.config import Overlay
 from linnet.overlay.overlays import Overlays
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
@@ -45,10 +46,13 @@ class Setting:
         overlays: Overlays,
         trackers: tuple[Contact, ...],
         listens: tuple[str, ...],
+        overlay: Overlay = Overlay.TRACKER,
     ) -> None:
         self.context = context
         self.config = config
         self.overlays = overlays
+        self.overlay = overlay
+        """Who says who the neighbours are: a tracker in large rooms, or a ring, which also finds members."""
         self.trackers = trackers
         self.listens = listens
 
@@ -100,7 +104,7 @@ class Parts:
         self.readers = Readers(room, context, self.memory, self.secrecy)
         self.ledger = Ledger(room, cells, config.ledger_events)
         self.receipts = Receipts(room, context, config)
-        self.neighbors = Neighbors(room, context, config, setting.overlays, setting.trackers)
+        self.neighbors = Neighbors(room, context, config, setting.overlays, setting.trackers, overlay=setting.overlay)
         self.relays = RelayUse(room, context.peer, config, cells, setting.relay_seed, context.links)
         self.chunks = Chunks(room, cells, config)
 

@@ -1,0 +1,185 @@
+"""Whom a node knows, and how it comes to know others: the sample of all, those who are alike, and fingers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import TypeAlias
+
+import msgspec
+
+from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.errors import RemoteError
+from linnet.core.ids import Contact, PeerId
+from linnet.core.luck import Entropy
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.core.timers import Tick
+from linnet.identity.keys import SigningKey
+from linnet.overlay.trackerless.acquaintances import Acquaintances
+from linnet.overlay.trackerless.clustering import Clustering
+from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.trackerless.descriptor import DescriptorCheck
+from linnet.overlay.trackerless.errands import ErrandEffect, Errands
+from linnet.overlay.trackerless.messages import Alike, AskAlike, Descriptor, Pull, Pulled
+from linnet.overlay.trackerless.own import Own, Shown
+from linnet.overlay.trackerless.plausible import believing
+from linnet.overlay.trackerless.privacy import Budget
+from linnet.overlay.trackerless.sampling import Sampling
+from linnet.overlay.trackerless.trust import Trust
+from linnet.trace.records import Record
+
+GossipEffect: TypeAlias = (
+    ErrandEffect | Send[Pulled | Alike] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
+)
+
+_SPACE = "trackerless"
+_PEERS = b"peers"
+_REMEMBERED = 64
+"""Peers that are written down, to begin with after a restart."""
+_REMEMBER_ROUNDS = 30
+_KEY_BYTES = 32
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[Descriptor, ...]).decode
+
+
+class Gossip:
+    """The peers of a node."""
+
+    def __init__(
+        self,
+        key: SigningKey,
+        config: TrackerlessConfig,
+        cells: Cells,
+        rng: Random,
+        entropy: Entropy,
+        listens: tuple[str, ...],
+        links: Mapping[PeerId, None],
+        check: DescriptorCheck,
+    ) -> None:
+        self.ours = PeerId(key.public)
+        self.config = config
+        self.rng = rng
+        self.links = links
+        self.check = check = believing(check)
+        self.key = entropy(_KEY_BYTES)
+        """Secret, for choices that nobody else should be able to foresee."""
+        self._cells = cells
+        self.acquaintances = Acquaintances()
+        self.trust = Trust(cells, config)
+        self.budget = Budget(cells)
+        self.sampling = Sampling(self.ours, config, self.acquaintances, self.trust, rng, self.key, check)
+        self.clustering = Clustering(self.ours, config, self.acquaintances, self.trust, rng, check)
+        self.own = Own(key, config, cells, entropy, listens)
+        self.errands = Errands(config.request_timeout, links)
+        self._bootstrap: dict[PeerId, Contact] = {}
+        self._number = 0
+        self._rounds = 0
+
+    def shown(self, now: float) -> Shown:
+        """What we say of ourselves now; a release of a filter is entered in the budget."""
+        shown = self.own.shown(now)
+        if shown.released:
+            self.budget.released(shown.descriptor.epoch, shown.descriptor.epsilon_milli / 1000, now)
+        return shown
+
+    def hints(self, peer: PeerId) -> tuple[str, ...]:
+        """Where a peer may be dialled."""
+        known = self.acquaintances.descriptor(peer)
+        if known is not None and known.hints:
+            return known.hints
+        contact = self._bootstrap.get(peer)
+        return () if contact is None else contact.hints
+
+    def begin(self, bootstrap: Iterable[Contact], now: float) -> list[GossipEffect]:
+        """Turn to whoever was known before the restart, and to these."""
+        kept = self._cells.get(_SPACE, _PEERS)
+        for descriptor in () if kept is None else _decode(kept):
+            try:
+                self.sampling.meet(descriptor, now)
+            except RemoteError:
+                continue  # It ended while we were away.
+        return self.approach(bootstrap, now)
+
+    def approach(self, contacts: Iterable[Contact], now: float) -> list[GossipEffect]:
+        """Ask nodes of which nothing is known but an address."""
+        effects: list[GossipEffect] = []
+        for contact in contacts:
+            if contact.peer != self.ours:
+                self._bootstrap[contact.peer] = contact
+                effects += self.pull(contact.peer, now)
+        return effects
+
+    def pull(self, peer: PeerId, now: float) -> list[ErrandEffect]:
+        """Ask a peer for some of its sample."""
+        return self.errands.ask(peer, self.hints(peer), Pull(self._next(), self.shown(now).descriptor))
+
+    def round(self, now: float) -> list[GossipEffect]:
+        """Pull from one of the sample, and ask one who is alike."""
+        self._rounds += 1
+        if self._rounds % _REMEMBER_ROUNDS == 0:
+            self.remember(now)
+        effects: list[GossipEffect] = [*self.sampling.round(now)]
+        shown = self.shown(now)
+        target = self.sampling.target(now)
+        if target is not None:
+            effects += self.pull(target, now)
+        elif self._bootstrap:
+            effects += self.pull(self.rng.choice(list(self._bootstrap)), now)
+        self.clustering.likeness.become(shown.interests)
+        self.clustering.refresh_fingers(self.sampling.view, now)
+        alike = self.clustering.target(self.sampling.view)
+        if alike is not None:
+            question = AskAlike(self._next(), shown.descriptor)
+            effects += self.errands.ask(alike, self.hints(alike), question)
+        return effects
+
+    def asked(
+        self, peer: PeerId, message: Pull | AskAlike, members: Sequence[PeerId], now: float
+    ) -> list[GossipEffect]:
+        """A peer wants to know others."""
+        own = self.shown(now).descriptor
+        if isinstance(message, Pull):
+            pulled, records = self.sampling.asked(peer, message, own, now)
+            return [Send(peer, pulled), *records]
+        if message.own.peer != peer:
+            raise RemoteError(Reason.NOT_ALLOWED, "a node may ask for none but itself")
+        self.check(message.own, now)
+        alike = self.clustering.answer(message.own, self.sampling.view, members, own, now)
+        return [Send(peer, Alike(message.number, alike))]
+
+    def told(self, peer: PeerId, message: Pulled | Alike, now: float) -> list[GossipEffect]:
+        """A peer names others."""
+        kind: type[Pull] | type[AskAlike] = Pull if isinstance(message, Pulled) else AskAlike
+        if not self.errands.asked(peer, kind):
+            return []
+        effects: list[GossipEffect] = [*self.errands.answered(peer, kind)]
+        if isinstance(message, Pulled):
+            return effects + [*self.sampling.pulled(peer, message.nodes, now)]
+        self.clustering.likeness.become(self.shown(now).interests)
+        return effects + [*self.clustering.learned(peer, message.nodes, self.sampling.view, now)]
+
+    def failed(self, peer: PeerId, message: Pull | AskAlike, now: float) -> list[GossipEffect]:
+        """A peer did not answer."""
+        self.sampling.failed(peer, now)
+        if isinstance(message, AskAlike):
+            self.clustering.failed(peer)
+        return []
+
+    def offence(self, peer: PeerId, now: float) -> None:
+        """A peer did what no honest one does."""
+        self.trust.offence(peer, now)
+        self.sampling.drop(peer)
+        self.clustering.drop(peer)
+
+    def remember(self, now: float) -> None:
+        """Write down whom to begin with after a restart."""
+        peers = dict.fromkeys((*self.sampling.view, *self.clustering.view))
+        known = [self.acquaintances.descriptor(peer) for peer in peers]
+        kept = [each for each in known if each is not None and each.hints and each.expires > now]
+        self._cells.put(_SPACE, _PEERS, _encode(tuple(kept[:_REMEMBERED])))
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number

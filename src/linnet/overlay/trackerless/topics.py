@@ -1,0 +1,328 @@
+"""The topics of a node without trackers: finding their members, keeping their rings, choosing neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from linnet.core.effects import Blame, Send
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.limits import STORAGE_NODES
+from linnet.core.luck import Entropy
+from linnet.core.reasons import Reason
+from linnet.overlay.notices import StorageKnown
+from linnet.overlay.overlays import TrackerlessEffect
+from linnet.overlay.trackerless.beside import BesideUs
+from linnet.overlay.trackerless.gossip import Gossip
+from linnet.overlay.trackerless.intersecting import Intersecting, Step
+from linnet.overlay.trackerless.messages import (
+    Beside,
+    Intersect,
+    Intersected,
+    IntersectEnd,
+    RingAsk,
+    RingTell,
+)
+from linnet.overlay.trackerless.oblivious import Group
+from linnet.overlay.trackerless.ring_gossip import RingNews, Rings
+from linnet.overlay.trackerless.spreading import gaps, targets
+from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
+from linnet.overlay.trackerless.tags import TopicKeys, is_proof, proof, topic_keys
+from linnet.trace.records import Kind, Record
+
+_TRIED = 8
+"""Contacts named with a topic that are tried as neighbours until members are known."""
+
+
+class _Joined:
+    """One topic."""
+
+    __slots__ = ("contacts", "keepers", "keys", "keeps", "uncovered")
+
+    def __init__(self, keys: TopicKeys, keeps: bool, contacts: dict[PeerId, tuple[str, ...]]) -> None:
+        self.keys = keys
+        self.keeps = keeps
+        self.contacts = contacts
+        """Perhaps members: they are tried until members are known."""
+        self.keepers: tuple[PeerId, ...] = ()
+        self.uncovered = 0
+
+
+class Topics:
+    """All topics of a node."""
+
+    def __init__(self, gossip: Gossip, group: Group, entropy: Entropy) -> None:
+        self._gossip = gossip
+        self._config = gossip.config
+        self._joined: dict[TopicId, _Joined] = {}
+        self._beside = BesideUs(gossip.ours, gossip.links)
+        self._intersecting = Intersecting(gossip.ours, gossip.config, group, entropy)
+        self._rings: Rings | None = None
+
+    # What is wanted.
+
+    def join(
+        self, topic: TopicId, keeps: bool, now: float, contacts: Iterable[Contact], secret: bytes | None
+    ) -> list[TrackerlessEffect]:
+        """Take part in a topic; once more, to keep it from now on or no longer."""
+        known = self._joined.get(topic)
+        if known is None:
+            named = {each.peer: each.hints for each in contacts if each.peer != self._gossip.ours}
+            known = self._joined[topic] = _Joined(topic_keys(topic, secret), keeps, named)
+            self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
+        known.keeps = keeps
+        self._ring_gossip(now).open(known.keys, now, keeps)
+        effects: list[TrackerlessEffect] = [*self._beside.open(known.keys, keeps, self._epoch(now))]
+        tried = list(known.contacts.items())[:_TRIED]
+        effects += self._gossip.approach([Contact(peer, hints) for peer, hints in tried], now)
+        return effects + self._mend(topic, now)
+
+    def leave(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
+        """Take part no more."""
+        if self._joined.pop(topic, None) is None:
+            return []
+        self._ring_gossip(now).close(topic)
+        self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
+        return [*self._beside.close(topic, self._epoch(now))]
+
+    # What is asked.
+
+    def neighbors(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """The neighbours of a topic."""
+        return self._beside.neighbors(topic)
+
+    def members(self) -> tuple[PeerId, ...]:
+        """Peers that are known to share topics with us."""
+        rings = self._rings
+        if rings is None:
+            return ()
+        return tuple(dict.fromkeys(peer for topic in self._joined for peer in rings[topic].neighbors))
+
+    def targets(self, topic: TopicId, sources: Collection[PeerId], up: Sequence[PeerId]) -> Sequence[PeerId]:
+        """To whom an event is passed on."""
+        if self._rings is None or topic not in self._joined:
+            return [peer for peer in up if peer not in sources]
+        return targets(self._rings[topic], sources, up, self._config.fanout, self._gossip.rng)
+
+    def status(self, rounds: int, now: float) -> TrackerlessStatus:
+        """How it stands."""
+        rings = self._ring_gossip(now)
+        each = [
+            RingStatus(
+                topic,
+                len(rings[topic]),
+                rings[topic].successors,
+                rings[topic].predecessors,
+                self._beside.neighbors(topic),
+                joined.uncovered,
+            )
+            for topic, joined in self._joined.items()
+        ]
+        gossip, tally = self._gossip, self._intersecting.tally
+        return TrackerlessStatus(
+            rounds,
+            gossip.sampling.view,
+            gossip.clustering.view,
+            gossip.clustering.fingers,
+            len(gossip.acquaintances),
+            len(self._beside.held()),
+            tuple(each),
+            tally.done,
+            tally.empty,
+        )
+
+    # Rounds.
+
+    def round(self, now: float) -> list[TrackerlessEffect]:
+        """Tell a member about its neighbours, begin an intersection, look for members that are missing."""
+        rings = self._ring_gossip(now)
+        rings.introduce(self._gossip.shown(now).descriptor)
+        effects: list[TrackerlessEffect] = [*self._intersecting.expire(now)]
+        turn = rings.round(now)
+        if turn is not None:
+            effects += self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
+        effects += self._begin_intersection(now)
+        for topic in self._joined:
+            ring = rings[topic]
+            effects += self._mend(topic, now)
+            for peer in gaps(ring, self._gossip.links):
+                if not self._gossip.errands.asked(peer, RingAsk):
+                    ask = rings.ask(peer, now)
+                    effects += self._gossip.errands.ask(peer, self._gossip.hints(peer), ask)
+        return effects
+
+    def _begin_intersection(self, now: float) -> list[TrackerlessEffect]:
+        """With the one that seems to share most, of those with whom a run could tell something new."""
+        topics = [joined.keys for joined in self._joined.values()]
+        if not topics:
+            return []
+        gossip = self._gossip
+        promising: list[tuple[float, PeerId]] = []
+        for peer in gossip.clustering.view:
+            known = gossip.acquaintances.descriptor(peer)
+            shared = 0.0 if known is None else gossip.clustering.likeness.common(known)
+            if shared >= self._config.worth:
+                promising.append((shared, peer))
+        for _, peer in sorted(promising, reverse=True):
+            if self._intersecting.may_ask(peer, topics, now):
+                return self._intersect(peer, now)
+        return []
+
+    def _intersect(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+        topics = [joined.keys for joined in self._joined.values()]
+        step = self._intersecting.begin(peer, topics, now)
+        if not isinstance(step.send, Intersect):
+            return [*step.records]
+        return [*step.records, *self._gossip.errands.ask(peer, self._gossip.hints(peer), step.send)]
+
+    # Messages.
+
+    def on_intersection(
+        self, peer: PeerId, message: Intersect | Intersected | IntersectEnd, now: float
+    ) -> list[TrackerlessEffect]:
+        """A private intersection goes on."""
+        effects: list[TrackerlessEffect] = []
+        match message:
+            case Intersect():
+                topics = [joined.keys for joined in self._joined.values()]
+                step = self._intersecting.asked(peer, message, topics, now)
+            case Intersected():
+                step = self._intersecting.answered(peer, message, now)
+            case IntersectEnd():
+                step = self._intersecting.ended(peer, message, now)
+                effects += self._gossip.errands.answered(peer, Intersect)
+        return effects + self._stepped(peer, step, now)
+
+    def _stepped(self, peer: PeerId, step: Step, now: float) -> list[TrackerlessEffect]:
+        effects: list[TrackerlessEffect] = [*step.records]
+        if step.send is not None:
+            effects.append(Send(peer, step.send))
+        if step.fault is not None:
+            self._gossip.offence(peer, now)
+            effects += [Blame(peer, step.fault), *self.shunned(peer, now)]
+        if step.outcome is not None:
+            self._gossip.budget.intersected(peer, len(step.outcome.asked), len(step.outcome.topics), now)
+            effects += self._gossip.clustering.intersected(peer, len(step.outcome.topics), now)
+            for topic in step.outcome.topics:
+                effects += self._is_member(topic, peer, now)
+        return effects
+
+    def on_ring_ask(self, peer: PeerId, message: RingAsk, now: float) -> list[TrackerlessEffect]:
+        """A member says who stands beside us."""
+        answer, news = self._ring_gossip(now).asked(peer, message, now)
+        return [Send(peer, answer), *self._news(news, now)]
+
+    def on_ring_tell(self, peer: PeerId, message: RingTell, now: float) -> list[TrackerlessEffect]:
+        """A member answers."""
+        news = self._ring_gossip(now).told(peer, message, now)
+        return [*self._gossip.errands.answered(peer, RingAsk), *self._news(news, now)]
+
+    def _news(self, news: RingNews, now: float) -> list[TrackerlessEffect]:
+        effects: list[TrackerlessEffect] = [*news.records]
+        for topic in news.changed:
+            effects += self._mend(topic, now)
+        return effects
+
+    def on_beside(self, peer: PeerId, message: Beside, now: float) -> list[TrackerlessEffect]:
+        """A peer counts us as a neighbour, or no longer."""
+        effects: list[TrackerlessEffect] = [*self._beside.heard(peer, message, self._epoch(now))]
+        if message.open:
+            for topic, joined in self._joined.items():
+                if peer in self._beside.neighbors(topic) and peer not in self._ring_gossip(now)[topic]:
+                    if is_proof(joined.keys, peer, message.epoch, message.proof):
+                        effects += self._is_member(topic, peer, now)
+        return effects
+
+    # Links.
+
+    def linked(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+        """A link is open."""
+        return [*self._beside.linked(peer, self._epoch(now))]
+
+    def introduced(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+        """A peer has said who it is: it may be a member that was only an address until now."""
+        effects: list[TrackerlessEffect] = []
+        for topic in self._joined:
+            if peer in self._beside.neighbors(topic) and peer not in self._ring_gossip(now)[topic]:
+                effects += self._is_member(topic, peer, now)
+        return effects
+
+    def lost(self, peer: PeerId, is_dead: bool, now: float) -> list[TrackerlessEffect]:
+        """A link is gone, or none came of dialling."""
+        effects: list[TrackerlessEffect] = [*self._beside.lost(peer), *self._intersecting.failed(peer)]
+        return effects + self.silent(peer, now) if is_dead else effects
+
+    def silent(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+        """A peer does not answer: others stand in for it."""
+        effects: list[TrackerlessEffect] = []
+        for topic in self._ring_gossip(now).lost(peer, now):
+            effects += self._mend(topic, now)
+        return effects
+
+    def no_intersection(self, peer: PeerId) -> list[TrackerlessEffect]:
+        """A peer did not answer what we began."""
+        return [*self._intersecting.failed(peer, Reason.TIMEOUT)]
+
+    def shunned(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+        """A peer is left out: it broke the protocol."""
+        return self.silent(peer, now)
+
+    # Neighbours.
+
+    def _is_member(self, topic: TopicId, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+        """A peer has shown that it is a member; as soon as it is known who it is, it has its place."""
+        node = self._gossip.acquaintances.descriptor(peer)
+        if node is None:
+            return [*self._gossip.pull(peer, now)]
+        epoch = self._epoch(now)
+        keys = self._joined[topic].keys
+        changed = self._ring_gossip(now).met(topic, node, proof(keys, peer, epoch), epoch)
+        return self._mend(topic, now) if changed else []
+
+    def _mend(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
+        """Want those as neighbours who stand beside us now, and some further off."""
+        joined, ring = self._joined[topic], self._ring_gossip(now)[topic]
+        held = self._beside.held()
+        wanted: dict[PeerId, tuple[str, ...]] = {}
+        uncovered = 0
+        for peer in ring.wanted:
+            if peer not in held and len(held) >= self._config.most_links:
+                uncovered += 1
+                continue
+            held[peer] = held.get(peer, 0) + 1
+            wanted[peer] = self._gossip.hints(peer)
+        if not len(ring):
+            wanted.update(list(joined.contacts.items())[:_TRIED])
+        effects: list[TrackerlessEffect] = []
+        if uncovered > joined.uncovered:
+            effects.append(
+                Record(Kind.DROPPED, topic, reason=Reason.TOO_MANY_LINKS, note=f"{uncovered} uncovered")
+            )
+        joined.uncovered = uncovered
+        effects += self._beside.want(topic, wanted, self._epoch(now))
+        return effects + self._storage(topic, now)
+
+    def _storage(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
+        """Say who keeps the topic, if that has changed."""
+        joined, ring = self._joined[topic], self._ring_gossip(now)[topic]
+        keeping = dict.fromkeys(self._beside.keepers(topic))
+        for peer in ring:
+            member = ring.get(peer)
+            if member is not None and member.keeps:
+                keeping[peer] = None
+        keepers = tuple(keeping)[:STORAGE_NODES]
+        if set(keepers) == set(joined.keepers):
+            return []
+        joined.keepers = keepers
+        return [StorageKnown(topic, tuple(Contact(peer, self._gossip.hints(peer)) for peer in keepers))]
+
+    def _ring_gossip(self, now: float) -> Rings:
+        if self._rings is None:
+            gossip = self._gossip
+            own = gossip.shown(now).descriptor
+            self._rings = Rings(
+                own, gossip.config, gossip.acquaintances, gossip.rng, gossip.key, gossip.check
+            )
+        return self._rings
+
+    def _epoch(self, now: float) -> int:
+        return self._gossip.own.epoch(now)
