@@ -16,7 +16,7 @@ class Overlay(StrEnum):
     TRACKER = "tracker"
     """A tracker, which knows all nodes of the topic and gives each its neighbours."""
     RING = "ring"
-    """Nobody: nodes find each other by gossip and keep a ring with shortcuts (`linnet.overlay.trackerless`)."""
+    """Nobody: nodes find each other by gossip, and keep a ring with shortcuts."""
 
 
 class Control(StrEnum):

@@ -54,7 +54,7 @@ class TrackerlessConfig(Struct, frozen=True):
     epoch_days: int = 7
     """Days for which a filter is frozen."""
     release_delay: float = 60.0
-    """Seconds after the first topic was joined until an epoch's filter is made, so that it shows the others."""
+    """Seconds after the first topic was joined until a filter is made, so that it shows the others too."""
     worth: float = 3.0
     """Topics that two filters must seem to have in common for an intersection to be run."""
     intersect_pause: float = 600.0

@@ -156,9 +156,9 @@ class Gossip:
             return []
         effects: list[GossipEffect] = [*self.errands.answered(peer, kind)]
         if isinstance(message, Pulled):
-            return effects + [*self.sampling.pulled(peer, message.nodes, now)]
+            return [*effects, *self.sampling.pulled(peer, message.nodes, now)]
         self.clustering.likeness.become(self.shown(now).interests)
-        return effects + [*self.clustering.learned(peer, message.nodes, self.sampling.view, now)]
+        return [*effects, *self.clustering.learned(peer, message.nodes, self.sampling.view, now)]
 
     def failed(self, peer: PeerId, message: Pull | AskAlike, now: float) -> list[GossipEffect]:
         """A peer did not answer."""

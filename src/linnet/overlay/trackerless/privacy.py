@@ -160,7 +160,7 @@ class Budget:
             self._fold(_FILTER, oldest)
 
     def intersected(self, peer: PeerId, topics: int, common: int, now: float, tested: int = POINTS) -> None:
-        """An intersection was run to its end with so many topics of ours, and `tested` points of the peer's."""
+        """An intersection was run to its end, with so many topics of ours and `tested` points of theirs."""
         told = self._intersections.pop(peer, None) or IntersectionsTold(peer, 0, 0, 0, 0, now)
         told.runs += 1
         told.bucket = max(told.bucket, bucket(topics))

@@ -1,8 +1,8 @@
 """Peer sampling: a view of a few nodes out of all, which liars cannot take over.
 
 Views are pulled, never pushed; a node that pulls introduces itself, and only itself, or nobody
-would ever hear of it. Of an answer every id is counted and one is offered to the view: so those
-that liars name too often are let in the less (UPSYCLE 2020; Anceaume, Busnel, Sericola 2013).
+would ever hear of it. Of an answer every id is counted and one is offered to the view, and the
+same holds of introductions: so those that liars name too often are let in the less (UPSYCLE 2020; Anceaume, Busnel, Sericola 2013).
 Answers do not depend on trust, lest they show whom the node trusts.
 """
 
@@ -29,6 +29,11 @@ MOST_PULLS = 4
 LONGEST_REST = 8
 """A peer that fails rests for two periods, then four, and so on, this many doublings at most."""
 RESTING = 1024
+INTRODUCED = 8192
+"""Peers of whom it is remembered that they introduced themselves."""
+INTRODUCTION_AGES = 10
+"""A peer may introduce itself once in so many halvings of the counts: about as often as one would
+that asks anyone at random."""
 
 _FAULT_OF_TELLER = (Reason.BAD_SIGNATURE, Reason.MALFORMED)
 _FAULT_OF_NODE = (Reason.IMPLAUSIBLE_FILTER,)
@@ -58,9 +63,12 @@ class Sampling:
         self._rounds = 0
         self._introduced: dict[PeerId, int] = {}
         """In which round a peer last introduced itself, for those that may not again yet."""
-        self._room = config.introductions
+        self._waiting: list[PeerId] = []
+        """Who introduced itself in this period."""
         self._asked: dict[PeerId, int] = {}
         self._resting: dict[PeerId, float] = {}
+        self._favoured: PeerId | None = None
+        """Whom we ask because the user trusts it, not because it is in the view."""
 
     @property
     def view(self) -> tuple[PeerId, ...]:
@@ -72,7 +80,9 @@ class Sampling:
         if self._rng.random() < self._config.trusted_share:
             trusted = self._trusted(now)
             if trusted:
-                return self._rng.choices(list(trusted), list(trusted.values()))[0]
+                self._favoured = self._rng.choices(list(trusted), list(trusted.values()))[0]
+                return self._favoured
+        self._favoured = None
         if self._rng.random() < 0.5:
             return max(self._sampler, key=self._age, default=None)
         return self._sampler.draw()
@@ -151,18 +161,26 @@ class Sampling:
         self._rounds += 1
         self._acquaintances.round()
         self._sampler.round()
-        self._room = self._config.introductions
+        if self._waiting:
+            self._offer(self._waiting[int(self._rng.random() * len(self._waiting))], now)
+            self._waiting = []
         self._asked.clear()
-        again = self._rounds - max(1, self._config.halve_rounds // 2)
-        while self._introduced:
-            peer, last = next(iter(self._introduced.items()))
-            if last > again:
-                break
-            del self._introduced[peer]
+        self._forgive()
         if self._rounds % self._config.halve_rounds:
             return []
         self._sampler.halve()
         return self._expire(now)
+
+    def _forgive(self) -> None:
+        """Let peers introduce themselves again whose last time is long ago."""
+        before = self._rounds - INTRODUCTION_AGES * self._config.halve_rounds
+        past = []
+        for peer, last in self._introduced.items():
+            if last > before:
+                break
+            past.append(peer)
+        for peer in past:
+            del self._introduced[peer]
 
     def _expire(self, now: float) -> list[Record]:
         """Drop whose descriptor ended: it was not heard of for long."""
@@ -180,8 +198,8 @@ class Sampling:
     ) -> list[PeerId]:
         """The nodes that an answer names, once each, as far as their descriptors are good.
 
-        A trusted teller itself is left out: it is asked so much oftener than others that counting
-        it would keep it from the view, and a view without it would show the trust.
+        A teller that is asked for being trusted is left out itself: it is asked so much oftener than
+        others that counting it would keep it from the view, and a view without it would show the trust.
         """
         named: dict[PeerId, None] = {}
         for descriptor in descriptors:
@@ -196,7 +214,7 @@ class Sampling:
                     self._blame(teller, node, error.reason, now)
                     continue
                 self._acquaintances.learn(descriptor, now)
-            if node == teller and self._trust.is_known(teller):
+            if node == teller == self._favoured:
                 continue
             if node in self._acquaintances:
                 named[node] = None
@@ -245,19 +263,22 @@ class Sampling:
             self._acquaintances.pin(peer)
 
     def _introduce(self, peer: PeerId, now: float) -> list[Record]:
-        """Whoever asks may enter the view, but not often, and not many in one period.
+        """Whoever asks is counted, and one of a period's is offered at its end; nobody is often.
 
-        Once in half the time in which counts age: else a few peers that ask again and again
-        would be all that a victim hears of, and one that often asks for being trusted would show.
+        Else a few peers that ask again and again would be all that a victim hears of; and whoever
+        asks often because it trusts us would be told of often, which would show the trust.
         """
         if peer in self._introduced:
             return []
-        if not self._room:
+        if len(self._waiting) >= self._config.introductions:
             return [Record(Kind.DROPPED, peer=peer, reason=Reason.QUOTA, note="introduction")]
-        self._room -= 1
+        self._waiting.append(peer)
+        if len(self._introduced) >= INTRODUCED:
+            del self._introduced[next(iter(self._introduced))]
         self._introduced[peer] = self._rounds
         self._sampler.count(peer)
-        self._offer(peer, now)
+        if self._sampler.is_sparse:
+            self._offer(peer, now)
         return []
 
     def _told(self, peer: PeerId, now: float) -> list[Descriptor]:

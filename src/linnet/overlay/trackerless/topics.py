@@ -26,7 +26,7 @@ from linnet.overlay.trackerless.oblivious import Group
 from linnet.overlay.trackerless.ring_gossip import RingNews, Rings
 from linnet.overlay.trackerless.spreading import gaps, targets
 from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
-from linnet.overlay.trackerless.tags import TopicKeys, is_proof, proof, topic_keys
+from linnet.overlay.trackerless.tags import TopicKeys, proof, topic_keys
 from linnet.trace.records import Kind, Record
 
 _TRIED = 8
@@ -36,7 +36,7 @@ _TRIED = 8
 class _Joined:
     """One topic."""
 
-    __slots__ = ("contacts", "keepers", "keys", "keeps", "uncovered")
+    __slots__ = ("contacts", "keepers", "keeps", "keys", "uncovered")
 
     def __init__(self, keys: TopicKeys, keeps: bool, contacts: dict[PeerId, tuple[str, ...]]) -> None:
         self.keys = keys
@@ -225,12 +225,7 @@ class Topics:
     def on_beside(self, peer: PeerId, message: Beside, now: float) -> list[TrackerlessEffect]:
         """A peer counts us as a neighbour, or no longer."""
         effects: list[TrackerlessEffect] = [*self._beside.heard(peer, message, self._epoch(now))]
-        if message.open:
-            for topic, joined in self._joined.items():
-                if peer in self._beside.neighbors(topic) and peer not in self._ring_gossip(now)[topic]:
-                    if is_proof(joined.keys, peer, message.epoch, message.proof):
-                        effects += self._is_member(topic, peer, now)
-        return effects
+        return effects + self.introduced(peer, now) if message.open else effects
 
     # Links.
 
