@@ -21,9 +21,12 @@ from linnet.overlay.trackerless.messages import (
     IntersectEnd,
     RingAsk,
     RingTell,
+    Seek,
+    Sought,
 )
 from linnet.overlay.trackerless.oblivious import Group
 from linnet.overlay.trackerless.ring_gossip import RingNews, Rings
+from linnet.overlay.trackerless.searches import Searches
 from linnet.overlay.trackerless.spreading import gaps, targets
 from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
 from linnet.overlay.trackerless.tags import TopicKeys, proof, topic_keys
@@ -57,6 +60,7 @@ class Topics:
         self._beside = BesideUs(gossip.ours, gossip.links)
         self._intersecting = Intersecting(gossip.ours, gossip.config, group, entropy)
         self._rings: Rings | None = None
+        self._searches = Searches(gossip, entropy)
 
     # What is wanted.
 
@@ -68,6 +72,7 @@ class Topics:
         if known is None:
             named = {each.peer: each.hints for each in contacts if each.peer != self._gossip.ours}
             known = self._joined[topic] = _Joined(topic_keys(topic, secret), keeps, named)
+            self._searches.open(known.keys)
             self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
         known.keeps = keeps
         self._ring_gossip(now).open(known.keys, now, keeps)
@@ -81,6 +86,7 @@ class Topics:
         if self._joined.pop(topic, None) is None:
             return []
         self._ring_gossip(now).close(topic)
+        self._searches.close(topic)
         self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
         return [*self._beside.close(topic, self._epoch(now))]
 
@@ -141,8 +147,10 @@ class Topics:
         if turn is not None:
             effects += self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
         effects += self._begin_intersection(now)
-        for topic in self._joined:
+        for topic, joined in self._joined.items():
             ring = rings[topic]
+            if ring.missing:
+                effects += self._searches.begin(joined.keys, now)
             effects += self._mend(topic, now)
             for peer in gaps(ring, self._gossip.links):
                 if not self._gossip.errands.asked(peer, RingAsk):
@@ -226,6 +234,28 @@ class Topics:
         """A peer counts us as a neighbour, or no longer."""
         effects: list[TrackerlessEffect] = [*self._beside.heard(peer, message, self._epoch(now))]
         return effects + self.introduced(peer, now) if message.open else effects
+
+    def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[TrackerlessEffect]:
+        """A search comes by."""
+        return [*self._searches.on_seek(peer, message, now)]
+
+    def on_sought(self, peer: PeerId, message: Sought, now: float) -> list[TrackerlessEffect]:
+        """A search found someone: for us, or for the one who sent it by us."""
+        effects, found = self._searches.on_sought(peer, message, now)
+        if found is None or found.topic not in self._joined:
+            return [*effects]
+        node = found.member.node
+        self._gossip.check(node, now)
+        self._gossip.acquaintances.learn(node, now)
+        self._searches.found(found.topic)
+        # Some holder of the ring's key vouches for it; it counts as met when it speaks itself.
+        if self._ring_gossip(now)[found.topic].merge((found.member,)):
+            return [*effects, *self._mend(found.topic, now)]
+        return [*effects]
+
+    def no_way(self, peer: PeerId, message: Seek | Sought, now: float) -> list[TrackerlessEffect]:
+        """A search or its answer did not get through."""
+        return [*self._searches.no_way(peer, message, now)]
 
     # Links.
 

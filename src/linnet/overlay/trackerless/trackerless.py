@@ -154,8 +154,10 @@ class Trackerless:
                 return [*self.gossip.told(peer, message, now), *self.topics.introduced(peer, now)]
             case Intersect() | Intersected() | IntersectEnd():
                 return self.topics.on_intersection(peer, message, now)
-            case Seek() | Sought():
-                return []
+            case Seek():
+                return self.topics.on_seek(peer, message, now)
+            case Sought():
+                return self.topics.on_sought(peer, message, now)
             case RingAsk():
                 return self.topics.on_ring_ask(peer, message, now)
             case RingTell():
@@ -192,7 +194,7 @@ class Trackerless:
                 case Intersect():
                     effects += self.topics.no_intersection(errand.peer)
                 case Seek() | Sought():
-                    pass
+                    effects += self.topics.no_way(errand.peer, errand.message, now)
                 case _:
                     assert_never(errand.message)
         return effects

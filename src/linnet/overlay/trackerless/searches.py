@@ -1,0 +1,97 @@
+"""Searches for members, as a node sends them out and passes on those of others: whom they go to, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linnet.core.effects import Send
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.luck import Entropy
+from linnet.core.reasons import Reason
+from linnet.overlay.trackerless.errands import ErrandEffect
+from linnet.overlay.trackerless.estimates import likelihood
+from linnet.overlay.trackerless.gossip import Gossip
+from linnet.overlay.trackerless.messages import Seek, Sought
+from linnet.overlay.trackerless.seeking import Found, Hop, Seeking
+from linnet.overlay.trackerless.tags import TopicKeys
+from linnet.trace.records import Kind, Record
+
+SearchEffect = ErrandEffect | Send[Seek | Sought] | Record
+
+_RARER = 2.0
+"""How much longer the pause is with each search for a topic in a row."""
+_LONGEST = 64.0
+"""Pauses, at most: a topic of which we are the only member is looked for all the same, twice an hour."""
+
+
+class Searches:
+    """When to look for members of a topic, and along whom."""
+
+    def __init__(self, gossip: Gossip, entropy: Entropy) -> None:
+        self._gossip = gossip
+        self._seeking = Seeking(gossip.config, gossip.rng, entropy, gossip.key)
+        self._due: dict[TopicId, tuple[float, float]] = {}
+        """When to look for a topic next, and how long to wait then."""
+
+    def open(self, keys: TopicKeys) -> None:
+        """We are in this topic."""
+        self._seeking.open(keys)
+
+    def close(self, topic: TopicId) -> None:
+        """We are in this topic no more."""
+        self._seeking.close(topic)
+        self._due.pop(topic, None)
+
+    def found(self, topic: TopicId) -> None:
+        """Someone was found: if more are missing, they are looked for soon."""
+        self._due.pop(topic, None)
+
+    def begin(self, keys: TopicKeys, now: float) -> list[SearchEffect]:
+        """Look for members of a topic, unless that was done a while ago."""
+        first = self._gossip.config.seek_pause
+        due, pause = self._due.get(keys.topic, (now, first))
+        if now < due or not self._along():
+            return []
+        self._due[keys.topic] = (now + pause, min(pause * _RARER, first * _LONGEST))
+        epoch = self._gossip.own.epoch(now)
+        return self._hop(self._seeking.begin(keys, epoch, self._along(), self._score, now), now)[0]
+
+    def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[SearchEffect]:
+        """A search comes by, or comes back."""
+        own = self._gossip.shown(now).descriptor
+        along = [other for other in self._along() if other != peer]
+        return self._hop(self._seeking.step(peer, message, own, along, self._score, now), now)[0]
+
+    def on_sought(self, peer: PeerId, message: Sought, now: float) -> tuple[list[SearchEffect], Found | None]:
+        """An answer comes by, or is for us."""
+        return self._hop(self._seeking.sought(peer, message, now), now)
+
+    def no_way(self, peer: PeerId, message: Seek | Sought, now: float) -> list[SearchEffect]:
+        """A peer could not be reached: a search goes on to another, an answer is lost."""
+        if isinstance(message, Sought):
+            return [Record(Kind.DROPPED, peer=peer, reason=Reason.UNREACHABLE, note="an answer to a search")]
+        return self._hop(self._seeking.failed(peer, message, self._along(), self._score), now)[0]
+
+    def _along(self) -> Sequence[PeerId]:
+        """Whom a search may go to: those who are alike, the fingers, and the sample."""
+        gossip = self._gossip
+        return list(
+            dict.fromkeys((*gossip.clustering.view, *gossip.clustering.fingers, *gossip.sampling.view))
+        )
+
+    def _score(self, peer: PeerId, positions: Sequence[int]) -> float:
+        """How likely a peer shows these bits; of one that shows nothing nothing is known."""
+        known = self._gossip.acquaintances.descriptor(peer)
+        shown = None if known is None else self._gossip.clustering.likeness.shown(known)
+        return 0.0 if shown is None else likelihood(shown, positions)
+
+    def _hop(self, hop: Hop, now: float) -> tuple[list[SearchEffect], Found | None]:
+        effects: list[SearchEffect] = [*hop.records]
+        for peer, message in hop.sends:
+            told = self._gossip.errands.tell(peer, self._gossip.hints(peer), message)
+            if told is None:
+                note = f"{type(message).__name__}: too much waits for this link"
+                effects.append(Record(Kind.DROPPED, peer=peer, reason=Reason.QUEUE_FULL, note=note))
+            else:
+                effects += told
+        return effects, hop.found

@@ -1,0 +1,51 @@
+"""Searches: few topics, no tracker, no intersection, and members find each other all the same."""
+
+from __future__ import annotations
+
+from tests.overlay.trackerless.village import Village
+
+from linnet.core.ids import TopicId
+
+TOPIC = TopicId(bytes([1]) * 32)
+OTHER = TopicId(bytes([2]) * 32)
+
+
+def test_members_of_a_single_topic_find_each_other_among_others() -> None:
+    village = Village(30, seed=2)
+    village.start()
+    for at in range(30):
+        village.join(at, TOPIC if at % 3 == 0 else OTHER)
+    village.run(120.0)
+    assert village.is_ring(TOPIC, range(0, 30, 3))
+    assert village.is_ring(OTHER, [at for at in range(30) if at % 3])
+    assert village.nodes[0].status(village.world.now).intersections == 0
+
+
+def test_who_joins_long_after_the_filters_were_made_is_found_too() -> None:
+    village = Village(20, seed=3)
+    village.start()
+    for at in range(20):
+        village.join(at, OTHER)
+    village.run(200.0)
+    for at in (4, 9, 15):
+        village.join(at, TOPIC)
+    village.run(120.0)
+    assert village.is_ring(TOPIC, (4, 9, 15))
+
+
+def test_after_crashes_the_ring_closes_and_opens_again_for_those_who_return() -> None:
+    village = Village(24, seed=4)
+    village.start()
+    for at in range(24):
+        village.join(at, TOPIC)
+    village.run(120.0)
+    for at in (5, 6, 7, 12, 20):
+        village.crash(at)
+    village.run(150.0)
+    left = [at for at in range(24) if at not in (5, 6, 7, 12, 20)]
+    assert village.is_ring(TOPIC, left)
+    for at in (5, 12):
+        village.restart(at)
+        village.join(at, TOPIC)
+    village.run(150.0)
+    assert village.is_ring(TOPIC, sorted([*left, 5, 12]))
