@@ -9,9 +9,10 @@ from tests.cli.conftest import LINNET
 from tests.cli.shell import Linnet
 
 from linnet.cli.exits import Failure
-from linnet.cli.up import configured, with_relay
+from linnet.cli.up import configured, with_relay, without_trackers
 from linnet.core.errors import ConfigError
 from linnet.node.config import NodeConfig
+from linnet.overlay.config import Overlay
 from linnet.rooms.config import RelayPolicy
 
 
@@ -78,3 +79,16 @@ def test_every_address_needs_one_to_tell(shell: Linnet) -> None:
     assert config.advertised == ("tls://relay.example.org:7700",)
     with pytest.raises(ConfigError, match="name in advertise"):
         configured(shell.home, False, [], ["0.0.0.0:0"], [], False)
+
+
+def test_nodes_to_begin_with_mean_the_ring_unless_there_are_trackers(shell: Linnet, running: Linnet) -> None:
+    shell.ok("init")
+    plain = configured(shell.home, False, [], [], [], False)
+    assert without_trackers(plain, None, []).node.overlay is Overlay.TRACKER
+    begun = without_trackers(plain, None, [running.address])
+    assert (begun.node.overlay, begun.node.bootstrap) == (Overlay.RING, (running.address,))
+    tracked = configured(shell.home, False, [], [], [running.address], False)
+    assert without_trackers(tracked, None, [running.address]).node.overlay is Overlay.TRACKER
+    assert without_trackers(tracked, Overlay.RING, []).node.overlay is Overlay.RING
+    with pytest.raises(ConfigError, match=r"node\.bootstrap"):
+        without_trackers(plain, None, ["nobody"])

@@ -12,6 +12,7 @@ from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import wall_clock
 from linnet.cli.options import HomeOption, JsonOption, examples
 from linnet.cli.output import say, say_json
+from linnet.overlay.config import Overlay
 
 if TYPE_CHECKING:
     from linnet.node.config import NodeConfig
@@ -23,6 +24,8 @@ ANYONE = "anyone"
 EPILOG = examples(
     "linnet up",
     "linnet up --tracker-role --listen 127.0.0.1:7700",
+    "linnet up --overlay ring",
+    "linnet up --bootstrap ld1…@192.0.2.7:7700 --bootstrap ld1…@192.0.2.8:7700",
     "linnet up --store weather --store me/diary",
     "linnet up --role relay --listen 0.0.0.0:7700 --advertise relay.example.org:7700 --allow lp1…",
 )
@@ -60,6 +63,14 @@ Trackers = Annotated[
     list[str] | None,
     typer.Option("--tracker", metavar="KEY@HOST:PORT", help="A tracker, besides those configured."),
 ]
+Bootstrap = Annotated[
+    list[str] | None,
+    typer.Option("--bootstrap", metavar="KEY@HOST:PORT", help="A node to begin with, without any tracker."),
+]
+OverlayOption = Annotated[
+    Overlay | None,
+    typer.Option("--overlay", help="Who says who the neighbours are; ring: nobody, nodes find each other."),
+]
 Full = Annotated[bool, typer.Option("--trace-full", help="Record everything, not only what goes wrong.")]
 
 
@@ -71,6 +82,8 @@ def up(
     listen: Listens = None,
     advertise: Advertise = None,
     tracker: Trackers = None,
+    bootstrap: Bootstrap = None,
+    overlay: OverlayOption = None,
     trace_full: Full = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -88,6 +101,7 @@ def up(
         home, Role.TRACKER in roles, store or (), listen or (), tracker or (), trace_full, advertise or ()
     )
     config = with_relay(config, Role.RELAY in roles, allow or [])
+    config = without_trackers(config, overlay, bootstrap or [])
     try:
         run(run_node(home, config, lambda node: _ready(node, as_json)))
     except asyncio.CancelledError:
@@ -148,6 +162,20 @@ def with_relay(config: NodeConfig, relay_role: bool, allow: list[str]) -> NodeCo
     if allow and not relay.enabled:
         raise Failure("--allow is about a relay: add --role relay", ExitCode.USAGE)
     config = replace(config, relay=relay)
+    check(config)
+    return config
+
+
+def without_trackers(config: NodeConfig, overlay: Overlay | None, bootstrap: list[str]) -> NodeConfig:
+    """The same with an overlay and nodes to begin with; whoever names some and no tracker means the ring."""
+    from msgspec.structs import replace
+
+    from linnet.node.config import check
+
+    node = replace(config.node, bootstrap=(*config.node.bootstrap, *bootstrap))
+    if overlay is None and bootstrap and not node.trackers:
+        overlay = Overlay.RING
+    config = replace(config, node=node if overlay is None else replace(node, overlay=overlay))
     check(config)
     return config
 
