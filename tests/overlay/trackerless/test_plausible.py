@@ -32,10 +32,10 @@ def honest(topics: int, seed: int, epsilon: float = 3.0, hashes: int = 1, start:
     return descriptor(one.filter, one.epsilon_milli, hashes)
 
 
-@pytest.mark.parametrize("topics", [0, 1, 8, 40, 250, 2000])
+@pytest.mark.parametrize("topics", [0, 1, 8, 40, 1000])
 @pytest.mark.parametrize(("epsilon", "hashes"), [(1.0, 1), (3.0, 1), (8.0, 1), (3.0, 4), (1000.0, 1)])
 def test_honest_filters_are_plausible(topics: int, epsilon: float, hashes: int) -> None:
-    assert all(is_plausible(honest(topics, seed, epsilon, hashes)) for seed in range(40))
+    assert all(is_plausible(honest(topics, seed, epsilon, hashes)) for seed in range(15))
 
 
 @pytest.mark.parametrize("epsilon_milli", [1000, 3000, 4000, 5500, 8000, 20_000, 1_000_000])
@@ -87,7 +87,7 @@ def test_a_copy_of_our_filter_is_contradicted_by_an_intersection() -> None:
 
 @pytest.mark.parametrize("common", [0, 3, 20, 40])
 def test_honest_filters_are_not_contradicted(common: int) -> None:
-    for seed in range(300):
+    for seed in range(150):
         theirs = read(honest(40, seed, start=40 - common))
         assert not is_contradicted(own(40), theirs, common)
 
