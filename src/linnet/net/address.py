@@ -1,4 +1,7 @@
-"""Where a peer may be dialled: ``tls://host:port``, or ``wss://host:port`` for WebSocket."""
+"""Where a peer may be dialled: ``tls://host:port``, or ``wss://host:port`` for WebSocket.
+
+On a local network ``lan://KEY@host:port``, with the key that was announced there.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from linnet.core.reasons import Reason
+from linnet.edge.hints import key_of, key_text
 from linnet.net.failure import LinkFailure
 
 _MAX_PLACES = 4
@@ -22,6 +26,7 @@ class Scheme(StrEnum):
 
     TLS = "tls"
     WSS = "wss"
+    LAN = "lan"
 
 
 class Address(Struct, frozen=True):
@@ -30,10 +35,13 @@ class Address(Struct, frozen=True):
     scheme: Scheme
     host: str
     port: int
+    lan: bytes = b""
+    """The key that is shown there instead of the device's own, on a local network."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        key = f"{key_text(self.lan)}@" if self.lan else ""
+        return f"{self.scheme}://{key}{host}:{self.port}"
 
 
 def parse_address(hint: str) -> Address:
@@ -41,11 +49,12 @@ def parse_address(hint: str) -> Address:
     try:
         parts = urlsplit(hint)
         scheme, host, port = Scheme(parts.scheme), parts.hostname, parts.port
+        lan = key_of(parts.username or "") if scheme is Scheme.LAN else b""
     except ValueError as error:
         raise LinkFailure(Reason.NO_ADDRESS, f"{hint!r} is no address that we can dial") from error
-    if not host or port is None or parts.path or parts.query or parts.username:
+    if not host or port is None or parts.path or parts.query or (parts.username and not lan):
         raise LinkFailure(Reason.NO_ADDRESS, f"{hint!r} is not of the form tls://host:port")
-    return Address(scheme, host, port)
+    return Address(scheme, host, port, lan)
 
 
 async def resolve(address: Address) -> list[Address]:
@@ -62,4 +71,4 @@ async def resolve(address: Address) -> list[Address]:
     except (OSError, UnicodeError) as error:
         raise LinkFailure(Reason.NO_ADDRESS, f"the name {address.host!r} has no address: {error}") from error
     hosts = dict.fromkeys(str(place[0]) for *_, place in found)
-    return [Address(address.scheme, host, address.port) for host in list(hosts)[:_MAX_PLACES]]
+    return [Address(address.scheme, host, address.port, address.lan) for host in list(hosts)[:_MAX_PLACES]]

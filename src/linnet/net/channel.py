@@ -46,6 +46,8 @@ class Channel(asyncio.Protocol):
         self._reason: Reason | None = None
         self.is_paused = False
         """Whether the transport has enough bytes for now."""
+        self.lan = b""
+        """The key of a local network by which we dialled the other end, if it was there."""
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the connection is gone."""
 

@@ -46,3 +46,19 @@ class NetConfig(Struct, frozen=True):
     """Seconds that a link which hangs up has to send what is waiting, and its reason."""
     sweep_period: float = 1.0
     """Seconds between looks at the age of outboxes and at the wall clock."""
+
+
+class LanConfig(Struct, frozen=True):
+    """Which local networks are watched, and how they are spoken on."""
+
+    interfaces: tuple[str, ...] = ()
+    """Names of interfaces; empty: all that are up, can multicast, and lead to other machines."""
+    group4: str = "239.255.77.3"
+    """Of the block that is scoped by administrators, "local" (RFC 2365)."""
+    group6: str = "ff12::7703"
+    """Transient, on the link (RFC 4291)."""
+    port: int = 47_703
+    scan_period: float = 5.0
+    """Seconds between looks at the interfaces."""
+    grace: float = 60.0
+    """Seconds for which yesterday's key and port are still answered to."""

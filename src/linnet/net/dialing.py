@@ -19,7 +19,7 @@ from linnet.net.channel import Channel
 from linnet.net.config import NetConfig
 from linnet.net.failure import LinkFailure
 from linnet.net.greeting import check_server
-from linnet.net.tls import cut_short
+from linnet.net.tls import cut_short, server_name
 from linnet.net.websocket import WebSocket
 
 _TELLING = (
@@ -41,7 +41,7 @@ async def open_socket(address: Address) -> socket.socket:
     try:
         opened.setblocking(False)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        await asyncio.get_running_loop().sock_connect(opened, (address.host, address.port))
+        await asyncio.get_running_loop().sock_connect(opened, _place(address))
     except BaseException as error:
         opened.close()
         if isinstance(error, ConnectionRefusedError):
@@ -65,8 +65,9 @@ async def encrypt(
             lambda: channel,
             sock=opened,
             ssl=context,
-            # No name: it would tell every listener on the way whom we look for.
-            server_hostname="",
+            # No name: it would tell every listener on the way whom we look for. On a local network
+            # everyone has heard the key that is looked for.
+            server_hostname=server_name(address.lan) if address.lan else "",
             ssl_handshake_timeout=config.dial_timeout,
         )
     except BaseException as error:
@@ -79,6 +80,8 @@ async def encrypt(
 
 async def reach(peer: PeerId, hints: Iterable[str], context: ssl.SSLContext, config: NetConfig) -> Channel:
     """An encrypted channel to whoever holds this key, at the first address that shows it.
+
+    At an address of a local network the key in that address is shown instead; `channel.lan` is that key.
 
     `LinkFailure` carries the reason of the address that got furthest.
     """
@@ -149,11 +152,17 @@ async def _attempt(
     except LinkFailure as failure:
         return failure
     try:
-        check_server(channel, peer)
+        check_server(channel, PeerId(place.lan) if place.lan else peer)
     except LinkFailure as failure:
         channel.close()
         return failure
+    channel.lan = place.lan
     return channel
+
+
+def _place(address: Address) -> tuple[str, int] | tuple[str, int, int, int]:
+    host, _, zone = address.host.partition("%")
+    return (host, address.port, 0, socket.if_nametoindex(zone)) if zone else (host, address.port)
 
 
 def _close_losers(tasks: list[asyncio.Task[Channel | LinkFailure]], winner: Channel | None) -> None:

@@ -37,10 +37,12 @@ from linnet.delivery.items import Item
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
 from linnet.net.commits import Commits
-from linnet.net.config import NetConfig
+from linnet.net.config import LanConfig, NetConfig
 from linnet.net.failure import DriverStopped, MachineFailed
 from linnet.net.link import Link
 from linnet.net.listener import Listener
+from linnet.net.local_book import LocalBook
+from linnet.net.neighborhood import Neighborhood
 from linnet.net.switchboard import Switchboard
 from linnet.net.timers import Timers
 from linnet.peer.interface import Command, Effect, Input, NodeMachine, Promise, Result
@@ -69,6 +71,7 @@ class Driver:
         on_deliver: Callable[[Deliver[Item]], None],
         clock: Clock,
         encode: Callable[[Message], bytes] = CODEC.encode,
+        lan: LanConfig | None = None,
     ) -> None:
         self._machine = machine
         self._key = key
@@ -80,6 +83,8 @@ class Driver:
         self._on_deliver = on_deliver
         self._clock = clock
         self._encode = encode
+        self._lan = lan
+        self._neighborhood: Neighborhood | None = None
         self._inputs: deque[Input] = deque()
         self._is_handling = False
         self._is_running = False
@@ -100,7 +105,8 @@ class Driver:
             self._store, self._keep_promise, self._commit_landed, self._config.uncommitted_inputs
         )
         self._timers = Timers(self._timer_fired)
-        self._switchboard = Switchboard(self._key, self, self._config)
+        book = LocalBook(self._key)
+        self._switchboard = Switchboard(self._key, self, self._config, book)
         self._group = asyncio.TaskGroup()
         await self._group.__aenter__()
         self._is_running = True
@@ -109,6 +115,9 @@ class Driver:
         self.spawn(self._sweep(), "sweep")
         for listener in self._listeners:
             self._switchboard.serve(listener)
+        if self._lan is not None:
+            self._neighborhood = Neighborhood(self, self._switchboard, book, self._lan)
+            self.spawn(self._neighborhood.run(), "watch local networks")
         return self
 
     async def __aexit__(
@@ -256,6 +265,9 @@ class Driver:
                 assert_never(effect)
 
     def _perform_locally(self, effect: Announce | Meet) -> None:
+        if self._neighborhood is not None:
+            self._neighborhood.perform(effect)
+            return
         note = f"{type(effect).__name__}: no local network is watched"
         self.record(Record(Kind.DROPPED, reason=Reason.UNSUPPORTED, note=note))
 
@@ -361,6 +373,8 @@ class Driver:
         self._timers.clear()
         # First the waiting, then the socket: a loop must not wait for a number that is given away anew.
         self._switchboard.stop_serving()
+        if self._neighborhood is not None:
+            self._neighborhood.close()
         for listener in self._listeners:
             listener.close()
         for answer in self._answers.values():

@@ -37,14 +37,14 @@ GREETING_BYTES = 16 * KIB
 """Bytes of a frame of the greeting; the longest possible `Hello` has less than half."""
 
 M = TypeVar("M")
-_NONCE_BYTES = 32
+NONCE_BYTES = 32
 _TAG = b"linnet/link/1"
 
 
 class Challenge(Struct, frozen=True, array_like=True, tag=100, gc=False):
     """The server's question: sign this."""
 
-    nonce: Annotated[bytes, Meta(min_length=_NONCE_BYTES, max_length=_NONCE_BYTES)]
+    nonce: Annotated[bytes, Meta(min_length=NONCE_BYTES, max_length=NONCE_BYTES)]
 
 
 class Proof(Struct, frozen=True, array_like=True, tag=101, gc=False):
@@ -61,7 +61,7 @@ class Guest(Struct, frozen=True):
     hello: Hello
 
 
-_CHALLENGE: Codec[Challenge] = Codec(Challenge)
+CHALLENGE: Codec[Challenge] = Codec(Challenge)
 _PROOF: Codec[Proof] = Codec(Proof)
 _ANSWER: Codec[Hello | Bye] = Codec(Hello | Bye)
 
@@ -82,19 +82,19 @@ def check_server(channel: Channel, dialled: PeerId) -> None:
 async def authenticate(channel: Channel, key: SigningKey, server: PeerId, hello: Hello) -> None:
     """Prove to the server who we are, and say `Hello`. Its key must have been checked."""
     await channel.opened()
-    challenge = await _read(channel, _CHALLENGE)
+    challenge = await read(channel, CHALLENGE)
     proof = prove(key, server, challenge.nonce)
     channel.write(frame(_PROOF.encode(proof)) + frame(FIRST_CODEC.encode(hello)))
 
 
 async def await_hello(channel: Channel, ours: Hello) -> Hello:
     """The server's `Hello`, which makes the link; `LinkFailure` with its reason if it refuses."""
-    answer = await _read(channel, _ANSWER)
+    answer = await read(channel, _ANSWER)
     if isinstance(answer, Bye):
         raise LinkFailure(answer.reason, "the peer refused the link")
     if not ours.speaks(answer):
         refuse(channel, Reason.VERSION_MISMATCH)
-        raise LinkFailure(Reason.VERSION_MISMATCH, _versions(ours, answer))
+        raise LinkFailure(Reason.VERSION_MISMATCH, versions(ours, answer))
     return answer
 
 
@@ -104,14 +104,14 @@ async def receive_guest(channel: Channel, key: SigningKey, ours: Hello) -> Guest
     A stranger that fails is told why before `LinkFailure` is raised.
     """
     await channel.opened()
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    channel.write(frame(_CHALLENGE.encode(Challenge(nonce))))
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    channel.write(frame(CHALLENGE.encode(Challenge(nonce))))
     try:
-        proof = await _read(channel, _PROOF)
+        proof = await read(channel, _PROOF)
         _check_proof(proof, PeerId(key.public), nonce)
-        hello = await _read(channel, FIRST_CODEC)
+        hello = await read(channel, FIRST_CODEC)
         if not ours.speaks(hello):
-            raise LinkFailure(Reason.VERSION_MISMATCH, _versions(ours, hello))
+            raise LinkFailure(Reason.VERSION_MISMATCH, versions(ours, hello))
     except LinkFailure as failure:
         refuse(channel, failure.reason)
         raise
@@ -144,7 +144,8 @@ def _statement(server: bytes, client: bytes, nonce: bytes) -> bytes:
     return _TAG + server + client + nonce
 
 
-async def _read(channel: Channel, codec: Codec[M]) -> M:
+async def read(channel: Channel, codec: Codec[M]) -> M:
+    """The next frame of a greeting; `LinkFailure` if it is nothing that this codec reads."""
     payload = await channel.read_frame(GREETING_BYTES)
     try:
         return codec.decode(payload)
@@ -152,7 +153,8 @@ async def _read(channel: Channel, codec: Codec[M]) -> M:
         raise LinkFailure(Reason.PROTOCOL_ERROR, error.detail) from error
 
 
-def _versions(ours: Hello, theirs: Hello) -> str:
+def versions(ours: Hello, theirs: Hello) -> str:
+    """Why two nodes that speak no common version do not understand each other, for people."""
     return (
         f"the peer speaks wire versions {theirs.oldest} to {theirs.newest}, "
         f"we speak {ours.oldest} to {ours.newest}"

@@ -16,17 +16,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from linnet.core.effects import Meet
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
-from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed
+from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Met, NotMet, Probed
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
+from linnet.net.address import Scheme
 from linnet.net.channel import Channel
 from linnet.net.config import NetConfig
 from linnet.net.dialing import reach
@@ -34,6 +37,8 @@ from linnet.net.failure import LinkFailure
 from linnet.net.greeting import Guest, authenticate, await_hello, receive_guest, refuse, say_hello
 from linnet.net.link import Link, LinkOwner
 from linnet.net.listener import Listener
+from linnet.net.local_book import LocalBook
+from linnet.net.local_greeting import await_client_hello, introduce, receive_local_guest, say_client_hello
 from linnet.net.tls import client_context
 from linnet.peer.interface import Input
 from linnet.trace.records import Kind, Record
@@ -63,11 +68,12 @@ class _Dial(Struct, eq=False):
 class Switchboard:
     """The links of one node."""
 
-    def __init__(self, key: SigningKey, owner: SwitchboardOwner, config: NetConfig) -> None:
+    def __init__(self, key: SigningKey, owner: SwitchboardOwner, config: NetConfig, local: LocalBook) -> None:
         self._key = key
         self._own = PeerId(key.public)
         self._owner = owner
         self._config = config
+        self._local = local
         self._context = client_context()
         self._slots = asyncio.Semaphore(config.max_dials)
         self._links: dict[PeerId, Link] = {}
@@ -99,11 +105,21 @@ class Switchboard:
         """See whether this peer can be dialled at these addresses."""
         self._owner.spawn(self._probe(peer, hints), "probe")
 
+    def meet(self, meet: Meet) -> None:
+        """Learn who holds a key of a local network."""
+        self._local.learn(meet.lan, meet.network)
+        self._owner.spawn(self._meet(meet), "meet")
+
     def serve(self, listener: Listener) -> None:
         """Take links that others open here."""
         self._listeners.append(listener)
         take = partial(self._accepted, listener)
         listener.start(self._config.backlog, take, self._not_accepted)
+
+    def retire(self, listener: Listener) -> None:
+        """Take no more links here."""
+        self._listeners.remove(listener)
+        listener.close()
 
     def stop_serving(self) -> None:
         """Take no more links; afterwards the listeners can be closed."""
@@ -154,12 +170,25 @@ class Switchboard:
     async def _open(self, peer: PeerId, hints: Iterable[str]) -> tuple[Channel, Hello]:
         if peer == self._own:
             raise LinkFailure(Reason.WRONG_KEY, "this is our own key")
-        channel = await reach(peer, hints, self._context, self._config)
+        channel = await reach(peer, self._local.dialable(hints), self._context, self._config)
         hello = self._owner.hello
+        async with self._greeting(channel):
+            if not channel.lan:
+                await authenticate(channel, self._key, peer, hello)
+            elif await self._introduce(channel) != peer:
+                refuse(channel, Reason.WRONG_KEY)
+                raise LinkFailure(Reason.WRONG_KEY, "another device holds this key of a local network")
+            else:
+                say_client_hello(channel, hello)
+            theirs = await await_hello(channel, hello)
+        return channel, theirs
+
+    @asynccontextmanager
+    async def _greeting(self, channel: Channel) -> AsyncIterator[None]:
+        """A greeting takes so long at most, and leaves no open channel behind if it fails."""
         try:
             async with asyncio.timeout(self._config.dial_timeout):
-                await authenticate(channel, self._key, peer, hello)
-                return channel, await await_hello(channel, hello)
+                yield
         except TimeoutError as error:
             channel.abort()
             raise LinkFailure(Reason.DIAL_TIMEOUT, "the peer did not finish the greeting") from error
@@ -167,11 +196,52 @@ class Switchboard:
             channel.close()
             raise
 
+    async def _introduce(self, channel: Channel) -> PeerId:
+        """The device behind the key of a local network that a channel was opened to; both ends are told."""
+        own = self._local.own_for(channel.lan)
+        if own is None:
+            raise LinkFailure(Reason.NO_ADDRESS, "we are on this local network no longer")
+        peer = await introduce(channel, self._key, own.key)
+        self._owner.put(Met(own.network, channel.lan, peer))
+        return peer
+
+    async def _meet(self, meet: Meet) -> None:
+        try:
+            async with self._slots:
+                hints = self._local.dialable(meet.hints)
+                channel = await reach(PeerId(meet.lan), hints, self._context, self._config)
+                async with self._greeting(channel):
+                    peer = await self._introduce(channel)
+        except LinkFailure as failure:
+            self._owner.put(NotMet(meet.network, meet.lan, failure.reason))
+            return
+        await self._link_met(peer, channel)
+
+    async def _link_met(self, peer: PeerId, channel: Channel) -> None:
+        """Let the channel on which a device was met become a link, unless there is one."""
+        if peer in self._links or peer in self._dials or self._closing:
+            refuse(channel, Reason.DUPLICATE_LINK)
+            return
+        dial = _Dial(asyncio.get_running_loop().create_future(), asyncio.current_task())
+        self._dials[peer] = dial
+        hello = self._owner.hello
+        try:
+            async with self._greeting(channel):
+                say_client_hello(channel, hello)
+                theirs = await await_hello(channel, hello)
+        except LinkFailure as failure:
+            note = f"after meeting: {failure.detail}"[:200]
+            self._owner.record(Record(Kind.CONTROL, peer=peer, reason=failure.reason, note=note))
+        else:
+            self._up(peer, theirs, True, channel)
+        finally:
+            self._end_dial(peer, dial)
+
     async def _probe(self, peer: PeerId, hints: Iterable[str]) -> None:
         reason: Reason | None = None
         try:
             async with self._slots:
-                channel = await reach(peer, hints, self._context, self._config)
+                channel = await reach(peer, self._local.dialable(hints), self._context, self._config)
             channel.close()
         except LinkFailure as failure:
             reason = failure.reason
@@ -196,7 +266,7 @@ class Switchboard:
         try:
             async with asyncio.timeout(self._config.handshake_timeout):
                 channel = await listener.encrypt(accepted, self._config)
-                guest = await receive_guest(channel, self._key, self._owner.hello)
+                guest = await self._receive(listener, channel)
             await self._admit(guest.peer, channel)
             say_hello(channel, self._owner.hello)
         except (TimeoutError, LinkFailure) as failure:
@@ -211,6 +281,17 @@ class Switchboard:
             self._up(guest.peer, guest.hello, False, channel)
         finally:
             self._strangers -= 1
+
+    async def _receive(self, listener: Listener, channel: Channel) -> Guest:
+        if listener.address.scheme is not Scheme.LAN:
+            return await receive_guest(channel, self._key, self._owner.hello)
+        own = self._local.shown(channel)
+        if own is None:
+            raise LinkFailure(Reason.WRONG_KEY, "we are called so no longer")
+        guest = await receive_local_guest(channel, self._key, own.key)
+        self._local.learn(guest.lan, own.network)
+        self._owner.put(Met(own.network, guest.lan, guest.peer))
+        return Guest(guest.peer, await await_client_hello(channel, self._owner.hello))
 
     async def _admit(self, peer: PeerId, channel: Channel) -> None:
         """Return when a link that this peer dialled may come up; refuse it with `LinkFailure` otherwise."""

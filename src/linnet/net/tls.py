@@ -14,7 +14,7 @@ import os
 import socket
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cryptography import x509
@@ -58,6 +58,32 @@ def server_context(key: SigningKey) -> ssl.SSLContext:
     context.num_tickets = 0
     with _as_path(_certificate_and_key(key)) as path:
         context.load_cert_chain(path)
+    return context
+
+
+def server_name(lan: bytes) -> str:
+    """How a client names the key of a local network that it looks for: as labels of a host name."""
+    name = lan.hex()
+    return f"{name[:32]}.{name[32:]}"
+
+
+def choosing_context(choose: Callable[[str | None], ssl.SSLContext | None]) -> ssl.SSLContext:
+    """For accepting links under several keys: the name that the client asks for says which.
+
+    Whoever asks for none of them is turned away before any key is shown.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0
+
+    def chosen(tls: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
+        found = choose(name)
+        if found is None:
+            return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+        tls.context = found
+        return None
+
+    context.sni_callback = chosen
     return context
 
 
