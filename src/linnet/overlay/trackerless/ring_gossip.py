@@ -124,6 +124,8 @@ class Rings:
 
     def introduce(self, own: Descriptor) -> None:
         """This is what we say of ourselves from now on."""
+        if own is self._own:
+            return
         self._own = own
         self._mine.clear()
 
