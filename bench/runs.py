@@ -9,7 +9,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench import appends, brokers, encoding, groups, memory, network, rooms, signing, simulator
+from bench import (
+    appends,
+    brokers,
+    encoding,
+    groups,
+    intersections,
+    memory,
+    network,
+    rooms,
+    signing,
+    simulator,
+)
 from bench.crew import WorkerFailed, failure
 from bench.machine import facts, load_average
 from bench.results import Comparison, Measure, Plan
@@ -24,6 +35,7 @@ SECTIONS: dict[str, Section] = {
     "simulator": simulator.measure,
     "rooms": rooms.measure,
     "groups": groups.measure,
+    "intersections": intersections.measure,
     "network": network.measure,
     "brokers": brokers.measure,
     "memory": memory.measure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench import groups, network, rooms, simulator
+from bench import groups, intersections, network, rooms, simulator
 from bench.fleet import EIGHT, ONE, Layout
 from bench.results import Comparison, Figures, Measure
 
@@ -25,6 +25,7 @@ def compare(measures: Iterable[Measure]) -> list[Comparison]:
         *_latencies(figures),
         *_rooms(figures),
         *_groups(figures),
+        *_intersections(figures),
     ]
     return [each for each in found if each is not None]
 
@@ -83,6 +84,18 @@ def _groups(figures: Figures) -> list[Comparison | None]:
         ),
         ratio("groups: bare cipher / sealing", groups.BARE_SEAL, groups.SEAL, 15.0),
         ratio("groups: bare cipher / opening", groups.BARE_OPEN, groups.OPEN, 15.0),
+    ]
+
+
+def _intersections(figures: Figures) -> list[Comparison | None]:
+    return [
+        _share(
+            f"intersections: {topics} topics / bare multiplications",
+            figures.get(intersections.SECTION, intersections.name_of(topics)),
+            figures.get(intersections.SECTION, intersections.ceiling_name(topics)),
+            60.0,
+        )
+        for topics in (16, 64, 256)
     ]
 
 
