@@ -158,7 +158,7 @@ class Neighborhood:
 
     def _show(self, network: bytes, day: int, name: str) -> None:
         try:
-            listener = _listen_anywhere(self._book)
+            listener = listen_anywhere(self._book)
         except OSError as error:
             self._complain(f"no port for {name}: {error}")
             return
@@ -183,7 +183,7 @@ class Neighborhood:
             self._owner.record(Record(Kind.CONTROL, reason=Reason.UNREACHABLE, note=note[:200]))
 
 
-def _listen_anywhere(book: LocalBook) -> Listener:
+def listen_anywhere(book: LocalBook) -> Listener:
     """A free port, for both versions of IP where this machine has both."""
     try:
         bound = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)

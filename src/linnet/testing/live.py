@@ -16,7 +16,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.items import Item
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
-from linnet.net.config import NetConfig
+from linnet.net.config import LanConfig, NetConfig
 from linnet.net.driver import Driver
 from linnet.net.listener import Listener, listen
 from linnet.peer.interface import Effect, Input
@@ -75,6 +75,7 @@ class LiveNode:
         store: CommittingStore | None = None,
         clock: Clock | None = None,
         encode: Callable[[Message], bytes] = CODEC.encode,
+        lan: LanConfig | None = None,
     ) -> None:
         self.key = key
         self.peer = PeerId(key.public)
@@ -93,6 +94,7 @@ class LiveNode:
             self._deliver,
             clock or Clock(),
             encode,
+            lan,
         )
 
     def write(self, node: PeerId, record: Record, now: float) -> None:
