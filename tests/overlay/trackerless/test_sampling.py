@@ -13,7 +13,7 @@ from linnet.overlay.trackerless.acquaintances import Acquaintances
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import sign_descriptor
 from linnet.overlay.trackerless.messages import Descriptor, Pull, Pulled
-from linnet.overlay.trackerless.sampling import MOST_PULLS, Sampling
+from linnet.overlay.trackerless.sampling import INTRODUCTION_AGES, MOST_PULLS, Sampling
 from linnet.overlay.trackerless.trust import Trust
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -108,7 +108,7 @@ def test_a_node_introduces_itself_alone_within_the_quota_and_not_again_soon() ->
     node.sampling.round(NOW)
     assert node.sampling.asked(peer(1), Pull(2, NODES[1]), OURS, NOW)[1] == []
     assert list(node.sampling.view) == [peer(3), peer(2)], "too soon"
-    for _ in range(CONFIG.halve_rounds // 2):
+    for _ in range(INTRODUCTION_AGES * CONFIG.halve_rounds - 1):
         node.sampling.round(NOW)
     node.sampling.asked(peer(1), Pull(3, NODES[1]), OURS, NOW)
     assert list(node.sampling.view) == [peer(3), peer(2), peer(1)]
