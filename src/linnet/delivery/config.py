@@ -27,6 +27,8 @@ class DeliveryConfig(Struct, frozen=True):
     """Rounds of requests for a gap, each to all who may hold it, before it is given up."""
     gap_backoff: float = 1.0
     """Seconds between rounds of requests, doubled each time."""
+    gap_waits: bool = False
+    """Whether rounds in which nobody could be asked do not count: who is often away loses nothing by it."""
     gaps_open: int = 10_000
     """Gaps of one topic that are waited for at once; more are given up at once, the oldest first."""
     heads_period: float = 5.0

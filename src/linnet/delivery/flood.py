@@ -31,10 +31,12 @@ It names each neighbour at most once, and nobody else. Those who had it are left
 class Neighbor:
     """What we keep of one neighbour in one topic."""
 
-    __slots__ = ("congested", "devices", "told", "units")
+    __slots__ = ("congested", "devices", "is_served", "told", "units")
 
     def __init__(self, distinct: int) -> None:
         self.congested = False
+        self.is_served = False
+        """Whether it takes part through us: then it is sent everything, whatever the routing."""
         self.devices: dict[bytes, Card] = {}
         """The card of each device that it has had from us; a renewed one is sent again."""
         self.told = 0
@@ -70,6 +72,11 @@ class Flood:
         """The link to a peer is gone, a neighbour or not."""
         self.neighbors.pop(peer, None)
         self._strangers.pop(peer, None)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody is there but those who take part through us."""
+        return all(neighbor.is_served for neighbor in self.neighbors.values())
 
     @property
     def stalled(self) -> bool:
@@ -122,7 +129,9 @@ class Flood:
         return effects
 
     def _routed(self, routing: Routing, sources: tuple[PeerId, ...]) -> dict[PeerId, Neighbor]:
-        return {peer: self.neighbors[peer] for peer in routing(sources, tuple(self.neighbors))}
+        served = {peer: each for peer, each in self.neighbors.items() if each.is_served}
+        others = tuple(peer for peer in self.neighbors if peer not in served)
+        return {peer: self.neighbors[peer] for peer in routing(sources, others)} | served
 
 
 def unit_bytes(unit: Unverified) -> int:

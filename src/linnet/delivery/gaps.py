@@ -144,6 +144,9 @@ class Gaps:
         effects = self._call(repair.rounds + repair.turn)
         candidates = self.candidates(key)
         if repair.turn >= len(candidates):
+            if not candidates and self._config.gap_waits:
+                repair.rounds = 0
+                return [*effects, self._next_round(key, repair, _LONGEST_PAUSE)], False
             return [*effects, self._next_round(key, repair)], False
         source = candidates[repair.turn]
         repair.turn += 1
@@ -197,11 +200,11 @@ class Gaps:
         idle = [key for key, repair in self._repairs.items() if repair.rounds and not repair.out]
         return [SetTimer(0.0, self._tick(key)) for key in idle]
 
-    def _next_round(self, key: ChainKey, repair: _Repair) -> SetTimer[Tick]:
+    def _next_round(self, key: ChainKey, repair: _Repair, least: float = 0.0) -> SetTimer[Tick]:
         repair.turn = 0
         repair.rounds += 1
         pause = min(self._config.gap_backoff * 2.0 ** (repair.rounds - 1), _LONGEST_PAUSE)
-        return SetTimer(pause, self._tick(key))
+        return SetTimer(max(pause, least), self._tick(key))
 
     def _spend(self, requests: int, now: float) -> bool:
         """Count requests; whether that many are allowed within this second."""

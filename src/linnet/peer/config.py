@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.delivery.config import DeliveryConfig
 from linnet.edge.config import PresenceConfig
+from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.overlay.config import MemberConfig, TrackerConfig
@@ -72,5 +73,9 @@ class PeerConfig(Struct, frozen=True):
     rooms: RoomsConfig = RoomsConfig()
     relay: RelayConfig | None = None
     """How this node is a relay; None: it is none."""
+    edge: EdgeConfig = EdgeConfig()
+    """How this node takes part through proxies, if it has any."""
+    proxy: ProxyConfig | None = None
+    """How this node is a proxy; None: it is none."""
     lan: PresenceConfig | None = None
     """How this node shows itself on local networks; None: it does not, and does not listen."""

@@ -44,6 +44,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
 from linnet.edge.commands import LanCommand, LanStatus
+from linnet.edge.proxy_commands import EdgeStatus, ProxyCommand
 from linnet.overlay.tracked import Graph
 from linnet.peer.messages import Message
 from linnet.rooms.commands import RoomCommand
@@ -120,9 +121,18 @@ class NodeStatus(Struct, frozen=True, gc=False):
 
 
 Command: TypeAlias = (
-    StreamCommand | RoomCommand | LanCommand | Start | Stop | Connect | Disconnect | Block | Examine
+    StreamCommand
+    | RoomCommand
+    | LanCommand
+    | ProxyCommand
+    | Start
+    | Stop
+    | Connect
+    | Disconnect
+    | Block
+    | Examine
 )
-Result: TypeAlias = StreamResult | RoomResult | LanStatus | NodeStatus | Done | Declined
+Result: TypeAlias = StreamResult | RoomResult | LanStatus | EdgeStatus | NodeStatus | Done | Declined
 
 Input: TypeAlias = (
     LinkUp

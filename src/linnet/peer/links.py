@@ -83,6 +83,7 @@ class Links:
         self._rng = rng
         self._links: dict[PeerId, _Link] = {}
         self.blocked: dict[PeerId, None] = {}
+        self._is_asleep = False
         self._shunned: dict[PeerId, tuple[float, Reason]] = {}
         """Until when, and why; the latest are last."""
 
@@ -145,12 +146,29 @@ class Links:
         self.blocked[peer] = None
         return [HangUp(peer, Reason.BLOCKED)] if self.is_up(peer) else []
 
+    def sleep(self) -> list[LinksEffect]:
+        """Close every link and dial nobody, until `wake`; who holds which is remembered."""
+        self._is_asleep = True
+        return [HangUp(peer, Reason.NOT_NEEDED) for peer in self.up]
+
+    def wake(self) -> list[LinksEffect]:
+        """Dial whoever is held, at once."""
+        self._is_asleep = False
+        effects: list[LinksEffect] = []
+        for peer, link in self._links.items():
+            if link.holds and link.up_at is None and not link.dialing:
+                link.backoff = 0.0
+                effects += self._dial(peer, link)
+        return effects
+
     # What happens.
 
     def link_up(self, event: LinkUp, now: float) -> tuple[list[LinksEffect], bool]:
         """A link is open; the second is whether it may stay."""
         if event.peer in self.blocked:
             return [HangUp(event.peer, Reason.BLOCKED)], False
+        if self._is_asleep:
+            return [HangUp(event.peer, Reason.NOT_NEEDED)], False
         until, reason = self._shunned.get(event.peer, (now, Reason.BLOCKED))
         if now < until:
             return [HangUp(event.peer, reason)], False
@@ -279,7 +297,7 @@ class Links:
             del self._shunned[next(iter(self._shunned))]
 
     def _dial(self, peer: PeerId, link: _Link) -> list[LinksEffect]:
-        if peer in self.blocked or not link.hints:
+        if peer in self.blocked or not link.hints or self._is_asleep:
             # Without an address the other end has to open the link: it is told to as we are.
             return []
         link.dialing = True

@@ -15,6 +15,7 @@ from linnet.core.ids import Count
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Further, Given
 from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
+from linnet.edge.messages import EdgeMessage
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.rooms.messages import (
@@ -62,7 +63,13 @@ class Unsupported(Struct, frozen=True, array_like=True, tag=5, gc=False):
 
 LinkMessage: TypeAlias = Ping | Pong | Bye | Needed | Unsupported
 Message: TypeAlias = (
-    LinkMessage | OverlayMessage | TrackerlessMessage | DeliveryMessage | StreamMessage | RoomMessage
+    LinkMessage
+    | OverlayMessage
+    | TrackerlessMessage
+    | EdgeMessage
+    | DeliveryMessage
+    | StreamMessage
+    | RoomMessage
 )
 
 BULK = (
@@ -80,13 +87,14 @@ BULK = (
 )
 """What waits in the data lane of an outbox; all other messages go before."""
 
-PROTOCOLS = {"link": 1, "overlay": 1, "trackerless": 1, "delivery": 1, "streams": 1, "rooms": 1}
+PROTOCOLS = {"link": 1, "overlay": 1, "trackerless": 1, "delivery": 1, "streams": 1, "rooms": 1, "edge": 1}
 """Protocols of this node with their versions, for `Hello`."""
 
 PROTOCOL_OF: dict[type, str] = {
     **dict.fromkeys(get_args(LinkMessage), "link"),
     **dict.fromkeys(get_args(OverlayMessage), "overlay"),
     **dict.fromkeys(get_args(TrackerlessMessage), "trackerless"),
+    **dict.fromkeys(get_args(EdgeMessage), "edge"),
     **dict.fromkeys(get_args(DeliveryMessage), "delivery"),
     **dict.fromkeys(get_args(StreamMessage) or (StreamMessage,), "streams"),
     **dict.fromkeys(get_args(RoomMessage), "rooms"),

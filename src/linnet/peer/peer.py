@@ -39,8 +39,10 @@ from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.edge.commands import LanCommand
+from linnet.edge.messages import EdgeMessage
 from linnet.edge.presence import OWNER as PRESENCE_OWNER
 from linnet.edge.presence import PresenceEffect
+from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
 from linnet.overlay.effects import TrackerEffect
@@ -54,6 +56,8 @@ from linnet.overlay.tracker import Tracker
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.peer import links
 from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.edge import OWNERS as EDGE_OWNERS
+from linnet.peer.edge import Edge, EdgePartEffect, edge_delivery
 from linnet.peer.interface import (
     Block,
     Command,
@@ -76,6 +80,7 @@ from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.rooms.rooms import Rooms
+from linnet.streams.commands import StreamCommand
 from linnet.streams.effects import StreamEffect
 from linnet.streams.messages import StreamMessage
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
@@ -86,6 +91,7 @@ _BLOCKED = "blocked"
 _LINK_MESSAGES = frozenset(get_args(LinkMessage))
 _OVERLAY_MESSAGES = frozenset(get_args(OverlayMessage))
 _TRACKERLESS_MESSAGES = frozenset(get_args(TrackerlessMessage))
+_EDGE_MESSAGES = frozenset(get_args(EdgeMessage))
 _ROOM_MESSAGES = frozenset(get_args(RoomMessage))
 
 _FOR_THE_NODE = frozenset({Hold, Release, Blame})
@@ -100,6 +106,7 @@ Asking = (
     | LinksEffect
     | LanEffect
     | LanReply
+    | EdgePartEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""
@@ -122,7 +129,7 @@ class Peer:
         self._ours = identity.peer
         self._store = store
         self._context = Context(
-            identity.device, identity.card, store, config.delivery, rng, verifier, card_check, entropy
+            identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
         )
         self._links = Links(self._ours, config.links, rng)
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
@@ -137,6 +144,7 @@ class Peer:
         if config.relay is not None:
             relay = Relay(self._context, config.relay, config.rooms, self._context.entropy)
         self._rooms = Rooms(setting, relay)
+        self._edge = Edge(config, store, self._streams, self._links)
         self._local = LocalNetworks(config, identity, store.cells, rng, self._context.entropy)
         self._started_at = 0.0
         self._hello = Hello(
@@ -164,6 +172,7 @@ class Peer:
             "tracker": self._tracker is not None,
             "storage": bool(self._config.storage),
             "relay": self._config.relay is not None,
+            "proxy": self._config.proxy is not None,
         }
         return tuple(role for role, is_offered in offered.items() if is_offered)
 
@@ -204,10 +213,10 @@ class Peer:
                 self._lacking.pop(peer, None)
                 mended = self._links.link_down(peer, reason, now)
                 down = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
-                return [*self._overlay(event, now), *down, *mended]
+                return [*self._overlay(event, now), *down, *self._edge.links(event, now), *mended]
             case DialFailed(peer, reason):
                 failed = [*self._rooms.dial_failed(event, now), *self._links.dial_failed(peer, reason)]
-                return [*self._overlay(event, now), *failed]
+                return [*self._overlay(event, now), *self._edge.links(event, now), *failed]
             case Probed():
                 return [] if self._tracker is None else [*self._tracker.handle(event, now)]
             case Congested(peer):
@@ -240,6 +249,8 @@ class Peer:
             return self._noticed(heard, now)
         if kind is Data:
             return self._on_data(peer, cast("Data", message), now)
+        if kind in _EDGE_MESSAGES:
+            return [*self._edge.on_message(peer, cast("EdgeMessage", message), now)]
         if kind in _ROOM_MESSAGES:
             return [*self._rooms.on_message(peer, cast("RoomMessage", message), now)]
         return [*self._streams.on_message(peer, cast("DeliveryMessage | StreamMessage", message), now)]
@@ -265,7 +276,7 @@ class Peer:
         if not PROTOCOLS.keys() <= spoken.keys():
             self._lacking[event.peer] = tuple(name for name in PROTOCOLS if name not in spoken)
         up = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
-        return [*effects, *up, *self._overlay(event, now)]
+        return [*effects, *up, *self._overlay(event, now), *self._edge.links(event, now)]
 
     def _overlay(
         self, event: LinkUp | LinkDown | DialFailed | Received[OverlayMessage], now: float
@@ -308,6 +319,8 @@ class Peer:
             return [] if self._tracker is None else [*self._tracker.handle(TimerFired(tick), now)]
         if tick.owner in ROOM_OWNERS:
             return [*self._rooms.fired(tick, now)]
+        if tick.owner in EDGE_OWNERS:
+            return [*self._edge.fired(tick, now)]
         if tick.owner == PRESENCE_OWNER:
             return self._on_local(self._local.fired(tick, now), now)
         return self._noticed(self._overlays.fired(tick, now), now)
@@ -317,12 +330,14 @@ class Peer:
             case Start():
                 self._started_at = now
                 online = Record(Kind.ONLINE)
-                started = [*self._streams.start(now), *self._rooms.start(now)]
+                started = [*self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
-                stopped = [*self._streams.stop(now), *self._rooms.stop(now)]
+                stopped = [*self._edge.stop(now), *self._streams.stop(now), *self._rooms.stop(now)]
                 return [*stopped, *hangups, Record(Kind.OFFLINE), Reply(request, Done())]
+            case Connect(contact) if self._edge.is_foreign(contact.peer):
+                return [Reply(request, self._edge.declined)]
             case Connect(contact):
                 return [Hold(contact.peer, contact.hints, "asked"), Reply(request, Done())]
             case Disconnect(peer):
@@ -331,6 +346,16 @@ class Peer:
                 return self._block(request, peer, blocked)
             case Examine():
                 return [Reply(request, self._status())]
+            case _:
+                return self._asked_parts(request, command, now)
+
+    def _asked_parts(
+        self,
+        request: int,
+        command: StreamCommand | RoomCommand | LanCommand | ProxyCommand,
+        now: float,
+    ) -> list[Asking]:
+        match command:
             case AskRelay(peer) if peer in self._links.blocked:
                 return [Reply(request, Declined(Reason.BLOCKED, "this device is blocked here"))]
             case Unsubscribe(number) if self._rooms.reads(number):
@@ -340,10 +365,12 @@ class Peer:
             case _ if isinstance(command, LanCommand):
                 changed, replies = self._local.ask(request, command, now)
                 return [*self._on_local(changed, now), *replies]
+            case _ if isinstance(command, ProxyCommand):
+                return [*self._edge.ask(request, command, now)]
             case _ if isinstance(command, RoomCommand):
-                return [*self._rooms.ask(request, command, now)]
+                return [*self._edge.stir(command), *self._rooms.ask(request, command, now)]
             case _:
-                return [*self._streams.ask(request, command, now)]
+                return [*self._edge.stir(command), *self._streams.ask(request, command, now)]
 
     def _block(self, request: int, peer: PeerId, blocked: bool) -> list[Asking]:
         if blocked:
@@ -370,6 +397,8 @@ class Peer:
             elif isinstance(effect, Hold):
                 if effect.peer == ours:
                     self._looped.append(LinkUp(ours, self.hello, True))
+                elif (objection := self._edge.objection(effect)) is not None:
+                    effects += objection
                 else:
                     effects += self._links.hold(effect)
             elif isinstance(effect, Release):
@@ -380,7 +409,7 @@ class Peer:
                 promises = (self._spoken(it) if isinstance(it, Send) else it for it in effect.effects)
                 effects.append(AfterCommit(tuple(promises)))
             else:
-                effects.append(effect)
+                effects.append(effect)  # type: ignore[arg-type] # no notice comes so far
         return effects
 
     def _spoken(self, send: Send[Message]) -> Send[Message] | Record:

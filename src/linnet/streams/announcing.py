@@ -62,15 +62,17 @@ class Announcing:
         return [] if armed else [self._timer()]
 
     def fired(self, keeps: bool) -> list[AnnouncingEffect]:
-        """Tell one neighbour, by chance, how far the chains go."""
+        """Tell one neighbour, by chance, how far the chains go; and those who hear of it from us alone."""
         self._rounds = max(0, self._rounds - 1)
         peers = list(self._flood.neighbors)
         if not peers:
             self._rounds = 0
             return []
-        peer = self._context.rng.choice(peers)
-        told = self.heads(peer, keeps, since=self._flood.neighbors[peer].told)
-        self._flood.neighbors[peer].told = self._news
+        served = (each for each in peers if self._flood.neighbors[each].is_served)
+        told: list[AnnouncingEffect] = []
+        for peer in dict.fromkeys((self._context.rng.choice(peers), *served)):
+            told += self.heads(peer, keeps, since=self._flood.neighbors[peer].told)
+            self._flood.neighbors[peer].told = self._news
         return [*told, self._timer()] if self._rounds else told
 
     def heads(self, peer: PeerId, keeps: bool, since: int = -1) -> list[AnnouncingEffect]:

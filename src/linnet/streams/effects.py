@@ -19,16 +19,17 @@ from linnet.core.effects import (
 from linnet.core.timers import Tick
 from linnet.delivery.items import Item
 from linnet.delivery.messages import DeliveryMessage
+from linnet.edge.messages import EdgeMessage
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.streams.commands import StreamResult
 from linnet.streams.messages import StreamMessage
 from linnet.trace.records import Record
 
-StreamPromise: TypeAlias = Send[DeliveryMessage] | Deliver[Item] | Reply[StreamResult] | Record
+StreamPromise: TypeAlias = Send[DeliveryMessage | EdgeMessage] | Deliver[Item] | Reply[StreamResult] | Record
 
 StreamEffect: TypeAlias = (
-    Send[DeliveryMessage | OverlayMessage | TrackerlessMessage | StreamMessage]
+    Send[DeliveryMessage | OverlayMessage | TrackerlessMessage | EdgeMessage | StreamMessage]
     | Hold
     | Release
     | Blame

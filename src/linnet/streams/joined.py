@@ -8,6 +8,9 @@ from linnet.core.effects import SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
+from linnet.delivery.subscription import has_cursor
+from linnet.edge.client import EdgeClient
+from linnet.edge.effects import ClientEffect
 from linnet.overlay.config import Overlay
 from linnet.overlay.overlays import Overlays, OverlaysEffect
 from linnet.overlay.registry import Registry
@@ -18,7 +21,7 @@ from linnet.streams.stream import Stream
 
 OWNER = "joined"
 
-JoinedEffect = StreamEffect | OverlaysEffect
+JoinedEffect = StreamEffect | OverlaysEffect | ClientEffect
 """With the notices of the overlay among them, which `linnet.streams.streams` heeds."""
 
 
@@ -40,6 +43,9 @@ class Joined:
         self._registry = registry
         self._options = options
         self._rules = {rule.stream: rule for rule in rules}
+        self._configured = tuple(self._rules)
+        self.client: EdgeClient | None = None
+        """What joins streams at a node on the edge, instead of the overlays."""
         self._by_topic: dict[TopicId, Stream] = {}
         self._by_name: dict[str, Stream] = {}
         self._used_at: dict[TopicId, float] = {}
@@ -77,11 +83,30 @@ class Joined:
             effects += stream.keep(rule)
         return stream, [*effects, *self.join(stream, now)]
 
-    def join(self, stream: Stream, now: float) -> list[OverlaysEffect]:
+    def keep(self, rule: StorageRule, now: float) -> list[JoinedEffect]:
+        """Keep a stream for others from now on; nothing happens if that is so already."""
+        if rule.stream in self._configured:
+            return self.open(rule.stream, now)[1]
+        self._rules[rule.stream] = rule
+        stream, effects = self.open(rule.stream, now)
+        if stream.stores:
+            return effects
+        return [*effects, *stream.keep(rule), *self.join(stream, now)]
+
+    def let_go(self, name: str, now: float) -> list[JoinedEffect]:
+        """Keep a stream for others no longer, unless the configuration says so."""
+        stream = self._by_name.get(name)
+        if name in self._configured or self._rules.pop(name, None) is None or stream is None:
+            return []
+        return [*stream.let_go(), *self.join(stream, now), *self.linger(stream, now)]
+
+    def join(self, stream: Stream, now: float) -> list[OverlaysEffect | ClientEffect]:
         """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
+        if self.client is not None:
+            return [*self.client.join(stream.topic, stream.name)]
         options = self._options.get(stream.name, StreamOptions())
         policy = stream.governance.policy
-        return self._overlays.join(
+        joined = self._overlays.join(
             stream.topic,
             options.overlay or self._overlay,
             self._registry.trackers(stream.topic, policy.trackers or options.trackers),
@@ -90,12 +115,16 @@ class Joined:
             storage=stream.stores,
             now=now,
         )
+        return [*joined]
 
     def leave(self, stream: Stream, now: float) -> list[JoinedEffect]:
         """Leave a stream."""
         del self._by_topic[stream.topic]
         self._used_at.pop(stream.topic, None)
         self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
+        if self.client is not None:
+            kept = has_cursor(self._context.store.cells, stream.topic)
+            return [*stream.leave(), *self.client.leave(stream.topic, kept)]
         return [*stream.leave(), *self._overlays.leave(stream.topic, now)]
 
     def linger(self, stream: Stream, now: float) -> list[SetTimer[Tick]]:

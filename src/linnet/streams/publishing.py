@@ -128,6 +128,22 @@ class Publishing:
         """A link is open: ask a storage node for receipts."""
         return [Send(peer, Watch(self._topic, True))] if peer in self._watched else []
 
+    def rest(self, peer: PeerId) -> list[PublishingEffect]:
+        """A link is open to a storage node that knows all we know: it is asked only if a receipt is owed."""
+        if self.is_owed(peer):
+            return self.up(peer)
+        self._watched.pop(peer, None)
+        return []
+
+    def is_owed(self, peer: PeerId) -> bool:
+        """Whether this storage node has not confirmed all that was published here."""
+        return self.ledger.reached(peer, self._chain) < self.next - 1
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether something was published that no storage node has confirmed yet."""
+        return self.next > 0 and all(map(self.is_owed, self._storage))
+
     def receipt(self, receipt: Receipt) -> list[PublishingEffect]:
         """Take a receipt in, which was checked; answer those who waited for it."""
         reached = self.ledger.reached(receipt.receiver, self._chain)

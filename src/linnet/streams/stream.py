@@ -140,6 +140,8 @@ class Stream:
         ]
         age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
         effects += self.suppression.spread(verified, card, peer, hops + 1, age_us, now)
+        if self.stores and self.flood.is_alone:
+            effects += self.publishing.alone(verified)
         effects += self._arrived(chain, verified, due, hops, now)
         if lost is not None:
             effects += self._give_up(chain, [lost], Reason.TOO_MANY, now)
@@ -190,7 +192,7 @@ class Stream:
     def neighbor_up(self, peer: PeerId, now: float) -> list[StreamEffect]:
         """A neighbour is there: tell it how far we know the chains, and the policy."""
         self.flood.up(peer)
-        return [*self.announcing.greet(peer, self.keeps), *self._backlog(now)]
+        return [*self.announcing.greet(peer, self.keeps), *self.backlog(now)]
 
     def neighbor_down(self, peer: PeerId) -> None:
         """A neighbour is gone."""
@@ -235,12 +237,24 @@ class Stream:
 
     def keep(self, rule: StorageRule) -> list[StreamEffect]:
         """Keep this stream for others, going on from what the log holds."""
-        self.stores = True
+        kept, self.stores = self.keeps, True
         self.intake.wants_all = True
-        self.intake.restore()
+        repairs: list[StreamEffect] = []
+        if not kept:
+            self.readers.go_back(self.intake.restore())
+            for chain in self.intake.chains.values():
+                repairs += self.gaps.changed(chain)
         self.keeper.retention, self.keeper.quota = rule.retention, rule.quota
         # Our own subscribers need nobody else for history.
-        return [*self.readers.storage((Contact(self._context.peer),)), *self.keeper.wrote()]
+        return [*self.readers.storage((Contact(self._context.peer),)), *repairs, *self.keeper.wrote()]
+
+    def let_go(self) -> list[StreamEffect]:
+        """Keep this stream for others no longer; what is not needed here goes."""
+        self.stores = False
+        config, keeper = self._context.config, self.keeper
+        is_used = bool(self.readers) or self.publishing.next > 0
+        keeper.retention, keeper.quota = (config.own_retention, config.own_bytes) if is_used else (None, 0)
+        return [*keeper.wrote()]
 
     def link_up(self, peer: PeerId) -> list[StreamEffect]:
         """A link is open, to a storage node of this stream perhaps."""
@@ -340,12 +354,17 @@ class Stream:
         record = Record(Kind.CONTROL, self.topic, device=revocation.device, peer=peer, note="device revoked")
         return [record, *self.announcing.revocation(revocation, peer)]
 
-    def _backlog(self, now: float) -> list[StreamEffect]:
-        """What was published while there was nobody to send it to."""
-        card = self._context.card
+    def backlog(self, now: float) -> list[StreamEffect]:
+        """What was published, here or by those whom we serve, while there was nobody to send it to."""
+        if self.stores and self.flood.is_alone:
+            return []
+        served = tuple(peer for peer, each in self.flood.neighbors.items() if each.is_served)
         effects: list[StreamEffect] = []
         for verified in self.publishing.take_backlog():
-            effects += self.flood.spread(verified, card, (), 1, 0, now)
+            unit = verified.unit
+            is_ours = unit.device == self._context.device
+            card = self._context.cards.find(unit.author, unit.device) or self._context.card
+            effects += self.flood.spread(verified, card, () if is_ours else served, 1 + (not is_ours), 0, now)
         return effects
 
     def on_page(self, peer: PeerId, page: HistoryPage, now: float) -> list[StreamEffect]:

@@ -16,6 +16,7 @@ from linnet.delivery import catchup, gaps, suppression
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import (
+    ChainPlace,
     Data,
     DeliveryMessage,
     Heads,
@@ -28,12 +29,14 @@ from linnet.delivery.messages import (
     Watch,
 )
 from linnet.delivery.subscription import has_cursor
+from linnet.edge.client import EdgeClient
+from linnet.edge.effects import Reached
 from linnet.event.signing import message_tail
 from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
-from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing
+from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing, served
 from linnet.streams.commands import (
     Declare,
     Publish,
@@ -54,6 +57,7 @@ from linnet.streams.sealed.vault import Vault, prune_all, sealed_topics
 from linnet.streams.status import status_of
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
+from linnet.streams.unsent import Unsent
 from linnet.trace.records import Kind, Record
 
 OWNERS = (
@@ -73,7 +77,7 @@ OWNERS = (
 PRUNE_PERIOD = 3_600.0
 """Seconds between looks for keys of sealed streams that are to be deleted."""
 _PRUNE = "prune"
-_NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused})
+_NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused, Reached})
 
 
 class Streams:
@@ -93,13 +97,24 @@ class Streams:
         self._by_subscription: dict[int, Stream] = {}
         self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
         self._is_pruning = False
+        self._unsent: Unsent | None = None
 
     def start(self, now: float) -> list[StreamEffect]:
         """Join the streams that this node keeps."""
         effects = self._prune(now)
         for name in self._joined.kept:
             effects += self._open(name, now)[1]
+        unsent = self._unsent
+        for name, first in () if unsent is None else unsent.streams():
+            stream, opened = self._open(name, now)
+            waiting = [] if unsent is None else unsent.recall(stream, first)
+            effects += [*waiting, *opened, *self._joined.linger(stream, now)]
         return effects
+
+    def through(self, client: EdgeClient) -> None:
+        """Take part in streams through proxies alone."""
+        self._joined.client = client
+        self._unsent = Unsent(self._context)
 
     def stop(self, now: float) -> list[StreamEffect]:
         """Leave every stream, and answer whoever waits to publish."""
@@ -182,7 +197,10 @@ class Streams:
             return effects
         tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
         try:
+            first = stream.publishing.next
             effects += publish(stream, self._context, request, tails, command.confirm, now)
+            if self._unsent is not None:
+                self._unsent.published(stream, first)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
         return [*effects, *self._joined.linger(stream, now)]
@@ -190,7 +208,10 @@ class Streams:
     def _declare(self, request: int, command: Declare, now: float) -> list[StreamEffect]:
         stream, effects = self._open(command.stream, now)
         try:
+            first = stream.publishing.next
             effects += declare(stream, self._context, request, command.policy, now, command.sealed)
+            if self._unsent is not None:
+                self._unsent.published(stream, first)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
         effects += [*self._prune_later(), *self.heed(self._joined.join(stream, now), now)]
@@ -286,9 +307,11 @@ class Streams:
     # The overlay and the links.
 
     def link_up(self, event: LinkUp, now: float) -> list[StreamEffect]:
-        """A link is open."""
+        """A link is open. What a proxy serves us is known only when it says so."""
         self._context.links[event.peer] = None
         effects: list[StreamEffect] = []
+        if self._joined.client is not None:
+            return effects
         for stream in self._joined:
             effects += stream.link_up(event.peer)
         return effects
@@ -327,6 +350,10 @@ class Streams:
                     if (stream := self._joined.get(topic)) is not None:
                         stream.neighbor_down(peer)
                         out += self._publish_queued(stream, now)
+                case Reached(topic, peer, same):
+                    if (stream := self._joined.get(topic)) is not None:
+                        out += served.meet(stream, peer, same, now)
+                        out += self._publish_queued(stream, now)
                 case StorageKnown(topic, nodes):
                     if (stream := self._joined.get(topic)) is not None:
                         out += stream.on_storage(nodes)
@@ -364,14 +391,44 @@ class Streams:
             case suppression.OWNER:
                 return [*stream.suppression.fired(EventId(tick.key[32:]), now)]
             case _:
-                busy = stream.topic in self._queued
-                return self.heed(self._joined.lingered(stream, busy, now), now)
+                return self._lingered(stream, now)
+
+    def _lingered(self, stream: Stream, now: float) -> list[StreamEffect]:
+        if self._unsent is not None and self._unsent.is_in(stream):
+            return [*self._joined.linger(stream, now)]
+        busy = stream.topic in self._queued
+        return self.heed(self._joined.lingered(stream, busy, now), now)
 
     def status(self) -> tuple[StreamStatus, ...]:
         """How every stream stands."""
         return tuple(
             status_of(stream, self._context, self._joined.tracker(stream)) for stream in self._joined
         )
+
+    # The edge.
+
+    def keep(self, rule: StorageRule, now: float) -> list[StreamEffect]:
+        """Keep a stream for others from now on."""
+        return self.heed(self._joined.keep(rule, now), now)
+
+    def let_go(self, name: str, now: float) -> list[StreamEffect]:
+        """Keep a stream for others no longer."""
+        return self.heed(self._joined.let_go(name, now), now)
+
+    def trim(self, topic: TopicId, most: int, now: float) -> list[StreamEffect]:
+        """Remove the oldest of a stream until it takes no more than so many bytes."""
+        stream = self._joined.get(topic)
+        return [] if stream is None else [*stream.archive.evict(None, most, now)]
+
+    def digest(self, topic: TopicId) -> bytes | None:
+        """See `linnet.edge.standing.Standing`."""
+        stream = self._joined.get(topic)
+        return None if stream is None else served.digest(stream, self._context)
+
+    def reached(self, topic: TopicId) -> tuple[ChainPlace, ...]:
+        """See `linnet.edge.standing.Standing`."""
+        stream = self._joined.get(topic)
+        return () if stream is None else served.reached(stream)
 
     def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
         """The stream of this name, joined if it was not."""
