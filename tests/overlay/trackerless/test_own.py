@@ -82,7 +82,7 @@ def test_other_addresses_are_told_at_once() -> None:
     first = own.shown(NOW).descriptor
     own.listens = ("tls://other:2",)
     second = own.shown(NOW).descriptor
-    assert (second.hints, second.version) == (("tls://other:2",), first.version + 1)
+    assert (second.hints, second.version) == (("tls://other:2",), first.version + 2)
     assert replace(second, version=first.version, hints=AT, sig=first.sig) == first
 
 
@@ -91,3 +91,12 @@ def test_tags_are_those_of_the_epoch() -> None:
     topics = _topics(2)
     own.topics(topics, NOW)
     assert own.tags(7) == {tag_in(keys, 7): topic for topic, keys in topics.items()}
+
+
+def test_on_a_local_network_no_filter_is_shown_and_it_never_replaces_the_whole() -> None:
+    own = _own()
+    own.topics(_topics(3), NOW)
+    shown = own.shown(NOW + CONFIG.release_delay)
+    check_descriptor(shown.plain, NOW + CONFIG.release_delay)
+    assert (shown.plain.filter, shown.plain.version) == (b"", shown.descriptor.version - 1)
+    assert own.shown(NOW + CONFIG.release_delay + 1).plain is shown.plain

@@ -30,7 +30,7 @@ def test_nodes_with_many_topics_find_each_other_and_every_topic_is_connected() -
     village, members = _settled(40, 10, 240.0)
     assert [topic for topic in TOPICS if not village.is_connected(topic, members[topic])] == []
     status = village.nodes[0].status(village.world.now)
-    assert len(status.sample) == 20
+    assert len(status.sample) > 15
     assert status.intersections > 0
     # Links are shared: far fewer than four for each of ten topics.
     assert status.held < 30

@@ -38,7 +38,10 @@ _PEERS = b"peers"
 _REMEMBERED = 64
 """Peers that are written down, to begin with after a restart."""
 _REMEMBER_ROUNDS = 30
+_ASKS = 16
+"""Questions of one peer for like peers that are answered in a round: a node that is new hurries."""
 _KEY_BYTES = 32
+_HINTS = 8
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[Descriptor, ...]).decode
@@ -74,8 +77,12 @@ class Gossip:
         self.own = Own(key, config, cells, entropy, listens)
         self.errands = Errands(config.request_timeout, links)
         self._bootstrap: dict[PeerId, Contact] = {}
+        self.local: dict[PeerId, Contact] = {}
+        """Devices that were met on a local network."""
         self._number = 0
         self._rounds = 0
+        self._asked: dict[PeerId, int] = {}
+        """How often each asked for those who are alike, in this round."""
 
     def shown(self, now: float) -> Shown:
         """What we say of ourselves now; a release of a filter is entered in the budget."""
@@ -87,10 +94,14 @@ class Gossip:
     def hints(self, peer: PeerId) -> tuple[str, ...]:
         """Where a peer may be dialled."""
         known = self.acquaintances.descriptor(peer)
-        if known is not None and known.hints:
-            return known.hints
-        contact = self._bootstrap.get(peer)
-        return () if contact is None else contact.hints
+        far = known.hints if known is not None else ()
+        contact = self.local.get(peer) or (None if far else self._bootstrap.get(peer))
+        return far if contact is None else tuple(dict.fromkeys((*contact.hints, *far)))[:_HINTS]
+
+    def face(self, peer: PeerId, now: float) -> Descriptor:
+        """What we say of ourselves to a peer: on a local network no filter is shown."""
+        shown = self.shown(now)
+        return shown.plain if peer in self.local else shown.descriptor
 
     def begin(self, bootstrap: Iterable[Contact], now: float) -> list[GossipEffect]:
         """Turn to whoever was known before the restart, and to these."""
@@ -113,11 +124,12 @@ class Gossip:
 
     def pull(self, peer: PeerId, now: float) -> list[ErrandEffect]:
         """Ask a peer for some of its sample."""
-        return self.errands.ask(peer, self.hints(peer), Pull(self._next(), self.shown(now).descriptor))
+        return self.errands.ask(peer, self.hints(peer), Pull(self._next(), self.face(peer, now)))
 
     def round(self, now: float) -> list[GossipEffect]:
         """Pull from one of the sample, and ask one who is alike."""
         self._rounds += 1
+        self._asked.clear()
         if self._rounds % _REMEMBER_ROUNDS == 0:
             self.remember(now)
         effects: list[GossipEffect] = [*self.sampling.round(now)]
@@ -131,7 +143,7 @@ class Gossip:
         self.clustering.refresh_fingers(self.sampling.view, now)
         alike = self.clustering.target(self.sampling.view)
         if alike is not None:
-            question = AskAlike(self._next(), shown.descriptor)
+            question = AskAlike(self._next(), self.face(alike, now))
             effects += self.errands.ask(alike, self.hints(alike), question)
         return effects
 
@@ -139,12 +151,15 @@ class Gossip:
         self, peer: PeerId, message: Pull | AskAlike, members: Sequence[PeerId], now: float
     ) -> list[GossipEffect]:
         """A peer wants to know others."""
-        own = self.shown(now).descriptor
+        own = self.face(peer, now)
         if isinstance(message, Pull):
             pulled, records = self.sampling.asked(peer, message, own, now)
             return [Send(peer, pulled), *records]
         if message.own.peer != peer:
             raise RemoteError(Reason.NOT_ALLOWED, "a node may ask for none but itself")
+        self._asked[peer] = self._asked.get(peer, 0) + 1
+        if self._asked[peer] > _ASKS:
+            raise RemoteError(Reason.TOO_MANY, "asks for like peers more often than rounds pass")
         self.check(message.own, now)
         alike = self.clustering.answer(message.own, self.sampling.view, members, own, now)
         return [Send(peer, Alike(message.number, alike))]
@@ -179,6 +194,7 @@ class Gossip:
         known = [self.acquaintances.descriptor(peer) for peer in peers]
         kept = [each for each in known if each is not None and each.hints and each.expires > now]
         self._cells.put(_SPACE, _PEERS, _encode(tuple(kept[:_REMEMBERED])))
+        self.budget.flush()
 
     def _next(self) -> int:
         self._number += 1

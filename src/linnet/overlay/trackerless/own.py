@@ -39,6 +39,8 @@ class Shown(Struct, frozen=True, gc=False):
     """Our topics exactly: for our own comparisons alone."""
     released: bool
     """Whether a filter was released just now."""
+    plain: Descriptor
+    """The same without a filter, and as an older version: for local networks."""
 
 
 class Own:
@@ -64,6 +66,7 @@ class Own:
         kept = cells.get(_SPACE, _RELEASE)
         self._release = None if kept is None else _decode(kept)
         self._descriptor: Descriptor | None = None
+        self._plain: Descriptor | None = None
         self._interests: Interests | None = None
         self._topics: dict[TopicId, TopicKeys] = {}
         self._shown_since: float | None = None
@@ -89,7 +92,24 @@ class Own:
         released = self._refresh(epoch, now)
         if self._interests is None or self._interests.epoch != epoch:
             self._interests = interests(self._topics.values(), epoch, self._config)
-        return Shown(self._sign(epoch, now), self._interests, released)
+        descriptor = self._sign(epoch, now)
+        return Shown(descriptor, self._interests, released, self._plain_of(descriptor))
+
+    def _plain_of(self, whole: Descriptor) -> Descriptor:
+        if not whole.filter:
+            return whole
+        if self._plain is None or self._plain.version != whole.version - 1:
+            self._plain = sign_descriptor(
+                self._key,
+                whole.version - 1,
+                whole.epoch,
+                b"",
+                whole.epsilon_milli,
+                whole.hashes,
+                whole.hints,
+                whole.expires,
+            )
+        return self._plain
 
     def _refresh(self, epoch: int, now: float) -> bool:
         """Release this epoch's filter once it is time; whether that was now."""
@@ -113,7 +133,7 @@ class Own:
             return old
         version = int(now * 1000)
         if old is not None:
-            version = max(version, old.version + 1)
+            version = max(version, old.version + 2)  # One below it is that of the plain form.
         self._descriptor = sign_descriptor(
             self._key,
             version,

@@ -61,6 +61,8 @@ class Topics:
         self._intersecting = Intersecting(gossip.ours, gossip.config, group, entropy)
         self._rings: Rings | None = None
         self._searches = Searches(gossip, entropy)
+        self._allowed: dict[PeerId, tuple[TopicId, ...]] = {}
+        """Topics that a device on a local network may learn that we are in."""
 
     # What is wanted.
 
@@ -147,6 +149,8 @@ class Topics:
         if turn is not None:
             effects += self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
         effects += self._begin_intersection(now)
+        for peer in self._allowed:
+            effects += self._intersect_locally(peer, now)
         for topic, joined in self._joined.items():
             ring = rings[topic]
             if ring.missing:
@@ -157,6 +161,32 @@ class Topics:
                     ask = rings.ask(peer, now)
                     effects += self._gossip.errands.ask(peer, self._gossip.hints(peer), ask)
         return effects
+
+    def local(self, contact: Contact, allowed: Collection[TopicId], now: float) -> list[TrackerlessEffect]:
+        """A device is on a local network with us, on which these topics may be known."""
+        peer = contact.peer
+        self._gossip.local[peer] = contact
+        self._allowed[peer] = tuple(allowed)
+        if not self._shared_with(peer):
+            return []
+        return [*self._gossip.pull(peer, now), *self._intersect_locally(peer, now)]
+
+    def not_local(self, peer: PeerId) -> None:
+        """A device is on no local network with us any more."""
+        self._gossip.local.pop(peer, None)
+        self._allowed.pop(peer, None)
+
+    def _shared_with(self, peer: PeerId) -> list[TopicKeys]:
+        """The topics that an intersection may be about: on a local network those allowed there."""
+        allowed = self._allowed.get(peer)
+        return [joined.keys for topic, joined in self._joined.items() if allowed is None or topic in allowed]
+
+    def _intersect_locally(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+        """With everyone on a local network, as far as topics are allowed there; the lower key begins."""
+        topics = self._shared_with(peer)
+        if not topics or peer < self._gossip.ours or not self._intersecting.may_ask(peer, topics, now):
+            return []
+        return self._intersect(peer, topics, now)
 
     def _begin_intersection(self, now: float) -> list[TrackerlessEffect]:
         """With the one that seems to share most, of those with whom a run could tell something new."""
@@ -172,11 +202,10 @@ class Topics:
                 promising.append((shared, peer))
         for _, peer in sorted(promising, reverse=True):
             if self._intersecting.may_ask(peer, topics, now):
-                return self._intersect(peer, now)
+                return self._intersect(peer, topics, now)
         return []
 
-    def _intersect(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
-        topics = [joined.keys for joined in self._joined.values()]
+    def _intersect(self, peer: PeerId, topics: list[TopicKeys], now: float) -> list[TrackerlessEffect]:
         step = self._intersecting.begin(peer, topics, now)
         if not isinstance(step.send, Intersect):
             return [*step.records]
@@ -191,8 +220,7 @@ class Topics:
         effects: list[TrackerlessEffect] = []
         match message:
             case Intersect():
-                topics = [joined.keys for joined in self._joined.values()]
-                step = self._intersecting.asked(peer, message, topics, now)
+                step = self._intersecting.asked(peer, message, self._shared_with(peer), now)
             case Intersected():
                 step = self._intersecting.answered(peer, message, now)
             case IntersectEnd():

@@ -109,6 +109,14 @@ class Trackerless:
         """There are these nodes: an address from the user, or from the local network."""
         return [*self.gossip.approach(contacts, now)]
 
+    def local(self, contact: Contact, allowed: Collection[TopicId], now: float) -> list[TrackerlessEffect]:
+        """A device is on a local network with us, on which these topics may be known."""
+        return self.topics.local(contact, allowed, now)
+
+    def not_local(self, peer: PeerId) -> None:
+        """A device is on no local network with us any more."""
+        self.topics.not_local(peer)
+
     # What is asked of it.
 
     def neighbors(self, topic: TopicId) -> tuple[PeerId, ...]:
