@@ -65,10 +65,14 @@ class WithoutTrackers(Protocol):
     def handle(self, event: TrackerlessInput, now: float) -> list[TrackerlessEffect]:
         """Apply one input."""
 
-    def targets(
-        self, topic: TopicId, sources: Collection[PeerId], up: Sequence[PeerId]
-    ) -> Sequence[PeerId]:
+    def targets(self, topic: TopicId, sources: Collection[PeerId], up: Sequence[PeerId]) -> Sequence[PeerId]:
         """To whom an event is passed on."""
+
+    def local(self, contact: Contact, allowed: Collection[TopicId], now: float) -> list[TrackerlessEffect]:
+        """A device is on a local network with us, on which these topics may be known."""
+
+    def not_local(self, peer: PeerId) -> None:
+        """A device is on no local network with us any more."""
 
 
 class _Topic:
@@ -108,9 +112,7 @@ class Overlays:
             return None
         return lambda sources, up: self._targets(topic, sources, up)
 
-    def _targets(
-        self, topic: TopicId, sources: tuple[PeerId, ...], up: Sequence[PeerId]
-    ) -> Sequence[PeerId]:
+    def _targets(self, topic: TopicId, sources: tuple[PeerId, ...], up: Sequence[PeerId]) -> Sequence[PeerId]:
         known = self._topics.get(topic)
         if known is None or known.leaving is not None or self.trackerless is None:
             return [peer for peer in up if peer not in sources]
@@ -165,6 +167,17 @@ class Overlays:
         """The node goes down."""
         if self.trackerless is not None:
             self.trackerless.stop(now)
+
+    def local(self, contact: Contact, allowed: Collection[TopicId], now: float) -> list[OverlaysEffect]:
+        """A device is on a local network with us, on which these topics may be known."""
+        if self.trackerless is None:
+            return []
+        return self._merged(self.trackerless.local(contact, allowed, now), Overlay.RING, now)
+
+    def not_local(self, peer: PeerId) -> None:
+        """A device is on no local network with us any more."""
+        if self.trackerless is not None:
+            self.trackerless.not_local(peer)
 
     def rtt(self, peer: PeerId, seconds: float, now: float) -> list[OverlaysEffect]:
         """The round-trip time of a link was measured."""

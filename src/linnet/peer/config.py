@@ -10,7 +10,8 @@ from linnet.edge.config import PresenceConfig
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
-from linnet.overlay.config import MemberConfig, TrackerConfig
+from linnet.overlay.config import MemberConfig, Overlay, TrackerConfig
+from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
 
@@ -62,6 +63,12 @@ class PeerConfig(Struct, frozen=True):
     """Where this node may be dialled, as it believes."""
     trackers: tuple[Contact, ...] = ()
     """The tracker registry: all trackers of this network, in any order."""
+    overlay: Overlay = Overlay.TRACKER
+    """The overlay of topics of which nothing else is said."""
+    trackerless: TrackerlessConfig | None = None
+    """How this node finds others without trackers; None: it does not, and answers nobody who does."""
+    bootstrap: tuple[Contact, ...] = ()
+    """Nodes to begin with where there are no trackers."""
     is_tracker: bool = False
     storage: tuple[StorageRule, ...] = ()
     streams: dict[str, StreamOptions] = field(default_factory=dict)

@@ -40,6 +40,7 @@ from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.edge.commands import LanCommand
 from linnet.edge.messages import EdgeMessage
+from linnet.edge.notices import LanPeer
 from linnet.edge.presence import OWNER as PRESENCE_OWNER
 from linnet.edge.presence import PresenceEffect
 from linnet.edge.proxy_commands import ProxyCommand
@@ -54,6 +55,7 @@ from linnet.overlay.registry import Registry
 from linnet.overlay.tracked import Graph
 from linnet.overlay.tracker import Tracker
 from linnet.overlay.trackerless.messages import TrackerlessMessage
+from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer import links
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.edge import OWNERS as EDGE_OWNERS
@@ -135,11 +137,18 @@ class Peer:
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
         self._member = Member(config.member, config.listens)
         self._tracker = Tracker(config.tracker, rng) if config.is_tracker else None
-        self._overlays = Overlays(self._member)
+        self._overlays = Overlays(self._member, self._without_trackers(identity, rng))
         self._streams = Streams(
-            self._context, self._overlays, Registry(config.trackers), config.streams, config.storage
+            self._context,
+            self._overlays,
+            Registry(config.trackers),
+            config.streams,
+            config.storage,
+            config.overlay,
         )
-        setting = Setting(self._context, config.rooms, self._overlays, config.trackers, config.listens)
+        setting = Setting(
+            self._context, config.rooms, self._overlays, config.trackers, config.listens, config.overlay
+        )
         relay: Relay | None = None
         if config.relay is not None:
             relay = Relay(self._context, config.relay, config.rooms, self._context.entropy)
@@ -159,6 +168,19 @@ class Peer:
         self._looped: deque[Input] = deque()
         self._lacking: dict[PeerId, tuple[str, ...]] = {}
         """Peers of which we know that they do not speak all of our protocols, and which they lack."""
+
+    def _without_trackers(self, identity: Identity, rng: Random) -> Trackerless | None:
+        config = self._config
+        if config.trackerless is None:
+            return None
+        return Trackerless(
+            identity.device,
+            config.trackerless,
+            self._store.cells,
+            rng,
+            self._context.entropy,
+            config.listens,
+        )
 
     @property
     def hello(self) -> Hello:
@@ -232,8 +254,15 @@ class Peer:
 
     def _on_local(self, effects: list[PresenceEffect], now: float) -> list[Asking]:
         """What presence on local networks asks; its notices are for overlays without trackers."""
-        asked, _ = parted(effects)
-        return [*asked]
+        asked, notices = parted(effects)
+        out: list[Asking] = [*asked]
+        for notice in notices:
+            if isinstance(notice, LanPeer):
+                allowed = self._local.policy.allowed(notice.network)
+                out += self._noticed(self._overlays.local(notice.contact, allowed, now), now)
+            else:
+                self._overlays.not_local(notice.peer)
+        return out
 
     def _received(self, peer: PeerId, message: Message, now: float) -> list[Asking]:
         # By type and not by isinstance: a union of twenty classes is slow to ask.
@@ -330,10 +359,12 @@ class Peer:
             case Start():
                 self._started_at = now
                 online = Record(Kind.ONLINE)
-                started = [*self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
+                found = self._noticed(self._overlays.start(self._config.bootstrap, now), now)
+                started = [*found, *self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
+                self._overlays.stop(now)
                 stopped = [*self._edge.stop(now), *self._streams.stop(now), *self._rooms.stop(now)]
                 return [*stopped, *hangups, Record(Kind.OFFLINE), Reply(request, Done())]
             case Connect(contact) if self._edge.is_foreign(contact.peer):

@@ -115,6 +115,7 @@ class Joined:
             storage=stream.stores,
             now=now,
         )
+        stream.flood.route(self._overlays.routing(stream.topic))
         return [*joined]
 
     def leave(self, stream: Stream, now: float) -> list[JoinedEffect]:
