@@ -17,8 +17,9 @@ from linnet.core.errors import BadText, ConfigError
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
 from linnet.delivery.config import DeliveryConfig
+from linnet.edge.config import PresenceConfig
 from linnet.identity.text import Sort, from_text
-from linnet.net.config import NetConfig
+from linnet.net.config import LanConfig, NetConfig
 from linnet.node.addresses import is_loopback, parse_contact, parse_hint, parse_http, split_hint
 from linnet.node.config_types import Problem
 from linnet.node.toml_lines import Path
@@ -33,6 +34,8 @@ StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
 Address = Annotated[str, Meta(min_length=1, max_length=1024)]
 Addresses = Annotated[tuple[Address, ...], Meta(max_length=8)]
 Person = Annotated[str, Meta(min_length=1, max_length=128)]
+InterfaceName = Annotated[str, Meta(min_length=1, max_length=32)]
+Interfaces = Annotated[tuple[InterfaceName, ...], Meta(max_length=16)]
 
 
 class NodeSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,6 +113,16 @@ class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
     `https://HOST:PORT` with the node's own certificate. Empty: nowhere (docs/reference/relay-http.md)."""
 
 
+class LanSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether this node finds others on local networks, with or without the internet."""
+
+    enabled: bool = False
+    """Whether local networks are watched. The node then takes links from them, and shows itself on a network
+    as soon as a topic is allowed there: `linnet lan allow`."""
+    interfaces: Interfaces = ()
+    """Names of the interfaces that are watched. Empty: all that are up and lead to other machines."""
+
+
 class TraceSection(Struct, frozen=True, forbid_unknown_fields=True):
     """What is written to `<home>/trace/`."""
 
@@ -148,6 +161,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     streams: Annotated[dict[StreamName, StreamSection], Meta(max_length=10_000)] = field(default_factory=dict)
     relay: RelaySection = RelaySection()
     rooms: RoomsConfig = RoomsConfig()
+    lan: LanSection = LanSection()
     trace: TraceSection = TraceSection()
     control: ControlSection = ControlSection()
     overlay: MemberConfig = MemberConfig()
@@ -252,7 +266,13 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         links=config.links,
         rooms=config.rooms,
         relay=_relay_config(config.relay) if config.relay.enabled else None,
+        lan=PresenceConfig() if config.lan.enabled else None,
     )
+
+
+def lan_config(config: NodeConfig) -> LanConfig | None:
+    """What the driver is told of local networks."""
+    return LanConfig(interfaces=config.lan.interfaces) if config.lan.enabled else None
 
 
 def _trackerless_config(config: NodeConfig) -> TrackerlessConfig | None:

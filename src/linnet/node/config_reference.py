@@ -32,8 +32,8 @@ setting stops the start with a message that names the file, the line, the field 
 
     linnet.toml:3: node.labl: there is no such setting; did you mean label?
 
-Nothing listens beyond this machine unless `node.listen_wide` says so. Durations are in seconds, sizes
-in bytes.
+Nothing listens beyond this machine unless `node.listen_wide` or `lan.enabled` says so. Durations are in
+seconds, sizes in bytes.
 
 This page is written by `python -m linnet.node.config_reference` from the types themselves.
 """

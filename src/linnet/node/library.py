@@ -37,7 +37,7 @@ from linnet.net.listener import Listener, listen
 from linnet.node.addresses import contact_text, parse_contact
 from linnet.node.background import Background
 from linnet.node.batching import Batching
-from linnet.node.config import NodeConfig, check, peer_config
+from linnet.node.config import NodeConfig, check, lan_config, peer_config
 from linnet.node.devices import Devices
 from linnet.node.home import Home, held, new_card, open_home
 from linnet.node.people import People
@@ -124,6 +124,7 @@ class Node:
                     self.config.net,
                     self._delivered,
                     self.clock,
+                    lan=lan_config(self.config),
                 )
             )
             self._background = await stack.enter_async_context(Background())
