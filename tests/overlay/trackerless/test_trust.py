@@ -41,6 +41,7 @@ def test_a_trusted_one_vouches_and_a_stranger_does_not() -> None:
     assert table.of(peer(2), 0.0) == pytest.approx(0.45)
     table.vouched(peer(3), peer(2), 0.0)
     assert table.of(peer(3), 0.0) == pytest.approx(0.9 * 0.45 * 0.5)
+    assert [table.is_vouching(peer(number), 0.0) for number in (1, 2, 3)] == [True, True, False]
     table.vouched(peer(4), peer(3), 0.0)
     assert table.of(peer(4), 0.0) == CONFIG.base_trust, "fourth-hand trust is none"
     table.vouched(peer(2), peer(3), 0.0)

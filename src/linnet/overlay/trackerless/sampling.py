@@ -1,9 +1,10 @@
 """Peer sampling: a view of a few nodes out of all, which liars cannot take over.
 
 Views are pulled, never pushed; a node that pulls introduces itself, and only itself, or nobody
-would ever hear of it. Of an answer every id is counted and one is offered to the view, and the
-same holds of introductions: so those that liars name too often are let in the less (UPSYCLE 2020; Anceaume, Busnel, Sericola 2013).
-Answers do not depend on trust, lest they show whom the node trusts.
+would ever hear of it. Of an answer every id is counted and one is offered to the view, and of the
+introductions of a period too: so those that liars name too often are let in the less (UPSYCLE
+2020; Anceaume, Busnel, Sericola 2013). Answers do not depend on trust, lest they show whom the
+node trusts.
 """
 
 from __future__ import annotations
@@ -202,6 +203,7 @@ class Sampling:
         others that counting it would keep it from the view, and a view without it would show the trust.
         """
         named: dict[PeerId, None] = {}
+        is_vouching = self._trust.is_vouching(teller, now)
         for descriptor in descriptors:
             node = descriptor.peer
             if node == self._ours or node in named or self._trust.is_banned(node, now):
@@ -218,7 +220,8 @@ class Sampling:
                 continue
             if node in self._acquaintances:
                 named[node] = None
-                self._trust.vouched(node, teller, now)
+                if is_vouching:
+                    self._trust.vouched(node, teller, now)
         return list(named)
 
     def _check_own(self, peer: PeerId, descriptor: Descriptor, now: float) -> None:

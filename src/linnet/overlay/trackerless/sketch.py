@@ -43,21 +43,19 @@ class CountMin:
         if places is None:
             places = self._place(seen)
         cells = self._cells
-        values = [cells[place] for place in places]
-        risen = min(values) + self._unit
+        risen = min([cells[place] for place in places]) + self._unit
         if risen > LARGEST:
             risen = LARGEST
         held = self._held
-        for place, value in zip(places, values, strict=True):
+        moved = 0
+        for place in places:
+            value = cells[place]
             if value < risen:
                 cells[place] = risen
-                held[risen] = held.get(risen, 0) + 1
+                moved += 1
                 if value:
-                    left = held[value] - 1
-                    if left:
-                        held[value] = left
-                    else:
-                        del held[value]
+                    held[value] -= 1
+        held[risen] = held.get(risen, 0) + moved
         return risen / self._unit
 
     def estimate(self, seen: bytes) -> float:
@@ -70,6 +68,7 @@ class CountMin:
 
     def quantile(self, tau: float) -> float:
         """The value that this part of the counters which are not zero do not exceed; 0 if all are."""
+        self._held = {value: many for value, many in self._held.items() if many}
         wanted = floor(tau * (sum(self._held.values()) - 1))
         for value in sorted(self._held):
             wanted -= self._held[value]

@@ -76,6 +76,10 @@ class Trust:
             return self._known[peer]
         return max(self._config.base_trust, self._guess(peer, now))
 
+    def is_vouching(self, by: PeerId, now: float) -> bool:
+        """Whether being named by a peer makes any difference."""
+        return self._config.transitivity * self.of(by, now) * _NAMED > self._config.base_trust
+
     def vouched(self, peer: PeerId, by: PeerId, now: float) -> None:
         """A peer was named by another. What that one said of it does not count, only who said it."""
         if peer in self._known:
