@@ -26,6 +26,9 @@ from linnet.overlay.trackerless.tags import TopicKeys
 KNOWN = 64
 """Members of one ring that are known at once."""
 
+QUIET = 64
+"""Events in a row that a neighbour brings none of first, before another is sent them as well."""
+
 _CALM = 8
 """Exchanges without a change after which a ring is taken to have formed, and less is told."""
 
@@ -57,6 +60,7 @@ class Ring:
         "_origin",
         "_ours",
         "_peers",
+        "_quiet",
         "_rank",
         "_shortcuts",
         "_spares",
@@ -89,6 +93,8 @@ class Ring:
         self._peers: list[PeerId] = []
         self._members: dict[PeerId, RingMember] = {}
         self._met: dict[PeerId, None] = {}
+        self._quiet: dict[PeerId, int] = {}
+        """How many events in a row came first from someone else, for each of the two next to us."""
         self._neighbors: tuple[PeerId, ...] | None = ()
         self._wanted: tuple[PeerId, ...] | None = ()
         self.calm = 0
@@ -165,6 +171,17 @@ class Ring:
         """Whom to ask about a gap on a side: the first member there that is up, however far off."""
         side: Iterable[PeerId] = self._peers if ahead else reversed(self._peers)
         return next((peer for peer in side if peer in up), None)
+
+    def heard(self, sources: Container[PeerId], beside: Iterable[PeerId | None]) -> None:
+        """An event came from these; so many more came from elsewhere than from the two next to us."""
+        quiet = self._quiet
+        self._quiet = {
+            peer: 0 if peer in sources else quiet.get(peer, 0) + 1 for peer in beside if peer is not None
+        }
+
+    def is_quiet(self, peer: PeerId) -> bool:
+        """Whether one next to us has brought no event for long: perhaps it passes nothing on."""
+        return self._quiet.get(peer, 0) >= QUIET
 
     def merge(self, members: Iterable[RingMember], met: PeerId | None = None) -> bool:
         """Take in members that were checked; `met` is the one that spoke. True if our neighbours changed."""

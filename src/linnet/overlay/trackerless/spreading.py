@@ -11,6 +11,10 @@ So an event goes once around the ring, in both directions from wherever a shortc
 get it while the ring is whole, and each sends F copies. Where the nearest on a side is not up, the spare is
 next; where that is not up either, there is a gap, and one more at random stands in for it. Nothing is ever
 sent back because of a gap.
+
+Somebody who wants to keep events from a member may take the places on both its sides and pass nothing on.
+A neighbour that is honest brings an event first now and then. So behind one that never does, the next is
+sent events as well, beyond the fan-out: those who stand around such a liar do so on both sides of it.
 """
 
 from __future__ import annotations
@@ -38,6 +42,9 @@ def targets(
     if back is not None and back != ahead and back not in sources:
         chosen.append(back)
     count = fanout - len(chosen)
+    if sources:
+        ring.heard(sources, (ahead, back))
+        chosen += _behind_quiet(ring, sources, up, ahead, back)
     if count <= 0:
         return tuple(chosen)
     others = [peer for peer in up if peer not in chosen and peer not in sources]
@@ -51,6 +58,20 @@ def targets(
             spare = [peer for peer in others if peer in near]
             others = far + rng.sample(spare, count - len(far))
     return (*chosen, *others)
+
+
+def _behind_quiet(
+    ring: Ring, sources: Collection[PeerId], up: Sequence[PeerId], ahead: PeerId | None, back: PeerId | None
+) -> list[PeerId]:
+    """Who stands behind a neighbour from whom nothing comes, and has the event from nobody yet."""
+    found: list[PeerId] = []
+    for peer, next_one in ((ahead, ring.successor), (back, ring.predecessor)):
+        if peer is None or not ring.is_quiet(peer):
+            continue
+        behind = next_one([other for other in up if other != peer])
+        if behind is not None and behind not in (ahead, back) and behind not in sources:
+            found.append(behind)
+    return found
 
 
 def gaps(ring: Ring, up: Collection[PeerId]) -> tuple[PeerId, ...]:
