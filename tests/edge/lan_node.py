@@ -1,0 +1,83 @@
+"""A node that allows one topic on every network that it is on, and says whom it sees: a program for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+from random import Random
+
+from linnet.core.ids import PeerId, TopicId
+from linnet.delivery.commands import Done
+from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus
+from linnet.edge.config import PresenceConfig
+from linnet.net.clock import Clock
+from linnet.net.config import LanConfig, NetConfig
+from linnet.net.driver import Driver
+from linnet.peer.config import PeerConfig
+from linnet.peer.interface import Start, Stop
+from linnet.peer.peer import Peer
+from linnet.store.memory import MemoryStore
+from linnet.testing.identities import known_identity
+from linnet.trace.records import Record
+
+TOPIC = TopicId(b"t" * 32)
+QUICK = PresenceConfig(period=0.5, expiry=2.0, patience=0.5, retry=0.5, reply_pause=0.2)
+"""As in the field, ten times as fast: tests wait for silence to be noticed."""
+
+
+class Silent:
+    """A trace that is not looked at, but for what went wrong."""
+
+    def write(self, node: PeerId, record: Record, now: float) -> None:
+        """See `TraceSink`."""
+        if record.reason is not None:
+            print(record, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """See `TraceSink`."""
+
+
+async def main(name: str) -> None:
+    """Run until standard input ends; a line for each change of what is seen."""
+    identity = known_identity(name)
+    store = MemoryStore()
+    machine = Peer(PeerConfig(lan=QUICK), identity, store, Random(name), entropy=secrets.token_bytes)
+    listening = LanConfig(scan_period=0.25)
+    ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    driving = Driver(
+        machine,
+        identity.device,
+        store,
+        Silent(),
+        [],
+        NetConfig(),
+        lambda _: None,
+        Clock(),
+        lan=listening,
+    )
+    async with driving as driver:
+        await driver.ask(Start())
+        print(json.dumps({"peer": identity.peer.hex()}), flush=True)
+        before = ""
+        while not ended.done():
+            status = await driver.ask(ExamineLan())
+            assert isinstance(status, LanStatus)
+            for each in status.networks:
+                if not each.topics:
+                    assert await driver.ask(AllowOnNetwork(TOPIC, each.network, True)) == Done()
+            seen = {
+                each.name: sorted([contact.peer.hex(), *sorted(contact.hints)] for contact in each.peers)
+                for each in status.networks
+                if each.is_here
+            }
+            if (line := json.dumps(seen)) != before:
+                before = line
+                print(line, flush=True)
+            await asyncio.sleep(0.05)
+        await driver.ask(Stop())
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
