@@ -32,6 +32,8 @@ RECORDS: list[tuple[float, PeerId, Record]] = [
     (102.5, BOB, Record(Kind.PUBLISHED, OTHER, SETUP, note="message")),
     (103.0, BOB, Record(Kind.PUBLISHED, ROOM, SECOND, note="power")),
     (103.1, RELAY, Record(Kind.RESYNC, ROOM, peer=BOB, reason=Reason.BANNED, note="reject-resync")),
+    (103.15, RELAY, Record(Kind.REJECTED, ROOM, peer=BOB, reason=Reason.BANNED, note="greet")),
+    (103.15, ALICE, Record(Kind.REJECTED, ROOM, peer=BOB, reason=Reason.BANNED, note="greet")),
     (103.2, BOB, Record(Kind.RESYNC, ROOM, note="something of streams")),
 ]
 
@@ -58,6 +60,7 @@ EXPECTED = [
     (2.3, "bob", "receive", "m.room.message", 1),
     (3.0, "bob", "send", "m.room.power_levels", 2),
     (3.1, "relay0", "reject-resync", None, None),
+    (3.15, "relay0", "turn-away", None, None),
 ]
 
 

@@ -26,6 +26,7 @@ from linnet.sim.merged_log import (
     RESYNC,
     RESYNC_RESPONSE,
     SEND,
+    TURN_AWAY,
     Entry,
 )
 from linnet.sim.model import Interval, asap_delivered, async_delivered, online_intervals
@@ -282,7 +283,8 @@ def _check_not_kept(changes: int) -> Callable[[Sequence[Played]], list[Expectati
         steps: list[Step] = []
         for event in (_said(played, number) for number in range(changes)):
             steps += [(ALICE, SEND, event), ("relay0", RECEIVE, event), ("relay0", CACHE, event)]
-        reached = played.log.find(RECEIVE, "relay0", last) or played.log.find(REJECT_RESYNC, "relay0")
+        turned_away = [*played.log.find(REJECT_RESYNC, "relay0"), *played.log.find(TURN_AWAY, "relay0")]
+        reached = played.log.find(RECEIVE, "relay0", last) or turned_away
         if refused and not last:
             # A node that has heard of the change already declines by itself: nothing is there to be kept.
             return [_shape(played, steps), Expectation("its author's own node declines it", True)]

@@ -28,6 +28,8 @@ RECEIVE_RESYNC = "receive-resync"
 REPLY_RESYNC = "reply-resync"
 REJECT_RESYNC = "reject-resync"
 RESYNC_RESPONSE = "resync-response"
+TURN_AWAY = "turn-away"
+"""Not in the published log: a relay does not even greet. Whoever learns so that it is banned asks no more."""
 ONLINE = "online"
 OFFLINE = "offline"
 
@@ -143,6 +145,8 @@ def _action(row: Row, relays: frozenset[bytes]) -> str | None:
             return CACHE
         case Kind.RESYNC:
             return row.note if row.note in _RESYNCS else None
+        case Kind.REJECTED if row.node in relays and row.note == "greet":
+            return TURN_AWAY
         case Kind.ONLINE:
             return ONLINE
         case Kind.OFFLINE:
