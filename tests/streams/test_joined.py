@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.streams.stage import NOW, context_of
 
 from linnet.core.effects import SetTimer
+from linnet.core.errors import BadText, Refused
 from linnet.core.ids import Contact, PeerId
 from linnet.core.timers import Tick
-from linnet.overlay.config import MemberConfig
+from linnet.overlay.config import MemberConfig, Overlay
 from linnet.overlay.member import Member
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
+from linnet.streams.commands import OverlayIs
 from linnet.streams.joined import Joined
+from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
 
 TRACKER = Contact(PeerId(b"t" * 32), ("tls://t:1",))
@@ -52,3 +56,17 @@ def test_a_stream_that_is_kept_or_waited_for_is_not_left() -> None:
     assert joined.lingered(kept, False, NOW + 100) == []
     assert joined.lingered(other, True, NOW + 100) == []
     assert list(joined) == [kept, other]
+
+
+def test_a_stream_gets_another_overlay_whether_it_is_joined_or_not() -> None:
+    joined = joined_of()
+    with pytest.raises(Refused, match="linnet up --overlay ring"):
+        joined.switch("tea", Overlay.RING, NOW)
+    told, effects = joined.switch("tea", Overlay.TRACKER, NOW)
+    assert (told, effects) == (OverlayIs(topic_of("tea"), Overlay.TRACKER, Overlay.TRACKER), [])
+    alone = Joined(context_of("us"), Overlays(Member(MemberConfig())), Registry([]), {}, ())
+    with pytest.raises(Refused, match="no tracker is known"):
+        alone.switch("tea", Overlay.TRACKER, NOW)
+    alone.switch("tea", None, NOW)
+    with pytest.raises(BadText):
+        joined.switch("", None, NOW)

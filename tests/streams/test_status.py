@@ -6,6 +6,7 @@ from tests.delivery.voices import Voice
 from tests.streams.stage import NOW, context_of
 
 from linnet.core.ids import Contact, PeerId
+from linnet.overlay.config import Overlay
 from linnet.streams.commands import ChainStatus
 from linnet.streams.status import MOST_CHAINS, status_of
 from linnet.streams.stream import Stream
@@ -22,8 +23,13 @@ def test_it_tells_neighbours_storage_chains_and_counts() -> None:
     units = ann.units(4)
     for number in (0, 3):
         stream.intake.accept(units[number])
-    status = status_of(stream, context, T)
-    assert (status.stream, status.topic, status.tracker) == ("tea", stream.topic, T)
+    status = status_of(stream, context, T, Overlay.RING)
+    assert (status.stream, status.topic, status.tracker, status.overlay) == (
+        "tea",
+        stream.topic,
+        T,
+        Overlay.RING,
+    )
     assert (status.neighbors, status.storage_nodes, status.stores) == ((A,), (S,), False)
     identity = ann.identity
     assert status.chains == (ChainStatus(identity.author, identity.card.device, 3, 2),)
@@ -34,4 +40,4 @@ def test_it_lists_no_more_chains_than_anyone_reads() -> None:
     stream = Stream("tea", context)
     for number in range(MOST_CHAINS + 5):
         stream.intake._begin(number.to_bytes(32, "big"), b"d" * 8, 0)  # type: ignore[arg-type]
-    assert len(status_of(stream, context, None).chains) == MOST_CHAINS
+    assert len(status_of(stream, context, None, Overlay.TRACKER).chains) == MOST_CHAINS

@@ -46,6 +46,7 @@ from linnet.delivery.items import Item
 from linnet.edge.commands import LanCommand, LanStatus
 from linnet.edge.proxy_commands import EdgeStatus, ProxyCommand
 from linnet.overlay.tracked import Graph
+from linnet.overlay.trackerless.commands import TrackerlessCommand, TrackerlessResult
 from linnet.peer.messages import Message
 from linnet.rooms.commands import RoomCommand
 from linnet.rooms.results import RoomResult, RoomStatus
@@ -125,6 +126,7 @@ Command: TypeAlias = (
     | RoomCommand
     | LanCommand
     | ProxyCommand
+    | TrackerlessCommand
     | Start
     | Stop
     | Connect
@@ -132,7 +134,9 @@ Command: TypeAlias = (
     | Block
     | Examine
 )
-Result: TypeAlias = StreamResult | RoomResult | LanStatus | EdgeStatus | NodeStatus | Done | Declined
+Result: TypeAlias = (
+    StreamResult | RoomResult | LanStatus | EdgeStatus | TrackerlessResult | NodeStatus | Done | Declined
+)
 
 Input: TypeAlias = (
     LinkUp

@@ -8,7 +8,7 @@ is looped back, so that a node may be its own tracker and storage.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from random import Random
 from typing import assert_never, cast, get_args
 
@@ -54,9 +54,11 @@ from linnet.overlay.overlays import Overlays, OverlaysEffect
 from linnet.overlay.registry import Registry
 from linnet.overlay.tracked import Graph
 from linnet.overlay.tracker import Tracker
+from linnet.overlay.trackerless.commands import TrackerlessCommand
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer import links
+from linnet.peer.account import Account, AccountEffect
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.edge import OWNERS as EDGE_OWNERS
 from linnet.peer.edge import Edge, EdgePartEffect, edge_delivery
@@ -109,6 +111,7 @@ Asking = (
     | LanEffect
     | LanReply
     | EdgePartEffect
+    | AccountEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""
@@ -137,7 +140,9 @@ class Peer:
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
         self._member = Member(config.member, config.listens)
         self._tracker = Tracker(config.tracker, rng) if config.is_tracker else None
-        self._overlays = Overlays(self._member, self._without_trackers(identity, rng))
+        trackerless = self._without_trackers(identity, rng)
+        self._account = Account(trackerless, store.cells)
+        self._overlays = Overlays(self._member, trackerless)
         self._streams = Streams(
             self._context,
             self._overlays,
@@ -213,6 +218,8 @@ class Peer:
             asked = self._fired(event.timer, now)  # type: ignore[union-attr]
         else:
             asked = self._apply(event, now)
+        if self._edge.is_edge:
+            self._account.served(asked, now)
         effects = self._heed(asked, now) if asked else []
         while self._looped:
             effects += self._heed(self._apply(self._looped.popleft(), now), now)
@@ -255,6 +262,7 @@ class Peer:
     def _on_local(self, effects: list[PresenceEffect], now: float) -> list[Asking]:
         """What presence on local networks asks; its notices are for overlays without trackers."""
         asked, notices = parted(effects)
+        self._account.announced(asked, now)
         out: list[Asking] = [*asked]
         for notice in notices:
             if isinstance(notice, LanPeer):
@@ -365,6 +373,7 @@ class Peer:
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
                 self._overlays.stop(now)
+                self._account.stop()
                 stopped = [*self._edge.stop(now), *self._streams.stop(now), *self._rooms.stop(now)]
                 return [*stopped, *hangups, Record(Kind.OFFLINE), Reply(request, Done())]
             case Connect(contact) if self._edge.is_foreign(contact.peer):
@@ -383,7 +392,7 @@ class Peer:
     def _asked_parts(
         self,
         request: int,
-        command: StreamCommand | RoomCommand | LanCommand | ProxyCommand,
+        command: StreamCommand | RoomCommand | LanCommand | ProxyCommand | TrackerlessCommand,
         now: float,
     ) -> list[Asking]:
         match command:
@@ -398,6 +407,8 @@ class Peer:
                 return [*self._on_local(changed, now), *replies]
             case _ if isinstance(command, ProxyCommand):
                 return [*self._edge.ask(request, command, now)]
+            case _ if isinstance(command, TrackerlessCommand):
+                return [*self._account.ask(request, command, now)]
             case _ if isinstance(command, RoomCommand):
                 return [*self._edge.stir(command), *self._rooms.ask(request, command, now)]
             case _:
@@ -410,7 +421,7 @@ class Peer:
             self._store.cells.delete(_BLOCKED, peer)
         return [*self._links.block(peer, blocked), AfterCommit((Reply(request, Done()),))]
 
-    def _heed(self, asked: Iterable[Asking], now: float) -> list[Effect]:
+    def _heed(self, asked: Sequence[Asking], now: float) -> list[Effect]:
         """Act on what is meant for the node machine, loop back what is meant for this node."""
         effects: list[Effect] = []
         ours = self._ours

@@ -10,6 +10,7 @@ from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicI
 from linnet.core.limits import NEIGHBORS, PUBLISHERS
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.identity.cards import Revocation
+from linnet.overlay.config import Overlay
 
 
 class Publish(Struct, frozen=True, gc=False):
@@ -67,6 +68,14 @@ class Revoke(Struct, frozen=True, gc=False):
     revocation: Revocation
 
 
+class SwitchOverlay(Struct, frozen=True, gc=False):
+    """Give a stream another overlay while it goes on. Answered by `OverlayIs` or `Declined`."""
+
+    stream: str
+    overlay: Overlay | None
+    """None: what the configuration says."""
+
+
 class AskToRead(Struct, frozen=True, gc=False):
     """Make a request to read a sealed stream. Answered by `RequestIs` or `Declined`."""
 
@@ -97,6 +106,14 @@ class ListReaders(Struct, frozen=True, gc=False):
     """Who may read a stream that this device seals. Answered by `ReadersAre` or `Declined`."""
 
     stream: str
+
+
+class OverlayIs(Struct, frozen=True, gc=False):
+    """The overlay that a stream has at this node from now on; for a while it stays in the old one too."""
+
+    topic: TopicId
+    overlay: Overlay
+    before: Overlay
 
 
 class RequestIs(Struct, frozen=True, gc=False):
@@ -186,8 +203,11 @@ class StreamStatus(Struct, frozen=True, gc=False):
     kept_events: int
     kept_bytes: int
     chains: tuple[ChainStatus, ...]
+    overlay: Overlay = Overlay.TRACKER
 
 
 SealedCommand: TypeAlias = AskToRead | AllowReader | DisallowReader | ListReaders
-StreamCommand: TypeAlias = Publish | Subscribe | Unsubscribe | Consumed | Declare | Revoke | SealedCommand
-StreamResult: TypeAlias = Published | Subscribed | RequestIs | ReadersAre | Done | Declined
+StreamCommand: TypeAlias = (
+    Publish | Subscribe | Unsubscribe | Consumed | Declare | Revoke | SwitchOverlay | SealedCommand
+)
+StreamResult: TypeAlias = Published | Subscribed | OverlayIs | RequestIs | ReadersAre | Done | Declined

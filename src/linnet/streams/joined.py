@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from linnet.core.effects import SetTimer
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.errors import Refused
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
 from linnet.delivery.subscription import has_cursor
@@ -14,9 +16,12 @@ from linnet.edge.effects import ClientEffect
 from linnet.overlay.config import Overlay
 from linnet.overlay.overlays import Overlays, OverlaysEffect
 from linnet.overlay.registry import Registry
+from linnet.overlay.trackerless.commands import NO_PART
+from linnet.streams.commands import OverlayIs
 from linnet.streams.effects import StreamEffect
 from linnet.streams.names import own_name, topic_of
 from linnet.streams.options import StorageRule, StreamOptions
+from linnet.streams.overlay_choice import OverlayChoice
 from linnet.streams.stream import Stream
 
 OWNER = "joined"
@@ -39,7 +44,7 @@ class Joined:
     ) -> None:
         self._context = context
         self._overlays = overlays
-        self._overlay = overlay
+        self._choice = OverlayChoice(context.store.cells, options, overlay)
         self._registry = registry
         self._options = options
         self._rules = {rule.stream: rule for rule in rules}
@@ -108,15 +113,44 @@ class Joined:
         policy = stream.governance.policy
         joined = self._overlays.join(
             stream.topic,
-            options.overlay or self._overlay,
-            self._registry.trackers(stream.topic, policy.trackers or options.trackers),
+            self.overlay(stream),
+            self._trackers(stream.name, stream.topic, stream),
             degree=policy.degree or options.degree,
             near=policy.near or options.near,
             storage=stream.stores,
             now=now,
+            # Where the overlay changes, those who are neighbours in the old one may be members of the new.
+            contacts=tuple(Contact(peer, ()) for peer in stream.flood.neighbors),
         )
         stream.flood.route(self._overlays.routing(stream.topic))
         return [*joined]
+
+    def overlay(self, stream: Stream) -> Overlay:
+        """The overlay that a stream has here, or is about to have."""
+        return self._choice.of(stream.name, stream.topic)
+
+    def switch(
+        self, name: str, overlay: Overlay | None, now: float
+    ) -> tuple[OverlayIs, list[OverlaysEffect | ClientEffect]]:
+        """Give a stream another overlay, joined or not; `Refused` if it would find nobody there."""
+        if self.client is not None:
+            detail = "a node on the edge takes part through its proxies: they choose the overlay"
+            raise Refused(Reason.UNSUPPORTED, detail)
+        if overlay is Overlay.RING and self._overlays.trackerless is None:
+            raise Refused(Reason.UNSUPPORTED, NO_PART)
+        full = own_name(name, self._context.author)
+        topic = topic_of(full)
+        stream = self._by_topic.get(topic)
+        if overlay is Overlay.TRACKER and not self._trackers(full, topic, stream):
+            raise Refused(Reason.UNSUPPORTED, "no tracker is known: name one with linnet up --tracker")
+        before = self._choice.of(full, topic)
+        self._choice.choose(topic, overlay)
+        told = OverlayIs(topic, self._choice.of(full, topic), before)
+        return told, [] if stream is None else self.join(stream, now)
+
+    def _trackers(self, name: str, topic: TopicId, stream: Stream | None) -> tuple[Contact, ...]:
+        wanted = () if stream is None else stream.governance.policy.trackers
+        return self._registry.trackers(topic, wanted or self._options.get(name, StreamOptions()).trackers)
 
     def leave(self, stream: Stream, now: float) -> list[JoinedEffect]:
         """Leave a stream."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from linnet.core.ids import PeerId
 from linnet.delivery.context import Context
+from linnet.overlay.config import Overlay
 from linnet.streams.commands import ChainStatus, StreamStatus
 from linnet.streams.stream import Stream
 
@@ -11,7 +12,7 @@ MOST_CHAINS = 256
 """Chains that a status lists; a stream may have very many."""
 
 
-def status_of(stream: Stream, context: Context, tracker: PeerId | None) -> StreamStatus:
+def status_of(stream: Stream, context: Context, tracker: PeerId | None, overlay: Overlay) -> StreamStatus:
     """How a stream stands."""
     kept = context.store.log.kept(stream.topic)
     chains = [
@@ -40,4 +41,5 @@ def status_of(stream: Stream, context: Context, tracker: PeerId | None) -> Strea
         kept.events,
         kept.bytes,
         tuple(chains),
+        overlay,
     )

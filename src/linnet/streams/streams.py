@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
-from linnet.core.errors import BadText, RemoteError
+from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
@@ -45,6 +45,7 @@ from linnet.streams.commands import (
     StreamCommand,
     StreamStatus,
     Subscribe,
+    SwitchOverlay,
 )
 from linnet.streams.effects import StreamEffect
 from linnet.streams.joined import Joined, JoinedEffect
@@ -136,7 +137,7 @@ class Streams:
             return self._ask(request, command, now)
         except BadText as error:
             return [Reply(request, Declined(Reason.MALFORMED, str(error)))]
-        except RemoteError as error:
+        except (Refused, RemoteError) as error:
             return [Reply(request, Declined(error.reason, error.detail))]
 
     def _ask(self, request: int, command: StreamCommand, now: float) -> list[StreamEffect]:
@@ -158,6 +159,9 @@ class Streams:
                     stream.sealed.note_revocation()
                     told += stream.announcing.revocation(revocation, None)
                 return [*told, AfterCommit((Reply(request, Done()),))]
+            case SwitchOverlay(name, overlay):
+                chosen, switched = self._joined.switch(name, overlay, now)
+                return [*self.heed(switched, now), AfterCommit((Reply(request, chosen),))]
             case _:
                 return self._sealed(request, command, now)
 
@@ -402,7 +406,8 @@ class Streams:
     def status(self) -> tuple[StreamStatus, ...]:
         """How every stream stands."""
         return tuple(
-            status_of(stream, self._context, self._joined.tracker(stream)) for stream in self._joined
+            status_of(stream, self._context, self._joined.tracker(stream), self._joined.overlay(stream))
+            for stream in self._joined
         )
 
     # The edge.

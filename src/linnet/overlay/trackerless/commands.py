@@ -10,6 +10,12 @@ from linnet.core.ids import PeerId
 from linnet.overlay.trackerless.privacy import BudgetIs
 from linnet.overlay.trackerless.status import TrackerlessStatus
 
+NO_PART = (
+    "this node takes no part in overlays without trackers; start it with: linnet up --overlay ring, "
+    "or set trackerless.enabled = true"
+)
+"""What a node says that is asked for what it has not."""
+
 
 class SetTrust(Struct, frozen=True, gc=False):
     """Trust a device so much, or no longer. Answered by `TrustIs` or `Declined`."""
@@ -24,7 +30,7 @@ class ListTrust(Struct, frozen=True, gc=False):
 
 
 class ExaminePrivacy(Struct, frozen=True, gc=False):
-    """What was told to others of our interests? Answered by `BudgetIs`."""
+    """What was told to others of our interests? Answered by `BudgetIs`, by every node."""
 
 
 class ExamineOverlay(Struct, frozen=True, gc=False):
