@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from linnet.core.effects import Hold, Release, Send
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
@@ -19,8 +22,11 @@ AT = ("tls://h:1",)
 PURPOSE = f"ring {TOPIC.hex()[:16]}"
 
 
-def _beside(sender: PeerId, to: PeerId, is_open: bool = True, keeps: bool = False) -> Beside:
-    return Beside(hint(KEYS, sender, to), 5, proof(KEYS, sender, 5), is_open, keeps)
+def _beside(
+    sender: PeerId, to: PeerId, is_open: bool = True, keeps: bool = False, chosen: bool | None = None
+) -> Beside:
+    chosen = is_open if chosen is None else chosen
+    return Beside(hint(KEYS, sender, to), 5, proof(KEYS, sender, 5), is_open, keeps, chosen)
 
 
 def _without_records(effects: list[BesideEffect]) -> list[BesideEffect]:
@@ -42,11 +48,11 @@ def test_whoever_is_wanted_is_held_told_and_a_neighbour_once_it_says_so_too() ->
 def test_whoever_wants_us_is_answered_and_let_go_when_it_wants_no_more() -> None:
     ours = BesideUs(A, {B: None})
     ours.open(KEYS, True, 5)
-    told = _beside(A, B, keeps=True)
+    told = _beside(A, B, keeps=True, chosen=False)
     assert _without_records(ours.heard(B, _beside(B, A), 5)) == [Send(B, told), NeighborUp(TOPIC, B)]
     assert _without_records(ours.heard(B, _beside(B, A, is_open=False), 5)) == [
-        NeighborDown(TOPIC, B),
         Send(B, _beside(A, B, is_open=False, keeps=True)),
+        NeighborDown(TOPIC, B),
     ]
     assert ours.neighbors(TOPIC) == ()
 
@@ -67,7 +73,7 @@ def test_who_is_wanted_no_more_is_told_and_released() -> None:
     ours = BesideUs(A, {B: None})
     ours.open(KEYS, False, 5)
     ours.want(TOPIC, {B: AT}, 5)
-    ours.heard(B, _beside(B, A), 5)
+    ours.heard(B, _beside(B, A, chosen=False), 5)
     assert _without_records(ours.want(TOPIC, {C: AT}, 5)) == [
         Send(B, _beside(A, B, is_open=False)),
         NeighborDown(TOPIC, B),
@@ -76,6 +82,84 @@ def test_who_is_wanted_no_more_is_told_and_released() -> None:
     ]
     assert _without_records(ours.close(TOPIC, 5)) == [Release(C, PURPOSE)]
     assert ours.neighbors(TOPIC) == ()
+
+
+def test_who_chose_us_stays_when_we_choose_it_no_more() -> None:
+    ours = BesideUs(A, {B: None})
+    ours.open(KEYS, False, 5)
+    ours.want(TOPIC, {B: AT}, 5)
+    ours.heard(B, _beside(B, A), 5)
+    assert ours.want(TOPIC, {}, 5) == [Send(B, _beside(A, B, chosen=False)), Release(B, PURPOSE)]
+    assert ours.neighbors(TOPIC) == (B,)
+    assert ours.want(TOPIC, {B: AT}, 5) == [Hold(B, AT, PURPOSE), Send(B, _beside(A, B))]
+    ours.want(TOPIC, {}, 5)
+    assert _without_records(ours.heard(B, _beside(B, A, chosen=False), 5)) == [
+        Send(B, _beside(A, B, is_open=False)),
+        NeighborDown(TOPIC, B),
+    ]
+
+
+class _Pair:
+    """Two members of a topic, and what is under way between them."""
+
+    def __init__(self) -> None:
+        self.links: dict[PeerId, dict[PeerId, None]] = {A: {B: None}, B: {A: None}}
+        self.nodes = {peer: BesideUs(peer, links) for peer, links in self.links.items()}
+        self.wanted = {A: False, B: False}
+        self.under_way: dict[PeerId, list[Beside]] = {A: [], B: []}
+        for node in self.nodes.values():
+            node.open(KEYS, False, 5)
+
+    def turn(self, peer: PeerId, other: PeerId) -> None:
+        """One wants the other from now on, or no longer."""
+        self.wanted[peer] = not self.wanted[peer]
+        want = {other: AT} if self.wanted[peer] else {}
+        self._perform(other, self.nodes[peer].want(TOPIC, want, 5))
+
+    def hear(self, peer: PeerId, other: PeerId) -> None:
+        """The next message arrives at one."""
+        if self.under_way[peer]:
+            self._perform(other, self.nodes[peer].heard(other, self.under_way[peer].pop(0), 5))
+
+    def cut(self) -> None:
+        """The link goes, with what is under way."""
+        for peer, other in ((A, B), (B, A)):
+            self.links[peer].pop(other, None)
+            self.nodes[peer].lost(other)
+            self.under_way[peer].clear()
+
+    def link(self) -> None:
+        """The link comes."""
+        self.cut()
+        for peer, other in ((A, B), (B, A)):
+            self.links[peer][other] = None
+            self._perform(other, self.nodes[peer].linked(other, 5))
+
+    def _perform(self, other: PeerId, effects: list[BesideEffect]) -> None:
+        self.under_way[other] += [effect.message for effect in effects if isinstance(effect, Send)]
+
+
+@given(st.lists(st.sampled_from("abABxy"), max_size=30))
+def test_two_come_to_rest_and_agree_whatever_they_want_and_however_messages_cross(steps: list[str]) -> None:
+    pair = _Pair()
+    does = {
+        "a": lambda: pair.turn(A, B),
+        "b": lambda: pair.turn(B, A),
+        "A": lambda: pair.hear(A, B),
+        "B": lambda: pair.hear(B, A),
+        "x": pair.cut,
+        "y": pair.link,
+    }
+    for step in steps:
+        does[step]()
+    if B not in pair.links[A]:
+        pair.link()
+    for _ in range(20):
+        pair.hear(A, B)
+        pair.hear(B, A)
+    assert pair.under_way == {A: [], B: []}
+    neighbors = [pair.nodes[A].neighbors(TOPIC), pair.nodes[B].neighbors(TOPIC)]
+    assert neighbors == ([(B,), (A,)] if any(pair.wanted.values()) else [(), ()])
 
 
 def test_a_hint_of_another_topic_or_a_wrong_proof_is_named_and_changes_nothing() -> None:
@@ -96,9 +180,9 @@ def test_a_hint_of_another_topic_or_a_wrong_proof_is_named_and_changes_nothing()
 
 
 def test_only_so_many_may_choose_us() -> None:
-    ours = BesideUs(A, {})
-    ours.open(KEYS, False, 5)
     many = [PeerId(bytes([100 + at]) * 32) for at in range(17)]
+    ours = BesideUs(A, dict.fromkeys(many))
+    ours.open(KEYS, False, 5)
     for peer in many:
         effects = ours.heard(peer, _beside(peer, A), 5)
     assert len(ours.neighbors(TOPIC)) == 16

@@ -2,7 +2,8 @@
 
 A node wants its neighbours on the ring and some members beside. It holds them, and tells each, by a hint
 that only the two can read, that it counts it as a neighbour; the other does the same, and from then on both
-pass events to each other. Whoever is wanted by nobody any more is told so.
+pass events to each other. Each says whether it chose the other or only agrees: two are neighbours as long as
+one of them chose, and whoever is chosen by nobody any more is told so.
 """
 
 from __future__ import annotations
@@ -27,16 +28,18 @@ _ADOPTED = 16
 class _Sides:
     """One topic: whom we want, who is told, who counts us."""
 
-    __slots__ = ("keeps", "keys", "theirs", "told", "up", "wanted")
+    __slots__ = ("choosers", "keeps", "keys", "theirs", "told", "up", "wanted")
 
     def __init__(self, keys: TopicKeys, keeps: bool) -> None:
         self.keys = keys
         self.keeps = keeps
         self.wanted: dict[PeerId, tuple[str, ...]] = {}
-        self.told: dict[PeerId, None] = {}
-        """Peers that were told that we count them."""
+        self.told: dict[PeerId, bool] = {}
+        """Peers that were told that we count them, and whether it was said that we chose them."""
         self.theirs: dict[PeerId, bool] = {}
         """Peers that count us, and whether they keep the topic."""
+        self.choosers: dict[PeerId, None] = {}
+        """Those of them that chose us."""
         self.up: dict[PeerId, None] = {}
 
 
@@ -86,6 +89,7 @@ class BesideUs:
         if sides is None:
             return []
         effects = self.want(topic, {}, epoch)
+        sides.choosers.clear()
         for peer in list(sides.told):
             effects += self._tell_off(sides, peer, epoch)
         del self._topics[topic]
@@ -99,23 +103,22 @@ class BesideUs:
         purpose = f"ring {topic.hex()[:16]}"
         for peer in [peer for peer in sides.wanted if peer not in peers]:
             del sides.wanted[peer]
-            if peer in sides.told:
-                effects += self._tell_off(sides, peer, epoch)
+            effects += self._agree(sides, peer, epoch)
             effects.append(Release(peer, purpose))
         for peer, hints in peers.items():
             if peer not in sides.wanted:
                 sides.wanted[peer] = hints
                 effects.append(Hold(peer, hints, purpose))
-            if peer in self._links and peer not in sides.told:
-                effects += self._tell(sides, peer, epoch)
+            if peer in self._links and sides.told.get(peer) is not True:
+                effects += self._agree(sides, peer, epoch)
         return effects
 
     def linked(self, peer: PeerId, epoch: int) -> list[BesideEffect]:
         """A link is open: whoever is wanted is told."""
         effects: list[BesideEffect] = []
         for sides in self._topics.values():
-            if peer in sides.wanted and peer not in sides.told:
-                effects += self._tell(sides, peer, epoch)
+            if peer in sides.wanted:
+                effects += self._agree(sides, peer, epoch)
         return effects
 
     def lost(self, peer: PeerId) -> list[BesideEffect]:
@@ -124,6 +127,7 @@ class BesideUs:
         for sides in self._topics.values():
             sides.told.pop(peer, None)
             sides.theirs.pop(peer, None)
+            sides.choosers.pop(peer, None)
             effects += self._settle(sides, peer)
         return effects
 
@@ -135,23 +139,37 @@ class BesideUs:
         topic = sides.keys.topic
         if not message.open:
             sides.theirs.pop(peer, None)
-            effects = self._settle(sides, peer)
-            if peer in sides.told and peer not in sides.wanted:
-                effects += self._tell_off(sides, peer, epoch)
-            return effects
+            sides.choosers.pop(peer, None)
+            return self._agree(sides, peer, epoch)
         if abs(message.epoch - epoch) > 1 or not is_proof(sides.keys, peer, message.epoch, message.proof):
             return [_rejected(peer, Reason.NOT_IN_TOPIC, topic)]
         if peer not in sides.wanted and peer not in sides.theirs and self._adopted(sides) >= _ADOPTED:
             return [_rejected(peer, Reason.TOO_MANY, topic), *self._tell_off(sides, peer, epoch)]
         sides.theirs[peer] = message.keeps
-        effects = [] if peer in sides.told else self._tell(sides, peer, epoch)
-        return effects + self._settle(sides, peer)
+        if message.chosen:
+            sides.choosers[peer] = None
+        else:
+            sides.choosers.pop(peer, None)
+        return self._agree(sides, peer, epoch)
 
     def _adopted(self, sides: _Sides) -> int:
         return sum(peer not in sides.wanted for peer in sides.theirs)
 
-    def _tell(self, sides: _Sides, peer: PeerId, epoch: int) -> list[BesideEffect]:
-        sides.told[peer] = None
+    def _agree(self, sides: _Sides, peer: PeerId, epoch: int) -> list[BesideEffect]:
+        """See to it that a peer knows whether we count it: as long as we or it chose the other.
+
+        Who only agrees must not keep up what the other let go: two who do so tell each other for ever.
+        """
+        chosen = peer in sides.wanted
+        if not (chosen or peer in sides.choosers):
+            if peer in sides.told:
+                return self._tell_off(sides, peer, epoch)
+            return self._settle(sides, peer)
+        if sides.told.get(peer) is chosen:
+            return self._settle(sides, peer)
+        if peer not in self._links:
+            return []
+        sides.told[peer] = chosen
         told: list[BesideEffect] = [Send(peer, self._beside(sides, peer, epoch, True))]
         return told + self._settle(sides, peer)
 
@@ -174,7 +192,8 @@ class BesideUs:
 
     def _beside(self, sides: _Sides, peer: PeerId, epoch: int, is_open: bool) -> Beside:
         given = proof(sides.keys, self._ours, epoch)
-        return Beside(hint(sides.keys, self._ours, peer), epoch, given, is_open, sides.keeps)
+        chosen = is_open and peer in sides.wanted
+        return Beside(hint(sides.keys, self._ours, peer), epoch, given, is_open, sides.keeps, chosen)
 
     def _find(self, peer: PeerId, given: bytes) -> _Sides | None:
         """The topic of a hint: computed once for each peer, since only the two share it."""

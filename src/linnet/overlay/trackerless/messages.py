@@ -164,6 +164,8 @@ class Beside(Struct, frozen=True, array_like=True, tag=80, gc=False):
     proof: Proof
     open: bool
     keeps: bool = False
+    chosen: bool = True
+    """Whether the sender wants it by itself, or only agrees because the other does."""
 
 
 TrackerlessMessage: TypeAlias = (
