@@ -31,6 +31,7 @@ from linnet.node.control_types import (
     SubscribeQuery,
 )
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
+from linnet.node.lan_calls import LanCalls
 from linnet.node.room_calls import RoomCalls
 from linnet.node.sealed_types import (
     AllowRequest,
@@ -44,7 +45,7 @@ from linnet.node.sealed_types import (
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
 
 
-class ControlClient(RoomCalls):
+class ControlClient(RoomCalls, LanCalls):
     """One caller of the control API; close it, or use it as a context."""
 
     def status(self) -> StatusReply:

@@ -36,6 +36,7 @@ from linnet.node.control_views import graph_view, peer_views, publish_view, stat
 from linnet.node.device_control import DeviceControl
 from linnet.node.doctor import node_checks
 from linnet.node.endpoints import error_response, http_error_response, json_response, query_of
+from linnet.node.lan_control import LanControl
 from linnet.node.library import Node
 from linnet.node.openapi import document
 from linnet.node.operation import Form
@@ -47,7 +48,7 @@ from linnet.streams.commands import Policy
 _encode = msgspec.json.Encoder().encode
 
 
-class Control(DeviceControl, SecurityControl, SealedControl):
+class Control(DeviceControl, SecurityControl, SealedControl, LanControl):
     """The endpoints, over one node."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:
