@@ -128,6 +128,11 @@ class Ring:
         return tuple(self._peers[: -self._spares - 1 : -1])
 
     @property
+    def is_calm(self) -> bool:
+        """Whether it has formed, as far as can be told: exchanges change nothing any more."""
+        return self.calm >= _CALM
+
+    @property
     def missing(self) -> int:
         """How many neighbours a node on a ring of many members would have beyond those that are known."""
         return max(0, 2 * self._spares - len(self._peers))

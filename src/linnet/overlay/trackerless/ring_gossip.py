@@ -145,13 +145,13 @@ class Rings:
         self._spoke.setdefault(node.peer, self._rounds)
         return ring.merge((RingMember(node, epoch, given),), met=node.peer)
 
-    def round(self, now: float) -> tuple[PeerId, RingAsk] | None:
-        """A round: whom to ask what. None if no member of any topic is known."""
+    def round(self, now: float, asks: bool = True) -> tuple[PeerId, RingAsk] | None:
+        """A round: whom to ask what. None if nobody is to be asked, or no member of any topic is known."""
         self._rounds += 1
         self._inbound.clear()
         self._turn(now)
         self._revive(now)
-        target = self._oldest()
+        target = self._oldest() if asks else None
         return None if target is None else (target, self.ask(target, now))
 
     def ask(self, peer: PeerId, now: float) -> RingAsk:

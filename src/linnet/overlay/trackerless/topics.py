@@ -32,6 +32,8 @@ from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
 from linnet.overlay.trackerless.tags import TopicKeys, proof, topic_keys
 from linnet.trace.records import Kind, Record
 
+_CALM_ROUNDS = 6
+"""Rounds in which rings that do not change are spoken about once."""
 _TRIED = 8
 """Contacts named with a topic that are tried as neighbours until members are known."""
 
@@ -61,6 +63,7 @@ class Topics:
         self._intersecting = Intersecting(gossip.ours, gossip.config, group, entropy)
         self._rings: Rings | None = None
         self._searches = Searches(gossip, entropy)
+        self._rounds = 0
         self._allowed: dict[PeerId, tuple[TopicId, ...]] = {}
         """Topics that a device on a local network may learn that we are in."""
 
@@ -145,7 +148,8 @@ class Topics:
         rings = self._ring_gossip(now)
         rings.introduce(self._gossip.shown(now).descriptor)
         effects: list[TrackerlessEffect] = [*self._intersecting.expire(now)]
-        turn = rings.round(now)
+        self._rounds += 1
+        turn = rings.round(now, self._rounds % _CALM_ROUNDS == 0 or not self._is_calm(rings))
         if turn is not None:
             effects += self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
         effects += self._begin_intersection(now)
@@ -187,6 +191,10 @@ class Topics:
         if not topics or peer < self._gossip.ours or not self._intersecting.may_ask(peer, topics, now):
             return []
         return self._intersect(peer, topics, now)
+
+    def _is_calm(self, rings: Rings) -> bool:
+        """Whether no ring has changed for a while: those beside us are watched by their links meanwhile."""
+        return all(rings[topic].is_calm for topic in self._joined)
 
     def _begin_intersection(self, now: float) -> list[TrackerlessEffect]:
         """With the one that seems to share most, of those with whom a run could tell something new."""
