@@ -26,7 +26,7 @@ def peers(home: HomeOption = None, as_json: JsonOption = False) -> None:
     elif reply.peers:
         say_table(_COLUMNS, map(_row, reply.peers))
     else:
-        say("no links: nothing is joined yet, or no tracker is configured; look at: linnet doctor")
+        say("no links: nothing is joined yet, or nobody is known to begin with; look at: linnet doctor")
 
 
 def _row(peer: PeerView) -> tuple[object, ...]:

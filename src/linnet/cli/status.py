@@ -16,6 +16,7 @@ EPILOG = examples("linnet status", "linnet status --json | jq .streams")
 
 _COLUMNS = (
     "stream",
+    "overlay",
     "neighbours ",
     "storage nodes ",
     "readers ",
@@ -48,13 +49,15 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 def _facts(reply: StatusReply) -> list[tuple[str, str]]:
     up = sum(peer.up for peer in reply.peers)
-    reachable = {None: "not known yet", True: "yes", False: f"no: {reply.reachable_reason}"}[reply.reachable]
+    unknown = "not known yet" if reply.overlay == "tracker" else "not known: only trackers try"
+    reachable = {None: unknown, True: "yes", False: f"no: {reply.reachable_reason}"}[reply.reachable]
     return [
         ("address", reply.contact),
         ("person", reply.person),
         ("label", reply.label or "-"),
         ("version", reply.version),
         ("up since", f"{clock_text(reply.started_at)} ({duration_text(reply.now - reply.started_at)})"),
+        ("overlay", "ring, without trackers" if reply.overlay == "ring" else "tracker"),
         ("roles", ", ".join(reply.roles) or "-"),
         ("reachable", reachable),
         ("links", f"{up} up of {len(reply.peers)}"),
@@ -66,6 +69,7 @@ def _facts(reply: StatusReply) -> list[tuple[str, str]]:
 def _row(stream: StreamView) -> tuple[object, ...]:
     return (
         stream.stream,
+        stream.overlay.value,
         len(stream.neighbors),
         len(stream.storage_nodes),
         stream.subscriptions,

@@ -32,6 +32,14 @@ from linnet.node.control_types import (
 )
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.lan_calls import LanCalls
+from linnet.node.overlay_types import (
+    OverlayReply,
+    PrivacyReply,
+    SwitchReply,
+    SwitchRequest,
+    TrustReply,
+    TrustRequest,
+)
 from linnet.node.room_calls import RoomCalls
 from linnet.node.sealed_types import (
     AllowRequest,
@@ -105,6 +113,26 @@ class ControlClient(RoomCalls, LanCalls):
     def stream_readers(self, stream: str) -> ReadersReply:
         """Who may read a stream that this device seals."""
         return self._get("/v1/sealed/readers", ReadersReply, ReadersQuery(stream))
+
+    def overlay(self) -> OverlayReply:
+        """How the node stands without trackers."""
+        return self._get("/v1/overlay", OverlayReply)
+
+    def switch_overlay(self, request: SwitchRequest) -> SwitchReply:
+        """Give a stream another overlay at this node."""
+        return self._post("/v1/overlay/switch", request, SwitchReply)
+
+    def privacy(self) -> PrivacyReply:
+        """What the node has told others of its interests."""
+        return self._get("/v1/privacy", PrivacyReply)
+
+    def trust(self) -> TrustReply:
+        """Whom the user trusts."""
+        return self._get("/v1/trust", TrustReply)
+
+    def set_trust(self, request: TrustRequest) -> TrustReply:
+        """Trust a device so much, or no longer."""
+        return self._post("/v1/trust", request, TrustReply)
 
     def block(self, device: str, blocked: bool = True) -> None:
         """Have nothing to do with a device any more, or again."""

@@ -41,6 +41,7 @@ from linnet.node.library import Node
 from linnet.node.openapi import document
 from linnet.node.operation import Form
 from linnet.node.operations import OPERATIONS
+from linnet.node.overlay_control import OverlayControl
 from linnet.node.sealed_control import SealedControl
 from linnet.node.security_control import SecurityControl
 from linnet.streams.commands import Policy
@@ -48,7 +49,7 @@ from linnet.streams.commands import Policy
 _encode = msgspec.json.Encoder().encode
 
 
-class Control(DeviceControl, SecurityControl, SealedControl, LanControl):
+class Control(DeviceControl, SecurityControl, SealedControl, OverlayControl, LanControl):
     """The endpoints, over one node."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:
@@ -70,7 +71,8 @@ class Control(DeviceControl, SecurityControl, SealedControl, LanControl):
         node = self._node
         status = await node.status()
         label, now = node.identity.card.label, node.clock.now()
-        return json_response(status_view(status, label, node.address, version("linnet"), now))
+        overlay = node.config.node.overlay
+        return json_response(status_view(status, label, node.address, version("linnet"), now, overlay))
 
     async def peers(self, request: Request) -> Response:
         """Every link."""
@@ -142,7 +144,9 @@ class Control(DeviceControl, SecurityControl, SealedControl, LanControl):
         """What the node knows about its own health."""
         node = self._node
         lost = 0 if node.trace_file is None else node.trace_file.lost
-        checks = node_checks(await node.status(), node.config, node.clock.offset, node.store.failed, lost)
+        told = await node.status()
+        ring = await self._ring()
+        checks = node_checks(told, node.config, node.clock.offset, node.store.failed, lost, ring)
         return json_response(DoctorReply(tuple(checks)))
 
     async def graph(self, request: Request) -> Response:

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from linnet.core.limits import NEIGHBORS, PUBLISHERS, STREAM_NAME_CHARS
 from linnet.node.batching import BATCH_EVENTS
 from linnet.node.known_people import Alarm
+from linnet.overlay.config import Overlay
 from linnet.rooms.content import Membership
 
 StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
@@ -259,6 +260,8 @@ class StreamView(Struct, frozen=True):
     kept_events: int
     kept_bytes: int
     chains: tuple[ChainView, ...]
+    overlay: Overlay = Overlay.TRACKER
+    """Who says who the neighbours are."""
 
 
 class RelayView(Struct, frozen=True):
@@ -319,6 +322,8 @@ class StatusReply(Struct, frozen=True):
     rooms: tuple[RoomView, ...]
     tracked: tuple[str, ...]
     """Topics that this node tracks."""
+    overlay: Overlay = Overlay.TRACKER
+    """Of streams and rooms of which nothing else is said."""
 
 
 class EdgeView(Struct, frozen=True):

@@ -30,6 +30,7 @@ from linnet.node.control_types import (
     StatusReply,
     StreamView,
 )
+from linnet.overlay.config import Overlay
 from linnet.overlay.tracked import Graph
 from linnet.peer.interface import NodeStatus, PeerStatus
 from linnet.rooms.results import RelayStatus, RoomStatus
@@ -87,7 +88,14 @@ def publish_view(stream: str, published: Published) -> PublishReply:
     )
 
 
-def status_view(status: NodeStatus, label: str, contact: str, version: str, now: float) -> StatusReply:
+def status_view(
+    status: NodeStatus,
+    label: str,
+    contact: str,
+    version: str,
+    now: float,
+    overlay: Overlay = Overlay.TRACKER,
+) -> StatusReply:
     """How things stand."""
     return StatusReply(
         version=version,
@@ -106,6 +114,7 @@ def status_view(status: NodeStatus, label: str, contact: str, version: str, now:
         streams=tuple(map(stream_view, status.streams)),
         rooms=tuple(map(room_view, status.rooms)),
         tracked=tuple(topic_text(tracked.topic) for tracked in status.tracked),
+        overlay=overlay,
     )
 
 
@@ -152,6 +161,7 @@ def stream_view(status: StreamStatus) -> StreamView:
             ChainView(to_text(Sort.PERSON, chain.author), chain.device.hex(), chain.last, chain.missing)
             for chain in status.chains
         ),
+        overlay=status.overlay,
     )
 
 

@@ -22,6 +22,9 @@ from linnet.node.config import NodeConfig
 from linnet.node.control_types import Check
 from linnet.node.home import DAY, RENEWAL_DAYS, Home, HomeBusy, HomeError, held, home_path
 from linnet.node.keyfiles import check_private, load_card, load_key
+from linnet.node.ring_checks import ring_checks
+from linnet.overlay.config import Overlay
+from linnet.overlay.trackerless.status import TrackerlessStatus
 from linnet.peer.interface import NodeStatus
 from linnet.peer.messages import PROTOCOLS
 from linnet.store.sqlite import SqliteStore
@@ -59,8 +62,9 @@ def node_checks(
     clock_offset: float,
     store_failed: StoreError | None,
     trace_lost: int = 0,
+    ring: TrackerlessStatus | None = None,
 ) -> Iterator[Check]:
-    """What a running node knows about itself."""
+    """What a running node knows about itself; `ring` is of one that finds others without trackers."""
     stepped = abs(clock_offset) > STEP_SECONDS
     detail = f"the wall clock is {clock_offset:+.3f} s from the node's own time"
     yield Check(
@@ -74,8 +78,10 @@ def node_checks(
         yield Check("trace", False, f"{trace_lost} rows could not be written", "free space on the disk")
     listens = ", ".join(status.listens)
     yield Check("listening", True, listens or "nowhere: this node only dials")
-    yield _reachability(status)
+    yield _reachability(status, config)
     yield from _trackers(status, config)
+    if ring is not None:
+        yield from ring_checks(status, config, ring)
     lost = sum(stream.gaps_lost for stream in status.streams)
     waiting = sum(stream.gaps_open for stream in status.streams)
     yield Check(
@@ -173,7 +179,9 @@ def _ports(home: Home) -> str:
     return f"can be had: {shown}" if shown else "nowhere: this node only dials"
 
 
-def _reachability(status: NodeStatus) -> Check:
+def _reachability(status: NodeStatus, config: NodeConfig) -> Check:
+    if status.reachable is None and not config.trackers:
+        return Check("reachable", True, "not known: there is no tracker that could try")
     if status.reachable is None:
         return Check("reachable", True, "not known yet: no tracker has tried to dial us")
     if status.reachable:
@@ -188,7 +196,7 @@ def _trackers(status: NodeStatus, config: NodeConfig) -> Iterator[Check]:
     contacts = [contact for contact in config.trackers if contact.peer != status.peer]
     if config.tracker.enabled:
         yield Check("tracker", True, f"this node tracks {len(status.tracked)} topics")
-    elif not config.trackers:
+    elif not config.trackers and config.node.overlay is Overlay.TRACKER:
         yield Check("trackers", True, "none configured: streams reach only peers that are connected by hand")
     for contact in contacts:
         name = f"tracker {short(Sort.DEVICE, contact.peer)}"

@@ -21,6 +21,14 @@ from linnet.node.control_types import (
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.lan_operations import LAN_OPERATIONS
 from linnet.node.operation import Form, Operation
+from linnet.node.overlay_types import (
+    OverlayReply,
+    PrivacyReply,
+    SwitchReply,
+    SwitchRequest,
+    TrustReply,
+    TrustRequest,
+)
 from linnet.node.room_operations import ROOM_OPERATIONS
 from linnet.node.sealed_types import (
     AllowRequest,
@@ -157,6 +165,39 @@ OPERATIONS = (
         RevokeReply,
         body=RevokeRequest,
         errors=(403, 409, 413, 429),
+    ),
+    Operation(
+        "overlay",
+        "GET",
+        "/v1/overlay",
+        "Whom a node without trackers knows, and how each of its topics stands.",
+        OverlayReply,
+    ),
+    Operation(
+        "switch_overlay",
+        "POST",
+        "/v1/overlay/switch",
+        "Give a stream another overlay at this node while it goes on; kept over restarts.",
+        SwitchReply,
+        body=SwitchRequest,
+        errors=(409, 413),
+    ),
+    Operation(
+        "privacy",
+        "GET",
+        "/v1/privacy",
+        "What this node has told others of its interests, and what it adds up to.",
+        PrivacyReply,
+    ),
+    Operation("trust", "GET", "/v1/trust", "Whom the user of this node trusts.", TrustReply),
+    Operation(
+        "set_trust",
+        "POST",
+        "/v1/trust",
+        "Trust a device so much, or no longer; nobody is told.",
+        TrustReply,
+        body=TrustRequest,
+        errors=(409, 413, 429),
     ),
     *LAN_OPERATIONS,
     *ROOM_OPERATIONS,
