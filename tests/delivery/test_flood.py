@@ -206,3 +206,28 @@ def test_whatever_others_say_of_hops_and_age_what_we_pass_on_can_be_read(hops: i
     effect = flood.spread(unit, ann.identity.card, (), hops, age_us, NOW)[0]
     assert isinstance(effect, Send)
     assert CODEC.decode(CODEC.encode(effect.message)) == effect.message
+
+
+def test_who_takes_part_through_us_is_sent_everything_whatever_the_routing() -> None:
+    ann, flood = Voice(), flood_of(4)
+    asked: list[tuple[PeerId, ...]] = []
+
+    def routing(sources: Sequence[PeerId], up: Sequence[PeerId]) -> Sequence[PeerId]:
+        asked.append(tuple(up))
+        return [PEERS[1]]
+
+    flood.route(routing)
+    flood.neighbors[PEERS[3]].is_served = True
+    effects = flood.spread(ann.say(b"x"), ann.identity.card, (PEERS[0],), 1, 0, NOW)
+    assert [effect.peer for effect in effects if isinstance(effect, Send)] == [PEERS[1], PEERS[3]]
+    assert asked == [(PEERS[0], PEERS[1], PEERS[2])]
+
+
+def test_alone_is_who_has_nobody_but_those_it_serves() -> None:
+    flood = flood_of(2)
+    assert not flood.is_alone
+    flood.neighbors[PEERS[0]].is_served = True
+    assert not flood.is_alone
+    flood.down(PEERS[1])
+    assert flood.is_alone
+    assert flood_of(0).is_alone

@@ -253,3 +253,18 @@ def test_many_gaps_at_once_are_asked_for_in_the_measure_that_a_peer_may_speak() 
     assert len(sent) == 200
     later = [effect for chain in chains[200:] for effect in gaps.fired(chain, 2.0)[0]]
     assert sum(isinstance(effect, Send) for effect in later) == 100
+
+
+def test_who_waits_does_not_count_rounds_in_which_nobody_could_be_asked() -> None:
+    scene = Scene(config=DeliveryConfig(gap_tries=3, gap_waits=True))
+    scene.begin()
+    again = SetTimer(8.0, Tick("gaps", "ask", TOPIC + scene.chain.key))
+    for _ in range(20):
+        assert scene.fire() == [again]
+    scene.links[S1] = None
+    assert scene.gaps.storage([Contact(S1, HINTS)]) == [
+        SetTimer(0.0, Tick("gaps", "ask", TOPIC + scene.chain.key))
+    ]
+    place = scene.ann.identity
+    ask = Resend(TOPIC, place.author, place.card.device, 1, 2)
+    assert Send(S1, ask) in scene.fire()

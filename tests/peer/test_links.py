@@ -232,3 +232,16 @@ def test_where_a_peer_listens_is_remembered_from_its_greeting() -> None:
     links.hold(Hold(ANN, (), "tea"))
     links.link_down(ANN, Reason.REMOTE_CLOSED, 1.0)
     assert links.fired(tick("dial"), 2.0) == [Dial(ANN, ("tls://told:1",))]
+
+
+def test_asleep_every_link_is_closed_and_nobody_is_dialled_until_it_wakes() -> None:
+    links = linked(ANN, BEN, held=True)
+    assert links.sleep() == [HangUp(ANN, Reason.NOT_NEEDED), HangUp(BEN, Reason.NOT_NEEDED)]
+    links.link_down(ANN, Reason.NOT_NEEDED, 1.0)
+    links.link_down(BEN, Reason.NOT_NEEDED, 1.0)
+    assert links.fired(tick("dial"), 2.0) == []
+    assert links.hold(Hold(PeerId(b"c" * 32), HINTS, "x")) == []
+    assert links.link_up(up(ANN), 3.0) == ([HangUp(ANN, Reason.NOT_NEEDED)], False)
+    links.release(Release(BEN, "x"))
+    assert links.wake() == [Dial(ANN, HINTS), Dial(PeerId(b"c" * 32), HINTS)]
+    assert links.wake() == []

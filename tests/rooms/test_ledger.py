@@ -234,6 +234,20 @@ def test_unsent_is_what_neither_a_relay_nor_a_member_has() -> None:
         account.restart()
 
 
+def test_unkept_is_what_no_relay_has_and_someone_lacks() -> None:
+    account = Account(5)
+    account.ledger.acked(CID, 4, 110.0)
+    assert account.ledger.unsent() == ()
+    assert account.ledger.unkept() == tuple(ids(0, 1, 2, 3, 4))
+    account.ledger.acked(BEN, 1, 110.0)
+    account.ledger.at_relay(ids(3), R1, 120.0)
+    for _ in range(2):
+        assert account.ledger.unkept() == tuple(ids(2, 4))
+        account.restart()
+    account.ledger.acked(BEN, 4, 130.0)
+    assert account.ledger.unkept() == ()
+
+
 def test_the_newest_come_first() -> None:
     account = Account(4)
     assert [fates.event for fates in account.ledger.newest(2)] == ids(3, 2)

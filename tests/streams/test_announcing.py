@@ -103,3 +103,16 @@ def test_revocations_are_passed_on_but_not_back() -> None:
     stream.flood.up(B)
     word = Revocation(AuthorId(b"p" * 32), DeviceId(b"d" * 8), 1, b"s" * 64)
     assert stream.announcing.revocation(word, A) == [Send(B, Revoked(stream.topic, word))]
+
+
+def test_news_is_told_to_all_who_take_part_through_us_and_to_one_other() -> None:
+    stream = Stream("tea", context_of())
+    served = [PeerId(bytes([number]) * 32) for number in range(3)]
+    for peer in (A, B, *served):
+        stream.flood.up(peer)
+        stream.flood.neighbors[peer].is_served = peer in served
+    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(b"a"))
+    stream.announcing.news(chain)
+    told = [effect.peer for effect in stream.announcing.fired(False) if isinstance(effect, Send)]
+    assert sorted(set(told) & set(served)) == served
+    assert len(set(told) - set(served)) <= 1

@@ -198,5 +198,11 @@ def edge_delivery(config: PeerConfig) -> DeliveryConfig:
     return replace(config.delivery, gap_waits=True) if config.edge.proxies else config.delivery
 
 
+def only_links(config: PeerConfig) -> tuple[PeerId, ...] | None:
+    """The peers to whom this node has links at all; None: to anyone."""
+    proxies = tuple(contact.peer for contact in config.edge.proxies)
+    return proxies or None
+
+
 def _rejected(peer: PeerId, reason: Reason, message: EdgeMessage) -> Record:
     return Record(Kind.REJECTED, peer=peer, reason=reason, note=type(message).__name__)

@@ -61,7 +61,7 @@ from linnet.peer import links
 from linnet.peer.account import Account, AccountEffect
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.edge import OWNERS as EDGE_OWNERS
-from linnet.peer.edge import Edge, EdgePartEffect, edge_delivery
+from linnet.peer.edge import Edge, EdgePartEffect, edge_delivery, only_links
 from linnet.peer.interface import (
     Block,
     Command,
@@ -152,7 +152,13 @@ class Peer:
             config.overlay,
         )
         setting = Setting(
-            self._context, config.rooms, self._overlays, config.trackers, config.listens, config.overlay
+            self._context,
+            config.rooms,
+            self._overlays,
+            config.trackers,
+            config.listens,
+            config.overlay,
+            only_links(config),
         )
         relay: Relay | None = None
         if config.relay is not None:

@@ -173,11 +173,19 @@ class Desk:
             raise Refused(Reason.IN_USE, "this node is joining the room already")
         if not command.contacts:
             raise Refused(Reason.NO_ADDRESS, "nobody to ask: an invitation names members or relays")
-        joining = Joining(
-            command.room, request, command.ticket, command.contacts, command.knock, self._context.card
-        )
+        contacts = tuple(each for each in command.contacts if not self._is_out_of_reach(each))
+        if not contacts:
+            detail = (
+                "this node has links to its proxies alone: join by an invitation that names one as a relay"
+            )
+            raise Refused(Reason.NO_ADDRESS, detail)
+        joining = Joining(command.room, request, command.ticket, contacts, command.knock, self._context.card)
         self.joining[command.room] = joining
         return [*joining.begin(self._context.links, command.patience)]
+
+    def _is_out_of_reach(self, contact: Contact) -> bool:
+        only = self._registry.setting.only
+        return only is not None and contact.peer not in only
 
     def shown(self, joining: Joining, room: Room, now: float) -> list[RoomEffect]:
         """We know the room's rules: say that we join, or knock."""
@@ -233,6 +241,8 @@ class Desk:
         relay = command.contact.peer
         if room.view.is_relay(relay):
             raise Refused(Reason.IN_USE, "it is a relay of this room already")
+        if self._is_out_of_reach(command.contact):
+            raise Refused(Reason.NOT_ALLOWED, "this node has links to its proxies alone: name one of them")
         key = room.id + relay
         if key in self.adding:
             raise Refused(Reason.IN_USE, "it is being asked already")

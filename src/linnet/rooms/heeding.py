@@ -43,7 +43,7 @@ class Heeding:
                     effects += self._parts.ledger.expired((gone.event,), relay, gone.reason, now)
                 return [*effects, *relays.taken(notice, self._parts.control.heads, now)]
             case GiveUnsent(relay, limit):
-                unsent = [each for each in self._parts.ledger.unsent() if relays.takes(relay, each)]
+                unsent = [each for each in self._parts.ledger.unkept() if relays.takes(relay, each)]
                 return [*relays.unsent(relay, self._parcels(unsent[:limit]), len(unsent) > limit, now)]
             case GiveMissing(relay, event, missing):
                 return [*relays.provide(relay, event, self._parcels(missing), now)]

@@ -171,9 +171,20 @@ class Ledger:
 
     def unsent(self) -> tuple[EventId, ...]:
         """Our events that no relay has or had and no member is known to have, oldest first."""
+        return self._unseen(self._reached)
+
+    def unkept(self) -> tuple[EventId, ...]:
+        """Our events that no relay has or had and not everyone is known to have, oldest first.
+
+        Who can be reached through a relay alone gets them only if a relay does.
+        """
+        meant = (row.acked for row in self._people.values() if row.is_meant)
+        return self._unseen(min(meant, default=self._reached))
+
+    def _unseen(self, reached: int) -> tuple[EventId, ...]:
         unseen: list[EventId] = []
         for seq, row in reversed(self._events.items()):
-            if seq <= self._reached:
+            if seq <= reached:
                 break
             if not any(word.held for word in row.relays.values()):
                 unseen.append(row.id)

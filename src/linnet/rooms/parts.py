@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.delivery.barriers import Barriers
@@ -47,14 +49,18 @@ class Setting:
         trackers: tuple[Contact, ...],
         listens: tuple[str, ...],
         overlay: Overlay = Overlay.TRACKER,
+        only: tuple[PeerId, ...] | None = None,
     ) -> None:
         self.context = context
         self.config = config
         self.overlays = overlays
-        self.overlay = overlay
+        self.overlay = overlay if only is None else Overlay.TRACKER
         """Who says who the neighbours are: a tracker in large rooms, or a ring, which also finds members."""
         self.trackers = trackers
         self.listens = listens
+        self.only = only
+        """The peers to whom this node has links at all: its proxies. Then members are not dialled, and of a
+        room's relays those are used that are among them. None: to anyone."""
 
     @cached_property
     def relay_seed(self) -> int:
@@ -104,8 +110,13 @@ class Parts:
         self.readers = Readers(room, context, self.memory, self.secrecy)
         self.ledger = Ledger(room, cells, config.ledger_events)
         self.receipts = Receipts(room, context, config)
-        self.neighbors = Neighbors(room, context, config, setting.overlays, setting.trackers, overlay=setting.overlay)
-        self.relays = RelayUse(room, context.peer, config, cells, setting.relay_seed, context.links)
+        mesh = config if setting.only is None else replace(config, mesh=0)
+        self.neighbors = Neighbors(
+            room, context, mesh, setting.overlays, setting.trackers, overlay=setting.overlay
+        )
+        self.relays = RelayUse(
+            room, context.peer, config, cells, setting.relay_seed, context.links, setting.only
+        )
         self.chunks = Chunks(room, cells, config)
 
     def load(self, now: float) -> tuple[list[IntakeEffect], list[Placed]]:

@@ -47,7 +47,8 @@ class Page(Struct, frozen=True, gc=False):
 
 
 class GiveUnsent(Struct, frozen=True, gc=False):
-    """Answer with `RelayUse.unsent`: the oldest of our events that no relay is known to keep."""
+    """Answer with `RelayUse.unsent`: the oldest of our events that no relay is known to
+    keep, unless everyone has them."""
 
     relay: PeerId
     limit: int

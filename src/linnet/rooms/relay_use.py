@@ -25,6 +25,7 @@ from linnet.rooms.relay_sending import Sending
 from linnet.rooms.results import RelayStatus
 from linnet.trace.records import Kind, Record
 
+NO_PROXY = "no relay of this room is a proxy of ours: name one of them there"
 _BY_STATE = (Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY)
 """Refusals that follow from the room's state, as far as the relay knew it."""
 
@@ -60,12 +61,16 @@ class RelayUse:
         cells: Cells,
         seed: int,
         links: Container[PeerId],
+        only: Container[PeerId] | None = None,
     ) -> None:
         self._room = room
         self._ours = ours
         self._config = config
         self._cells = cells
         self._links = links
+        self._only = only
+        """Whom we may have links to, if not anyone: relays that are not among them are none for us."""
+        self._is_told = False
         self._chooser = Chooser(room, config.relay_choice, seed, config.relay_rotate)
         self._relays: dict[PeerId, _Relay] = {}
         self._used: dict[PeerId, None] = {}
@@ -110,8 +115,12 @@ class RelayUse:
 
     def relays(self, contacts: Iterable[Contact], now: float) -> list[RelayUseEffect]:
         """The relays of the room as its state names them now, all of them."""
-        named = {contact.peer: contact.hints for contact in contacts if contact.peer != self._ours}
+        others = {contact.peer: contact.hints for contact in contacts if contact.peer != self._ours}
+        named = {peer: hints for peer, hints in others.items() if self._only is None or peer in self._only}
         effects: list[RelayUseEffect] = []
+        if self._only is not None and not named and not self._is_told:
+            effects.append(Record(Kind.CONTROL, self._room, reason=Reason.NO_STORAGE, note=NO_PROXY))
+        self._is_told = not named
         for peer in [peer for peer in self._relays if peer not in named]:
             effects += self._give_up(peer)
             del self._relays[peer]
@@ -309,6 +318,9 @@ class RelayUse:
             peer: relay.failed_at for peer, relay in self._relays.items() if relay.failed_at is not None
         }
         order = self._chooser.order(self._relays, self._chooser.turn(now), rtts)
+        if self._only is not None:
+            # Which of our proxies we have a link to is not for us to choose.
+            order = sorted(order, key=lambda peer: peer not in self._links)
         return usable(order, failed, self._config.relay_retry, now)[: self._config.relays_at_once]
 
     def _take_up(self, peer: PeerId) -> list[RelayUseEffect]:
