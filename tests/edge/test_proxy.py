@@ -50,7 +50,7 @@ class House:
         return self.proxy
 
     def wanted(self, *names: str) -> tuple[Wanted, ...]:
-        known = Stands(**{name: 4 for name in names})
+        known = Stands(**dict.fromkeys(names, 4))
         return tuple(Wanted(name, known.digest(topic(name)) or b"") for name in names)
 
 

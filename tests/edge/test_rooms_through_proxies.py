@@ -37,7 +37,7 @@ class Met(Peer):
 
 
 class Shore(Circle):
-    """A circle in which ``m…`` are mobiles behind the relays ``r…``; ``x…`` are relays that are no proxies."""
+    """A circle where ``m…`` are mobiles behind the relays ``r…``; ``x…`` are relays that are no proxies."""
 
     def _machine(self, name: str) -> Peer:
         life = self._lives[name] = self._lives.get(name, -1) + 1
