@@ -22,7 +22,7 @@ from linnet.sim.identities import seeded_identity
 from linnet.sim.verifier import RememberingVerifier
 
 TOPIC, OTHER = TopicId(b"t" * 32), TopicId(b"o" * 32)
-B = PeerId(b"b" * 32)
+B, C = PeerId(b"b" * 32), PeerId(b"c" * 32)
 
 
 class Noting:
@@ -31,6 +31,10 @@ class Noting:
     def __init__(self, *answer: object) -> None:
         self.answer = answer
         self.seen: list[Any] = []
+
+    def neighbors(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """See `OverlayMachine.neighbors`."""
+        return (C,)
 
     def handle(self, event: Any, now: float) -> Sequence[Any]:  # noqa: ANN401 - as of a machine
         """See `OverlayMachine.handle`."""
@@ -42,8 +46,7 @@ def node(*answer: object, silent: bool = False) -> tuple[GossipPeer, Noting, lis
     identity = seeded_identity(1, "one", START)
     handed: list[Event] = []
     overlay = Noting(*answer)
-    peer = GossipPeer(identity.peer, overlay, silent)
-    peer.topics[TOPIC] = GossipTopic(
+    topic = GossipTopic(
         TOPIC,
         identity,
         {(identity.author, identity.card.device): identity.card},
@@ -52,34 +55,47 @@ def node(*answer: object, silent: bool = False) -> tuple[GossipPeer, Noting, lis
         Random(1),
         lambda _, event, hops, now: handed.append(event),
     )
+    peer = GossipPeer(identity.peer, overlay, [TOPIC], {TOPIC: topic}.__getitem__, silent)
     return peer, overlay, handed
 
 
 def test_notices_of_the_overlay_move_the_topics() -> None:
     up = NeighborUp(TOPIC, B)
     peer, overlay, handed = node(up, NeighborUp(OTHER, B))
-    event, _ = peer.topics[TOPIC].publish(b"one", START)
+    topic = peer.topic(TOPIC)
+    assert topic is not None
+    event, _ = topic.publish(b"one", START)
     effects = peer.handle(LinkDown(B, Reason.CRASHED), START)
     assert overlay.seen == [LinkDown(B, Reason.CRASHED)]
     assert effects == [up, NeighborUp(OTHER, B), Send(B, TellHeads(TOPIC, (event.id,), 1))]
-    assert list(peer.topics[TOPIC].flood.neighbors) == [B]
+    assert list(topic.flood.neighbors) == [C, B]
     overlay.answer = (NeighborDown(TOPIC, B), NeighborDown(OTHER, B))
     assert peer.handle(TimerFired(Tick("overlay", "round")), START) == overlay.answer
-    assert not peer.topics[TOPIC].flood.neighbors
+    assert list(topic.flood.neighbors) == [C]
     assert handed == [event]
 
 
 def test_messages_and_timers_of_topics_do_not_reach_the_overlay() -> None:
     peer, overlay, _ = node()
-    event, _ = peer.topics[TOPIC].publish(b"one", START)
+    topic = peer.topic(TOPIC)
+    assert topic is not None
+    event, _ = topic.publish(b"one", START)
     unit = peer.handle(Received(B, Want(TOPIC, 3, (event.id,))), START)[0].message
     assert isinstance(unit, Given)
     assert (unit.request, len(unit.units), unit.unknown) == (3, 1, ())
     effects = peer.handle(TimerFired(Tick(gossip_topic.OWNER, "heads", TOPIC)), START)
-    assert [type(effect) for effect in effects] == [SetTimer]
+    assert [type(effect) for effect in effects] == [SetTimer, Send]
     assert peer.handle(TimerFired(Tick(gossip_topic.OWNER, "heads", OTHER)), START) == ()
     assert peer.handle(Received(B, Want(OTHER, 3, ())), START) == ()
     assert overlay.seen == []
+
+
+def test_a_topic_takes_no_room_until_something_is_said() -> None:
+    up = NeighborUp(TOPIC, B)
+    peer, _, _ = node(up)
+    assert peer.handle(LinkDown(B, Reason.CRASHED), START) == (up,)
+    assert peer.topics == {}
+    assert peer.topic(OTHER) is None
 
 
 def test_a_silent_one_sends_nothing_of_its_topics() -> None:

@@ -30,6 +30,11 @@ class Fixed:
 
     def __init__(self, peers: Sequence[PeerId]) -> None:
         self.peers = peers
+        self.up: dict[PeerId, None] = {}
+
+    def neighbors(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """See `OverlayMachine.neighbors`."""
+        return tuple(self.up)
 
     def start(self) -> list[Any]:
         """Links to all of them."""
@@ -38,8 +43,12 @@ class Fixed:
     def handle(self, event: Any, now: float) -> list[Any]:  # noqa: ANN401 - as of a machine
         """See `OverlayMachine.handle`."""
         if isinstance(event, LinkUp):
+            self.up[event.peer] = None
             return [NeighborUp(TOPIC, event.peer)]
-        return [NeighborDown(TOPIC, event.peer)] if isinstance(event, LinkDown) else []
+        if isinstance(event, LinkDown):
+            del self.up[event.peer]
+            return [NeighborDown(TOPIC, event.peer)]
+        return []
 
 
 class Circle:
@@ -58,10 +67,8 @@ class Circle:
         self.nodes: dict[PeerId, GossipPeer] = {}
         for number, identity in enumerate(identities):
             near = [self.peers[(number + step) % size] for step in (1, 2, size // 2)]
-            node = GossipPeer(identity.peer, Fixed(near))
-            node.topics[TOPIC] = GossipTopic(
-                TOPIC, identity, cards, verify, self.route, Random(number), self.hand
-            )
+            topic = GossipTopic(TOPIC, identity, cards, verify, self.route, Random(number), self.hand)
+            node = GossipPeer(identity.peer, Fixed(near), [TOPIC], {TOPIC: topic}.__getitem__)
             self.nodes[identity.peer] = node
             self.world.add(identity.peer, node)
             self.world.perform(identity.peer, Fixed(near).start())
@@ -83,7 +90,9 @@ class Circle:
     def say(self, number: int) -> EventId:
         """One node publishes."""
         peer = self.peers[number % len(self.peers)]
-        event, effects = self.nodes[peer].topics[TOPIC].publish(b"%d" % number, self.world.now)
+        topic = self.nodes[peer].topic(TOPIC)
+        assert topic is not None
+        event, effects = topic.publish(b"%d" % number, self.world.now)
         self.world.perform(peer, effects)
         return event.id
 
@@ -147,7 +156,7 @@ def test_one_who_was_away_has_all_after_it_is_back() -> None:
         said.add(circle.say(5 + 8 * number))
         circle.world.run(4.0 + number)
     node = circle.nodes[gone]
-    node.topics[TOPIC].revive()
+    node.topics[TOPIC].revive(circle.route)
     circle.world.restart(gone, node)
     assert len(circle.handed[gone]) == 1
     circle.world.run(60.0)
@@ -158,7 +167,7 @@ def test_whoever_passes_nothing_on_is_worked_around_and_noise_is_counted() -> No
     circle = Circle(5, 9)
     circle.nodes[circle.peers[4]].silent = True
     outside = circle.nodes[circle.peers[7]]
-    del outside.topics[TOPIC]
+    del outside.subscribed[TOPIC]
     circle.world.run(2.0)
     said = {circle.say(1), circle.say(2)}
     circle.world.run(300.0)

@@ -17,7 +17,8 @@ from linnet.sim.links import LinkModel
 IDLE = 30.0
 """Seconds that a link which neither end needs is kept, as `linnet.peer.config` has it."""
 _BACKOFF_FIRST, _BACKOFF_MOST = 0.5, 30.0
-_HELLO = Hello(WIRE_VERSION, WIRE_VERSION, {})
+HELLO = Hello(WIRE_VERSION, WIRE_VERSION, {})
+"""What every node says first."""
 
 
 class GossipMachine(Protocol):
@@ -175,8 +176,8 @@ class GossipLinks:
         target.dialing.pop(node.peer, None)
         node.dialing.pop(target.peer, None)
         self.opened += 1
-        self.inbox.append((target, LinkUp(node.peer, _HELLO, dialed=False)))
-        self.inbox.append((node, LinkUp(target.peer, _HELLO, dialed=True)))
+        self.inbox.append((target, LinkUp(node.peer, HELLO, dialed=False)))
+        self.inbox.append((node, LinkUp(target.peer, HELLO, dialed=True)))
 
     def cut(self, lane: Lane, reason: Reason, tell_source: bool) -> None:
         """Close a link at both ends; what is under way is lost."""
@@ -187,6 +188,7 @@ class GossipLinks:
         source, target = back.target, lane.target
         source.lanes.pop(target.peer, None)
         target.lanes.pop(source.peer, None)
+        del lane.back, back.back  # So that nothing is kept alive by a circle.
         if tell_source:
             self._fall(source, target.peer, reason, 0.0)
         self._fall(target, source.peer, reason, lane.latency)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from linnet.core.effects import Send
@@ -25,21 +25,43 @@ class OverlayMachine(Protocol):
     def handle(self, event: Any, now: float) -> Sequence[Any]:  # noqa: ANN401 - of whatever messages it has
         """Something happened."""
 
+    def neighbors(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """The neighbours of a topic."""
+
 
 class GossipPeer:
     """One node. It is a machine as its overlay is."""
 
-    __slots__ = ("_overlay_handle", "noise", "overlay", "peer", "silent", "topics")
+    __slots__ = ("_make", "_overlay_handle", "noise", "overlay", "peer", "silent", "subscribed", "topics")
 
-    def __init__(self, peer: PeerId, overlay: OverlayMachine, silent: bool = False) -> None:
+    def __init__(
+        self,
+        peer: PeerId,
+        overlay: OverlayMachine,
+        subscribed: Iterable[TopicId],
+        make: Callable[[TopicId], GossipTopic],
+        silent: bool = False,
+    ) -> None:
         self.peer = peer
         self.overlay = overlay
         self._overlay_handle = overlay.handle
+        self.subscribed = dict.fromkeys(subscribed)
+        self._make = make
         self.topics: dict[TopicId, GossipTopic] = {}
+        """Topics in which something was said: the others take no room."""
         self.silent = silent
         """Whether it takes events and never passes any on: one that lies."""
         self.noise = 0
         """Events of topics that it is not in."""
+
+    def topic(self, topic_id: TopicId) -> GossipTopic | None:
+        """A topic that it is in, with the neighbours that it has there."""
+        topic = self.topics.get(topic_id)
+        if topic is None and topic_id in self.subscribed:
+            topic = self.topics[topic_id] = self._make(topic_id)
+            for peer in self.overlay.neighbors(topic_id):
+                topic.up(peer)
+        return topic
 
     def handle(self, event: Any, now: float) -> Sequence[Any]:  # noqa: ANN401 - see OverlayMachine
         """Something happened."""
@@ -71,7 +93,7 @@ class GossipPeer:
         return [*effects, *more] if more else effects
 
     def _on_topic(self, peer: PeerId, topic_id: TopicId, message: TopicMessage, now: float) -> Sequence[Any]:
-        topic = self.topics.get(topic_id)
+        topic = self.topic(topic_id)
         if topic is None:
             self.noise += isinstance(message, Data)
             return ()

@@ -9,7 +9,7 @@ are told to new neighbours, and to one of them after silence.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Annotated, Any, TypeAlias
 
@@ -24,7 +24,7 @@ from linnet.delivery.barriers import Barriers, Offered
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.config import BarrierConfig
 from linnet.delivery.dag import Dag
-from linnet.delivery.flood import Flood
+from linnet.delivery.flood import Flood, Routing
 from linnet.delivery.messages import Data
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.delivery.walk import Walks
@@ -45,8 +45,6 @@ _LONGEST = 16
 """Times the pause after which heads are told again, at most, while nothing happens."""
 
 Cards: TypeAlias = Mapping[tuple[AuthorId, DeviceId], Card]
-Route: TypeAlias = Callable[[tuple[PeerId, ...], Sequence[PeerId]], Sequence[PeerId]]
-"""Whom of those that are up something is passed to, that came from these."""
 Handed: TypeAlias = Callable[[PeerId, Event, int, float], None]
 """An application is handed an event: node, what, links that it crossed (0: fetched or its own), when."""
 
@@ -76,7 +74,7 @@ class GossipTopic:
         identity: Identity,
         cards: Cards,
         verify: Verifier,
-        route: Route,
+        route: Routing | None,
         rng: Random,
         handed: Handed,
         barriers: BarrierConfig = _BARRIERS,
@@ -87,7 +85,7 @@ class GossipTopic:
         self._ours = identity.peer
         self._cards = cards
         self._verify = verify
-        self.route = route
+        self._route = route
         self._rng = rng
         self._handed = handed
         self._config = barriers
@@ -105,13 +103,15 @@ class GossipTopic:
 
     def _begin(self) -> None:
         self.flood = Flood(self.topic)
+        self.flood.route(self._route)
         self._barriers: Barriers[_Arrival] = Barriers(self.topic, self._dag, self._config)
         self._walks = Walks(self._dag)
         self._sync = GossipSync(self.topic, self._ours, self._dag, self._ids)
         self._quiet = 1
 
-    def revive(self) -> None:
+    def revive(self, route: Routing | None) -> None:
         """The node was down: what it had is there, what was under way is not."""
+        self._route = route
         self._begin()
 
     def __len__(self) -> int:
@@ -250,11 +250,8 @@ class GossipTopic:
     def _pass_on(
         self, verified: Verified, sources: tuple[PeerId, ...], hops: int, age_us: int, now: float
     ) -> list[Any]:
-        up = tuple(self.flood.neighbors)
-        chosen = self.route(sources, up)
-        rest = tuple(peer for peer in up if peer not in chosen)
         card = self._cards[verified.unit.author, verified.unit.device]
-        return [*self.flood.spread(verified, card, rest, hops + 1, age_us, now)]
+        return [*self.flood.spread(verified, card, sources, hops + 1, age_us, now)]
 
     def _checked(self, unit: Unverified) -> Verified:
         return self._verify(unit, self._cards[unit.author, unit.device])

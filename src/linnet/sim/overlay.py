@@ -1,0 +1,157 @@
+"""A simulation of the overlay without trackers: interests, rings and events, with liars and churn.
+
+On each node runs the machine that ships, on a virtual clock and with real keys and signatures; the group of
+private intersections is a stand-in (`linnet.sim.ideal_group`).
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+from collections.abc import Callable
+from functools import partial
+
+from linnet.sim import overlay_state
+from linnet.sim.interests import Interests, drawn_interests
+from linnet.sim.luck import named_luck
+from linnet.sim.overlay_report import OverlayReport, OverlayScenario
+from linnet.sim.overlay_world import OverlayWorld, SimulatedNode
+
+Progress = Callable[[float, str], None]
+_LOOK = 10
+"""Rounds between looks at all views."""
+_GRACE = 2
+"""Rounds for which nothing is published at the end of a run."""
+
+
+class OverlayCourse:
+    """One run, from the first start to the last repair."""
+
+    def __init__(self, scenario: OverlayScenario, interests: Interests, progress: Progress) -> None:
+        self.scenario = scenario
+        self.world = OverlayWorld(scenario, interests)
+        self._progress = progress
+        self._luck = named_luck(scenario.seed, "course")
+        self.peak = 0.0
+        self.least_connected = 1.0
+        self.rounds = scenario.warmup + scenario.rounds + scenario.repair
+        self._plan_events()
+
+    def _plan_events(self) -> None:
+        scenario, period = self.scenario, self.world.period
+        first, last = scenario.warmup, scenario.warmup + scenario.rounds - _GRACE
+        for topic in range(scenario.topics):
+            for _ in range(scenario.events):
+                at = self._luck.uniform(first, max(first, last)) * period
+                self.world.world.at(at, partial(self.world.publish, topic, self._luck))  # type: ignore[arg-type]
+
+    def run(self) -> None:
+        """All rounds."""
+        scenario = self.scenario
+        for number in range(1, self.rounds + 1):
+            self.world.world.run(number * self.world.period)
+            if scenario.warmup <= number < scenario.warmup + scenario.rounds - scenario.away:
+                self._churn(number)
+            if number % _LOOK == 0:
+                self._look(number)
+                self._progress(number / self.rounds, f"round {number} of {self.rounds}")
+
+    def _churn(self, number: int) -> None:
+        """Every so many rounds some leave, and those who left before are back."""
+        scenario = self.scenario
+        if not scenario.churn or (number - scenario.warmup) % scenario.away:
+            return
+        able = [node for node in self.world.honest if node.up]
+        leaving = self._luck.sample(able, min(len(able), round(scenario.churn * scenario.nodes)))
+        for node in leaving:
+            at = number + self._luck.random() * scenario.away * 0.5
+            self.world.world.at(at * self.world.period, partial(self._away, node))
+
+    def _away(self, node: SimulatedNode) -> None:
+        world = self.world
+        world.leave(node)
+        back = world.world.elapsed + self.scenario.away * world.period
+        world.world.at(back, partial(world.come_back, node))
+
+    def _look(self, number: int) -> None:
+        world = self.world
+        if number >= _LOOK:
+            self.peak = max(self.peak, overlay_state.liar_share(world, overlay_state.samples(world)))
+        if number >= self.scenario.warmup and number % (5 * _LOOK) == 0:
+            self.least_connected = min(self.least_connected, overlay_state.connected(world))
+
+
+def run_overlay(
+    scenario: OverlayScenario, progress: Progress | None = None, interests: Interests | None = None
+) -> OverlayReport:
+    """Run a scenario to its end; without interests they are drawn."""
+    scenario.check()
+    began = time.monotonic()
+    if interests is None:
+        interests = drawn_interests(scenario.seed, scenario.nodes, scenario.topics, scenario.subscriptions)
+    was_on = gc.isenabled()
+    gc.disable()  # Nothing here goes in circles, and there are a great many small things.
+    try:
+        course = OverlayCourse(scenario, interests, progress or (lambda done, what: None))
+        course.run()
+        return report_of(course, time.monotonic() - began)
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def report_of(course: OverlayCourse, wall: float) -> OverlayReport:
+    """What came of a run."""
+    world, scenario, meter = course.world, course.scenario, course.world.meter
+    state = overlay_state
+    now = world.world.now
+    status = [node.machine.status(now) for node in world.honest if node.up]
+    subscriptions = sum(map(len, world.interests))
+    honest = [node for node in world.honest if node.up]
+    told = [topic for node in honest for topic in node.peer.topics.values()]
+    degrees = state.degrees(world)
+    passed = max(1, meter.passed_on)
+    return OverlayReport(
+        nodes=scenario.nodes,
+        topics=scenario.topics,
+        subscriptions=subscriptions,
+        liars=scenario.lying,
+        rounds=scenario.rounds,
+        events=len(meter.published),
+        hit_ratio=round(meter.hit_ratio, 6),
+        hit_ratio_after_repair=round(meter.repaired(map(world.peers, world.members)), 6),
+        liar_view_share=round(state.liar_share(world, state.samples(world)), 4),
+        liar_view_share_peak=round(course.peak, 4),
+        liar_alike_share=round(state.liar_share(world, state.alikes(world)), 4),
+        connected_topics=round(state.connected(world), 4),
+        connected_topics_least=round(course.least_connected, 4),
+        rings_right=round(state.rings_right(world), 4),
+        mean_degree=round(sum(degrees) / max(1, len(degrees)), 2),
+        mean_links=round(
+            sum(len(world.world.linked(node.identity.peer)) for node in honest) / max(1, len(honest)), 2
+        ),
+        mean_hops=round(meter.hops / passed, 3),
+        max_hops=meter.max_hops,
+        mean_delay_ms=round(1000 * meter.delay / passed, 1),
+        duplication=round(sum(topic.copies for topic in told) / max(1, meter.handed_over), 3),
+        fetched=round(1 - meter.passed_on / max(1, meter.handed_over), 5),
+        causal_violations=meter.causal_violations,
+        repeated=meter.repeated,
+        noise=sum(node.peer.noise for node in world.nodes),
+        join_rounds=round(_median_join(world) / world.period, 2),
+        messages=world.world.messages,
+        intersections=sum(each.intersections for each in status),
+        intersections_empty=sum(each.intersections_empty for each in status),
+        trace_sha256=world.world.sha256(),
+        wall_seconds=round(wall, 1),
+        memory_mb=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    )
+
+
+def _median_join(world: OverlayWorld) -> float:
+    """Seconds from the start until half of all subscriptions of honest nodes had a neighbour."""
+    start = world.world.now - world.world.elapsed
+    pairs = [(node.identity.peer, world.topic_ids[topic]) for node in world.honest for topic in node.topics]
+    times = sorted(world.meter.first_up.get(pair, world.world.now) - start for pair in pairs)
+    return times[len(times) // 2] if times else 0.0

@@ -1,0 +1,91 @@
+"""What a simulated overlay looks like at a moment: views, graphs, rings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from linnet.core.ids import PeerId
+from linnet.overlay.trackerless.ring import position
+from linnet.overlay.trackerless.tags import topic_keys
+from linnet.sim.overlay_world import OverlayWorld, SimulatedNode
+
+
+def liar_share(world: OverlayWorld, views: Iterable[Sequence[PeerId]]) -> float:
+    """The share of places in these views that liars have."""
+    places = lying = 0
+    nodes, number_of = world.nodes, world.number_of
+    for view in views:
+        places += len(view)
+        lying += sum(nodes[number_of[peer]].lies for peer in view)
+    return lying / places if places else 0.0
+
+
+def samples(world: OverlayWorld) -> list[tuple[PeerId, ...]]:
+    """The samples of all honest nodes that are there."""
+    return [node.machine.gossip.sampling.view for node in world.honest if node.up]
+
+
+def alikes(world: OverlayWorld) -> list[tuple[PeerId, ...]]:
+    """Whom honest nodes keep for being alike."""
+    return [node.machine.gossip.clustering.view for node in world.honest if node.up]
+
+
+def largest_part(world: OverlayWorld, topic: int) -> tuple[int, int]:
+    """Of a topic's honest members that are there: how many hang together at most, and how many there are."""
+    there = {node.identity.peer: node for node in world.up(world.members[topic])}
+    topic_id = world.topic_ids[topic]
+    left = dict.fromkeys(there)
+    largest = 0
+    while left:
+        peer = next(iter(left))
+        del left[peer]
+        stack, size = [peer], 0
+        while stack:
+            size += 1
+            for other in there[stack.pop()].machine.neighbors(topic_id):
+                if other in left:
+                    del left[other]
+                    stack.append(other)
+        largest = max(largest, size)
+    return largest, len(there)
+
+
+def connected(world: OverlayWorld) -> float:
+    """The share of topics with two honest members at least whose members there hang together."""
+    found = [largest_part(world, topic) for topic in range(len(world.topic_ids))]
+    found = [each for each in found if each[1] > 1]
+    return sum(part == whole for part, whole in found) / len(found) if found else 1.0
+
+
+def degrees(world: OverlayWorld) -> list[int]:
+    """Neighbours of each honest node that is there, each counted once for all topics."""
+    return [degree(world, node) for node in world.honest if node.up]
+
+
+def degree(world: OverlayWorld, node: SimulatedNode) -> int:
+    """Neighbours of a node, each counted once for all topics."""
+    machine, ids = node.machine, world.topic_ids
+    return len({peer for topic in node.topics for peer in machine.neighbors(ids[topic])})
+
+
+def rings_right(world: OverlayWorld) -> float:
+    """The share of subscriptions of honest nodes whose next on both sides are the true ones."""
+    config, now = world.scenario.config, world.world.now
+    right = total = 0
+    status = {node.number: node.machine.status(now) for node in world.honest if node.up}
+    for topic, numbers in enumerate(world.members):
+        keys = topic_keys(world.topic_ids[topic], None)
+        there = [node for node in (world.nodes[number] for number in numbers) if node.up]
+        if len(there) < 2:
+            continue
+        epoch = there[0].machine.gossip.own.epoch(now)
+        order = sorted(there, key=lambda n: position(n.identity.peer, keys, epoch, config.ring_order))
+        for place, node in enumerate(order):
+            if node.lies:
+                continue
+            ring = next(each for each in status[node.number].rings if each.topic == world.topic_ids[topic])
+            ahead = order[(place + 1) % len(order)].identity.peer
+            back = order[place - 1].identity.peer
+            total += 1
+            right += ring.successors[:1] == (ahead,) and ring.predecessors[:1] == (back,)
+    return right / total if total else 1.0
