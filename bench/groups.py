@@ -33,7 +33,7 @@ _PARTS = ("make", "take", "follow")
 
 
 def update(members: int, listeners: int | None = None) -> tuple[Circle, int]:
-    """A group after one update that all have acknowledged, and the bytes of its bodies."""
+    """A group after one update that all have acknowledged, and the bytes of its bodies, prekeys included."""
     circle = Circle(members, 1)
     hearing = range(members if listeners is None else 1 + listeners)
 
@@ -50,7 +50,10 @@ def update(members: int, listeners: int | None = None) -> tuple[Circle, int]:
 
     answered(circle.create(0, range(1, members)))
     circle.reset()
-    return circle, answered(circle.update(0))
+    size, keys = answered(circle.update(0)), circle.keys(0)
+    for place in range(1, members):
+        circle.hear(place, keys)
+    return circle, size + keys.body
 
 
 def spent(circle: Circle, place: int | None = None) -> float:

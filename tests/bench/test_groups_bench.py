@@ -14,7 +14,7 @@ def test_updates_sender_keys_and_messages_are_measured(tmp_path: Path) -> None:
     found = groups.measure(Plan(1, 0.01, True, tmp_path))
     figures = {each.name: each.median for each in found}
     assert all(median is not None and median > 0 for median in figures.values())
-    assert figures[groups.UPDATE_BYTES] == 60 + 5 * (149 + 63)
+    assert figures[groups.UPDATE_BYTES] == 60 + 5 * (149 + 63) + 26 + 86 + 16 * 36
     # To each after its own message came: the index of the key is told too.
     assert figures[groups.REKEY_BYTES] == 6 * 5 * 153
 

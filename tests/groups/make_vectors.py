@@ -97,6 +97,27 @@ SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "settle",
         ),
     ),
+    "renewed": (
+        "ABMS",
+        (
+            "create A BM",
+            "settle",
+            "update M",
+            "keys M",
+            "add A S",
+            "deliver A S",
+            "acks S",
+            "deliver M S",
+            "acks S",
+            "update S",
+            "settle",
+            "say S one",
+            "say M two",
+            "settle",
+            "keys S",
+            "keys A",
+        ),
+    ),
     "leave": (
         "ABC",
         (
@@ -143,6 +164,8 @@ class Noted(SeededEntropy):
 
 class Session(GroupWorld):
     """A world that follows a script and writes down what its devices did."""
+
+    renews = False
 
     def __init__(self, names: str, seed: int) -> None:
         self.steps: list[dict[str, Any]] = []

@@ -107,6 +107,7 @@ def test_an_update_is_healed_when_all_have_taken_it() -> None:
 def test_the_wire_is_what_it_was() -> None:
     """The same luck makes the same bytes as ever: whoever changes them changes the version, too."""
     world = GroupWorld("ABCD", seed=5)
+    world.renews = False
     world.create("A", "BC")
     world.settle()
     world.say("A", "one")

@@ -9,6 +9,7 @@ from nacl.bindings import crypto_scalarmult, crypto_scalarmult_base
 
 from linnet.groups import agreement, primitives
 from linnet.groups.bodies import HEAD_BYTES
+from linnet.groups.state import GroupConfig
 from linnet.testing.group_world import GroupWorld, Packet
 
 FIRST, TO_SENT, TO_OWN = 157, 149, 153
@@ -28,6 +29,7 @@ def sent_since(world: GroupWorld, start: int) -> list[Packet]:
 def test_bytes_are_what_the_parts_add_up_to(size: int) -> None:
     first, *others = names(size)
     world = GroupWorld([first, *others, "new"])
+    world.renews = False
     create = world.create(first, others)
     assert len(create.body) == HEAD_BYTES + 32 + 16 + 2 + 72 * size + FIRST * (size - 1)
     mark = len(world.transcript)
@@ -46,6 +48,22 @@ def test_bytes_are_what_the_parts_add_up_to(size: int) -> None:
     assert sorted(acks) == [ACK] + [ACK + 16 + FIRST] * (size - 1)
     remove = world.remove(first, "new")
     assert len(remove.body) == HEAD_BYTES + 32 + 2 + 16 + 2 + TO_SENT * (size - 1)
+
+
+@pytest.mark.parametrize(("size", "one_time"), [(2, 16), (8, 16), (32, 32)])
+def test_bytes_of_the_prekeys_after_a_seed(size: int, one_time: int) -> None:
+    first, *others = names(size)
+    world = GroupWorld([first, *others], config=GroupConfig())
+    world.create(first, others)
+    world.settle()
+    world.update(first)
+    keys = world.transcript[-1]
+    assert len(keys.body) == HEAD_BYTES + 86 + 36 * one_time
+    world.publish_keys(first)
+    assert world.transcript[-1] is keys  # Once is enough.
+    if size == 32:
+        update = 60 + (size - 1) * (TO_SENT + ACK)
+        assert update + len(keys.body) < 10_022  # The reference, with its acknowledgements.
 
 
 def test_an_answer_goes_to_the_own_key_of_its_receiver() -> None:
@@ -84,6 +102,7 @@ def test_public_key_work_is_linear_for_who_acts_and_constant_for_the_others(
 ) -> None:
     first, *others = names(size)
     world = GroupWorld([first, *others])
+    world.renews = False
     count = Counting(monkeypatch)
     world.create(first, others)
     made, agreed = count.taken()

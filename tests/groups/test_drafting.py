@@ -8,7 +8,7 @@ from linnet.core.errors import Refused
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.groups import agreement
-from linnet.groups.bodies import Keys, decode_body
+from linnet.groups.bodies import Keys, Remove, Update, decode_body
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.notes import WeakFs
 from linnet.groups.prekeys import LIFE
@@ -116,6 +116,30 @@ def test_prekeys_are_published_when_others_lack_them() -> None:
     assert body.bundle.gen == 2
     state = agreement.sent(draft, EventId(b"e" * 32)).state
     assert agreement.draft_keys(state, peer.entropy, later) is None
+
+
+def test_after_every_seed_there_are_new_prekeys_to_publish() -> None:
+    world = start("ABC")
+    world.renews = False
+    peer, before = world.peers["A"], world.directory(world.peers["A"].device)
+    assert before is not None
+    for is_update in (True, False):
+        content = decode_body((world.update("A") if is_update else world.remove("A", "C")).body)
+        assert isinstance(content, Update | Remove)
+        draft = agreement.draft_keys(peer.state, peer.entropy, world.now)
+        assert draft is not None
+        assert isinstance(draft.content, Keys)
+        bundle = draft.content.bundle
+        assert bundle.spk == content.spk
+        assert bundle.opks[0][0] > before.opks[-1][0]
+        peer.state = agreement.sent(draft, EventId(b"e" * 32)).state
+        assert agreement.draft_keys(peer.state, peer.entropy, world.now) is None
+        before = bundle
+    later = world.now + LIFE * 0.7  # Without a seed for long: new ones beside the same prekey.
+    draft = agreement.draft_keys(peer.state, peer.entropy, later)
+    assert draft is not None
+    assert isinstance(draft.content, Keys)
+    assert draft.content.bundle.spk == before.spk
 
 
 def test_who_was_removed_needs_other_prekeys_first() -> None:

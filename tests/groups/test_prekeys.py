@@ -35,10 +35,11 @@ from linnet.groups.prekeys import (
     one_time_prekey,
     prune,
     renew,
+    retire,
     signed_prekey,
     used,
 )
-from linnet.groups.primitives import public_of
+from linnet.groups.primitives import key_pair, public_of
 from linnet.sim.luck import SeededEntropy
 
 NOW = 1_750_000_000.0
@@ -320,6 +321,41 @@ def test_fewer_are_published_if_fewer_are_asked_for() -> None:
     one_time_prekey(fewer, 4, ANN, NOW + DAY)
     later = renew(fewer, SeededEntropy(2, "owner"), NOW + DAY, 3)
     assert [number for number, _ in bundle_of(later).opks] == [1, 2, 5]  # what was withdrawn stays so
+
+
+def test_after_a_seed_all_in_the_bundle_is_as_new_as_that() -> None:
+    spk, entropy = key_pair(SeededEntropy(1, "seed")), SeededEntropy(1, "owner")
+    healed = renew(made(4), entropy, NOW + 60, 2, spk)
+    assert bundle_of(healed).spk == spk.public
+    assert [number for number, _ in bundle_of(healed).opks] == [5, 6]
+    for number in range(1, 7):  # Whoever does not know of the seed yet may use the older ones.
+        one_time_prekey(healed, number, ANN, NOW + 60)
+    signed_prekey(healed, 1, NOW + 60)
+    more = renew(used(healed, 5, ANN, NOW + 60), entropy, NOW + DAY, 3, spk)
+    assert bundle_of(more).spk == spk.public
+    assert [number for number, _ in bundle_of(more).opks] == [6, 7, 8]
+    again = renew(more, entropy, NOW + DAY, 3, key_pair(entropy))
+    assert [number for number, _ in bundle_of(again).opks] == [9, 10, 11]
+
+
+def test_once_all_know_a_seed_what_is_older_goes() -> None:
+    spk, entropy = key_pair(SeededEntropy(1, "seed")), SeededEntropy(1, "owner")
+    old = made(4)
+    healed = renew(renew(old, entropy, NOW + 60, 2, spk), entropy, NOW + 90, 3, spk)
+    retired = retire(healed, spk.secret)
+    assert ([key.gen for key in retired.signed], [key.id for key in retired.one_time]) == ([2, 3], [5, 6, 7])
+    data = msgpack.encode(retired)
+    secrets = [signed_prekey(old, 1, NOW).secret, *(key.secret for key in old.one_time)]
+    assert not [secret for secret in secrets if secret in data]
+    with pytest.raises(RemoteError) as caught:
+        one_time_prekey(retired, 1, ANN, NOW + 90)
+    assert reason_of(caught) == Reason.KEY_SPENT
+    with pytest.raises(RemoteError) as caught:
+        signed_prekey(retired, 1, NOW + 90)
+    assert reason_of(caught) == Reason.PREKEY_EXPIRED
+    before_its_bundle = retire(old, spk.secret)  # All know the seed before its bundle is even made.
+    assert (before_its_bundle.signed, before_its_bundle.one_time) == ((), ())
+    assert due(before_its_bundle, NOW)
 
 
 def test_when_to_renew() -> None:

@@ -155,8 +155,7 @@ def test_nobody_acknowledges_its_own_removal() -> None:
 def test_a_second_creation_is_ignored() -> None:
     world = start("ABC")
     other = GroupWorld("ABC", seed=9)
-    other.create("C", "AB")
-    packet = other.transcript[-1]
+    packet = other.create("C", "AB")
     step = give(world, "A", packet.device, packet.body, packet.id)
     assert step.notes == (Waits(Lack.MEMBER, other.peers["C"].id),)
     assert step.state is world.peers["A"].state

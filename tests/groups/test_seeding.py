@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId
@@ -8,7 +9,7 @@ from linnet.core.reasons import Reason
 from linnet.groups import agreement
 from linnet.groups.bodies import Head, Remove, Update, decode_body, encode_body
 from linnet.groups.ids import MemberId
-from linnet.groups.notes import Desynced, Ignored, RemovedSelf
+from linnet.groups.notes import Desynced, Ignored, RemovedSelf, WeakFs
 from linnet.groups.state import Hardening, encode_state
 from linnet.groups.two_party import begun
 from linnet.testing.group_world import GroupWorld, Packet, Peer
@@ -133,6 +134,78 @@ def test_prekeys_of_our_operations_go_when_all_have_a_newer_one() -> None:
         world.update("B")
         world.settle()
     assert sorted(world.peers["A"].state.inband) == [2]
+
+
+def prekeys_of(world: GroupWorld, name: str) -> tuple[list[int], list[int]]:
+    prekeys = world.peers[name].state.prekeys
+    return [key.gen for key in prekeys.signed], [key.id for key in prekeys.one_time]
+
+
+def test_who_begins_by_older_prekeys_beside_a_heal_is_understood_and_then_these_go() -> None:
+    world = start("ABM")
+    assert prekeys_of(world, "M") == ([1], [*range(1, 9)])
+    world.update("M")
+    first = decode_body(world.update("B").body)  # B has told M nothing yet, and has not heard of its heal.
+    assert isinstance(first, Update)
+    assert {direct[:1] for direct in first.directs} == {b"\x00", b"\x02"}
+    assert prekeys_of(world, "M") == ([1, 2], [*range(1, 17)])
+    world.deliver("M", "A")
+    world.acks("A")
+    world.deliver("A", "M")
+    assert prekeys_of(world, "M") == ([1, 2], [*range(1, 17)])  # B may use them still.
+    world.settle()
+    assert prekeys_of(world, "M") == ([2], [*range(9, 17)])
+    assert not any(agreement.is_desynced(peer.state) for peer in world.peers.values())
+    world.say("B", "understood")
+    world.settle()
+    assert "understood" in world.peers["M"].read.values()
+
+
+def test_who_knows_of_a_heal_and_not_its_prekeys_begins_without_a_one_time_one() -> None:
+    world = start("ABM", "S")
+    device, old = world.peers["M"].device, world.bundles[world.peers["M"].device]
+    world.update("M")
+    world.settle()
+    new, world.bundles[device] = world.bundles[device], old
+    world.add("A", "S")
+    world.deliver("A", "S")
+    world.acks("S")
+    world.update("S")  # It knows the heal by its welcome.
+    assert WeakFs(device) in world.peers["S"].notes
+    world.bundles[device] = new
+    world.settle()
+    world.say("S", "hello")
+    world.settle()
+    assert "hello" in world.peers["M"].read.values()
+
+
+def test_a_one_time_prekey_that_all_have_done_with_is_refused_and_its_owner_comes_anew() -> None:
+    world = start("ABM", "S")
+    device, old = world.peers["M"].device, world.bundles[world.peers["M"].device]
+    world.update("M")
+    world.settle()
+    new, world.bundles[device] = world.bundles[device], old
+    world.add("A", "S")
+    world.deliver("A", "S")
+    world.acks("S")
+    careless = world.peers["S"]
+    careless.state = replace(careless.state, hardening=Hardening(renewed_one_time=False))
+    world.update("S")
+    world.bundles[device] = new
+    world.settle()
+    robbed = world.peers["M"]
+    assert agreement.is_desynced(robbed.state)
+    assert any(isinstance(note, Desynced) and Reason.KEY_SPENT in note.detail for note in robbed.notes)
+    leave(robbed, world)
+    world.settle()
+    world.remove("A", "M")
+    world.settle()
+    world.publish_keys("M")
+    world.add("B", "M")
+    world.settle()
+    world.say("S", "again")
+    world.settle()
+    assert "again" in robbed.read.values()
 
 
 @pytest.mark.parametrize("hardened", [True, False])

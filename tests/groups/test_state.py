@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from linnet.core.errors import StoreError
 from linnet.groups import agreement
-from linnet.groups.state import decode_parts, decode_state, encode_parts, encode_state
+from linnet.groups.state import (
+    GroupState,
+    Hardening,
+    decode_parts,
+    decode_state,
+    encode_parts,
+    encode_state,
+)
 from linnet.testing.group_world import GroupWorld
 
 NAMES = "ABCD"
@@ -84,6 +92,23 @@ def test_a_state_of_another_version_is_refused() -> None:
     core[1] = 2
     with pytest.raises(StoreError, match="version 2"):
         decode_parts({b"": bytes(core)})
+
+
+def test_a_state_from_before_prekeys_were_renewed_is_read() -> None:
+    world = GroupWorld(NAMES, 5)
+    script(world)
+    state = world.peers["A"].state
+    version, plain, *rest = msgspec.msgpack.decode(encode_parts(state)[b""])
+    place = GroupState.__struct_fields__.index("hardening")
+    assert plain[place] == [True] * 4
+    plain[place] = plain[place][:3]
+    signed = plain[GroupState.__struct_fields__.index("prekeys")][2]
+    assert signed
+    for key in signed:
+        del key[3]
+    read = decode_parts({b"": msgspec.msgpack.encode((version, plain, *rest))})
+    assert read.hardening == Hardening()
+    assert [key.first for key in read.prekeys.signed] == [0] * len(signed)
 
 
 def test_an_idle_group_of_128_is_small() -> None:

@@ -80,11 +80,15 @@ def test_without_healing_the_removed_read() -> None:
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize(
     ("hardening", "first"),
-    [(Hardening(withhold_from_outsiders=False), 0), (Hardening(inband_prekeys=False), 36)],
-    ids=["outsiders are told", "prekeys of the directory alone"],
+    [
+        (Hardening(withhold_from_outsiders=False), 0),
+        (Hardening(inband_prekeys=False), 36),
+        (Hardening(renewed_one_time=False), 382),
+    ],
+    ids=["outsiders are told", "prekeys of the directory alone", "one-time prekeys older than a heal"],
 )
 def test_without_a_hardening_random_runs_leak(hardening: Hardening, first: int) -> None:
-    """One run in ten leaks, and one in thirty-five: so the search begins where it need not go on for long."""
+    """One run in ten leaks, one in thirty-five, one in hundreds: the search begins where one is near."""
     for seed in range(first, first + 1_000):
         if run_groups(scenario(seed, hardening), Burglar, keep_all=True).leaked:
             return

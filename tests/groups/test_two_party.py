@@ -91,6 +91,13 @@ class End:
         thief.source = SeededEntropy(1, "thief")
         return thief
 
+    def heal(self, number: int) -> tuple[int, bytes]:
+        """A seed of this number: its prekey, and after it a bundle of that."""
+        spk = key_pair(self.entropy)
+        self.inband[number] = spk.secret
+        self.prekeys = renew(self.prekeys, self.entropy, NOW, len(bundle_of(self.prekeys).opks), spk)
+        return number, spk.public
+
     def state(self) -> bytes:
         return msgpack.encode((self.channel, self.prekeys, sorted(self.inband.items())))
 
@@ -295,8 +302,8 @@ def test_a_first_message_by_its_description(one_time: int, by_operation: bool) -
     spk = b.prekeys.signed[0].keys
     reach = a.reach(b)
     if by_operation:
-        spk = key_pair(b.entropy)
-        reach = a.reach(b, (7, spk.public))
+        reach = a.reach(b, b.heal(7))
+        spk = b.prekeys.signed[1].keys
     context, sealed = a.say(b, reach=reach)
     ephemeral, ref, opk, body = sealed[1:33], sealed[33:37], sealed[37:41], sealed[41:]
     assert ref.hex() == ("80000007" if by_operation else "00000001")
@@ -538,11 +545,14 @@ def test_how_to_begin() -> None:
     a, b = End("a"), End("b")
     identity, bundle = b.prekeys.identity.public, bundle_of(b.prekeys)
     inband = (7, key_pair(b.entropy).public)
-    both = a.reach(b, inband)
+    renewed = structs.replace(bundle, spk=inband[1])
+    both = reach_by(EMPTY, identity, renewed, inband, a.mid, NOW)
     assert (both.spk_ref, both.spk, both.weak) == (7, inband[1], False)
     assert both.opk in bundle.opks
+    assert reach_by(EMPTY, identity, bundle, inband, a.mid, NOW, renewed=False) == both
     late = NOW + LIFE + 1
     for reach in (
+        reach_by(EMPTY, identity, bundle, inband, a.mid, NOW),
         reach_by(EMPTY, identity, None, inband, a.mid, NOW),
         reach_by(EMPTY, identity, bundle, inband, a.mid, late),
         reach_by(EMPTY, identity, structs.replace(bundle, identity=bundle.spk), inband, a.mid, NOW),
@@ -779,14 +789,32 @@ def test_a_one_time_prekey_keeps_a_first_message_shut_for_later_thieves() -> Non
     """The prekey of an operation lives on; only the one-time key beside it is gone in time."""
     for one_time in (0, 4):
         a, b = End("a"), End("b", one_time)
-        spk = key_pair(b.entropy)
-        b.inband[3] = spk.secret
-        said = a.say(b, reach=a.reach(b, (3, spk.public)))
+        said = a.say(b, reach=a.reach(b, b.heal(3)))
         b.hear(a, said)
         b.prekeys = prune(b.prekeys, NOW + GRACE + 1)
         thief = b.stolen()
         thief.channel = EMPTY  # a thief is bound by no memory of what was heard
         assert opens(thief, a, said, NOW + GRACE + 1) == (one_time == 0)
+
+
+@pytest.mark.parametrize("renewed", [True, False])
+def test_what_one_theft_before_a_heal_and_one_after_it_open_together(renewed: bool) -> None:
+    """The one-time key is of before, the prekey of the heal is there after it: nobody uses such a pair."""
+    a, b = End("a"), End("b")
+    before = b.stolen()
+    bundle = bundle_of(b.prekeys)
+    inband = b.heal(3)
+    bundle = bundle_of(b.prekeys) if renewed else bundle
+    reach = reach_by(EMPTY, bundle.identity, bundle, inband, a.mid, NOW, renewed)
+    said = a.say(b, reach=reach)
+    assert b.hear(a, said) == SEED
+    b.prekeys = prune(b.prekeys, NOW + GRACE + 1)
+    after = b.stolen()
+    after.channel = EMPTY
+    assert not opens(before, a, said)
+    assert not opens(after, a, said, NOW + GRACE + 1)
+    before.inband = after.inband
+    assert opens(before, a, said) is not renewed
 
 
 def test_what_was_under_way_at_a_restart_still_opens() -> None:

@@ -83,8 +83,19 @@ def test_an_update_is_counted_with_its_acknowledgements() -> None:
     net.update(0)
     settle(net)
     body = HEAD_BYTES + 32 + 2 + 2 * 149  # A new prekey, a count, and two direct messages of the second kind.
+    keys = HEAD_BYTES + 86 + 16 * 36
     acks = 2 * (HEAD_BYTES + 2 + 35)
-    assert net.update_bytes() == [body + acks]
+    assert net.update_bytes() == [body + keys + acks]
+
+
+def test_prekeys_that_go_with_a_seed_travel_as_all_that_a_device_sends() -> None:
+    net = group(3, others=1)
+    device, before = net.machines[0].state.ours, net.directory_at(1)(net.machines[0].state.ours)
+    net.update(0)
+    assert net.directory_at(0)(device) == net.directory(device) != before
+    assert net.directory_at(1)(device) == before
+    settle(net)
+    assert net.directory_at(1)(device) == net.directory_at(3)(device) == net.directory(device)
 
 
 def test_equal_seeds_give_equal_traces() -> None:

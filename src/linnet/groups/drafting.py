@@ -19,7 +19,7 @@ from linnet.groups.ids import Device, MemberId
 from linnet.groups.labels import Purpose
 from linnet.groups.membership import Member, create
 from linnet.groups.notes import Note
-from linnet.groups.prekeys import bundle_of, due, make_prekeys, renew
+from linnet.groups.prekeys import RENEWED, bundle_of, due, make_prekeys, renew
 from linnet.groups.primitives import Hidden, key_pair
 from linnet.groups.state import GroupState
 from linnet.groups.working import Directory, MayHold, Work, member_id
@@ -50,15 +50,23 @@ class Step(Struct, frozen=True):
 
 
 def draft_keys(state: GroupState, entropy: Entropy, now: float) -> Draft | None:
-    """Our prekeys, if others lack them; after a removal with another identity. None: nothing to publish."""
+    """Our prekeys, if others lack them; after a removal with another identity. None: nothing to publish.
+
+    To be asked after every seed of our own: prekeys from before it are worth nothing any more.
+    """
     work = Work(state)
     work.tend(now)
+    count, inband = state.config.one_time, work.own_inband()
+    if state.me is not None:
+        count = min(count, max(RENEWED, len(work.history.view_ids(None))))
     if state.stale:
-        work.prekeys, work.stale = make_prekeys(entropy, now, state.config.one_time), False
+        work.prekeys, work.stale = make_prekeys(entropy, now, count), False
+    elif inband is not None and inband.public != bundle_of(work.prekeys).spk:
+        work.prekeys = renew(work.prekeys, entropy, now, count, inband)
     elif state.published == bundle_of(work.prekeys).gen:
         if not due(work.prekeys, now):
             return None
-        work.prekeys = renew(work.prekeys, entropy, now, state.config.one_time)
+        work.prekeys = renew(work.prekeys, entropy, now, count, inband)
     bundle = bundle_of(work.prekeys)
     work.published = bundle.gen
     return drafted(work, Keys(bundle), now)

@@ -9,11 +9,16 @@ zero is the strict way: the key is gone with its first use, and whoever comes se
 What a peer may rightly still use is kept: the keys of a superseded bundle live until that bundle has
 expired and what was sent on its last day has had the time to arrive (`IN_FLIGHT`). Every renewal brings
 a fresh `spk`; one-time keys that nobody used are published on while they are young.
+
+A member's own seed brings a new prekey in-band, and the bundle after it has that key as its `spk` and none
+but new one-time keys: so whoever begins after the seed uses nothing that a thief had before it. Once all
+know the seed, what is older goes (`retire`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import struct
 from collections.abc import Container
 from typing import Final
@@ -36,6 +41,10 @@ IN_FLIGHT: Final = 30 * DAY
 """How long an operation may be under way: as long as relays keep it for those who are away."""
 SKEW: Final = 3_600
 """A bundle is good from this long before its making, since clocks differ."""
+RENEWED: Final = 16
+"""One-time prekeys of a member's bundle, or one for each member if these are more.
+
+Others have channels with a member already: newcomers alone need some, and who missed its seed."""
 MAX_ONE_TIME = 1_024
 """One-time prekeys of one bundle, ours or anyone's."""
 MAX_GENERATION = 2**31 - 1
@@ -64,6 +73,8 @@ class Signed(Hidden, frozen=True):
     gen: int
     keys: KeyPair
     not_after: int
+    first: int = 0
+    """The first one-time prekey that may go along with it."""
 
 
 class OneTime(Hidden, frozen=True):
@@ -155,10 +166,12 @@ def bundle_of(prekeys: Prekeys) -> Bundle:
     return prekeys.bundle
 
 
-def renew(prekeys: Prekeys, entropy: Entropy, now: float, count: int) -> Prekeys:
+def renew(prekeys: Prekeys, entropy: Entropy, now: float, count: int, spk: KeyPair | None = None) -> Prekeys:
     """A new bundle: a fresh signed prekey, and one-time prekeys up to this count.
 
-    Unused one-time prekeys stay in it while they are young; all keys of older bundles are kept beside.
+    With `spk` that is the signed prekey: the one that our newest seed brought in-band. Unused one-time
+    prekeys stay in the bundle while they are young, but none that are older than the seed; all keys of
+    older bundles are kept beside.
     """
     gen = prekeys.bundle.gen + 1
     if not 0 <= count <= MAX_ONE_TIME:
@@ -167,12 +180,13 @@ def renew(prekeys: Prekeys, entropy: Entropy, now: float, count: int) -> Prekeys
         raise Refused(Reason.TOO_MANY, "the numbers of prekeys are used up")
     start = int(now)
     not_after = start + prekeys.life
-    signed = Signed(gen, key_pair(entropy), not_after)
+    first = 0 if spk is None else _first_with(prekeys, spk.secret).first
+    signed = Signed(gen, key_pair(entropy) if spk is None else spk, not_after, first)
     published = dict(prekeys.bundle.opks)
     keep: list[OneTime] = []
     kept: list[tuple[int, bytes]] = []
     for key in prekeys.one_time:
-        young = now < key.made + prekeys.life * _RENEW_AFTER
+        young = now < key.made + prekeys.life * _RENEW_AFTER and key.id >= first
         if key.used_at is None and young and key.id in published and len(kept) < count:
             kept.append((key.id, published[key.id]))
             key = structs.replace(key, not_after=not_after)
@@ -189,6 +203,22 @@ def renew(prekeys: Prekeys, entropy: Entropy, now: float, count: int) -> Prekeys
     return structs.replace(
         prekeys, bundle=bundle, signed=(*prekeys.signed, signed), one_time=tuple(keep), next_id=next_id
     )
+
+
+def retire(prekeys: Prekeys, spk: bytes) -> Prekeys:
+    """Once everybody knows the prekey of a seed of ours, by its secret: without all that is older."""
+    oldest = _first_with(prekeys, spk)
+    signed = tuple(key for key in prekeys.signed if key.gen >= oldest.gen)
+    one_time = tuple(key for key in prekeys.one_time if key.id >= oldest.first)
+    return structs.replace(prekeys, signed=signed, one_time=one_time)
+
+
+def _first_with(prekeys: Prekeys, secret: bytes) -> Signed:
+    """The oldest bundle's signed prekey that is this one; if there is none, as that of the next would be."""
+    for key in prekeys.signed:
+        if hmac.compare_digest(key.keys.secret, secret):
+            return key
+    return Signed(prekeys.bundle.gen + 1, prekeys.identity, 0, prekeys.next_id)
 
 
 def prune(prekeys: Prekeys, now: float) -> Prekeys:

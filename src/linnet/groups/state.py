@@ -53,6 +53,13 @@ class Hardening(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
     """Every seed brings a new prekey of its sender, and channels begin anew where it was not heard."""
     heal_before_sending: bool = True
     """No message while removed members might follow our keys."""
+    renewed_one_time: bool = True
+    """New one-time prekeys after every own seed; with its in-band prekey goes none that is older."""
+
+    @property
+    def renews(self) -> bool:
+        """Whether prekeys that are older than a seed are worth nothing after it."""
+        return self.inband_prekeys and self.renewed_one_time
 
 
 class Act(IntEnum):

@@ -135,12 +135,15 @@ def reach_by(
     inband: tuple[int, bytes] | None,
     mine: MemberId,
     now: float,
+    renewed: bool = True,
 ) -> Reach:
     """How to begin with a member of this identity key, by its newest bundle and its newest in-band prekey.
 
     The in-band prekey (number of its operation, key) heals, a one-time prekey of the bundle gives forward
-    secrecy: with both, a first message has both. A bundle that has ended, or is of another identity, is
-    not used; `Refused` if nothing remains.
+    secrecy: with both, a first message has both. They go together only if the bundle is of that operation
+    or newer, which its `spk` tells: a one-time prekey from before may have been stolen before, and may be
+    gone by now. With `renewed` off any will do. A bundle that has ended, or is of another identity, is not
+    used; `Refused` if nothing remains.
     """
     if bundle is None or bundle.identity != identity:
         if inband is None:
@@ -153,7 +156,8 @@ def reach_by(
             raise
         return Reach(identity, inband[1], inband[0], bundle.gen, None)
     ref, spk = inband if inband is not None else (0, bundle.spk)
-    return Reach(identity, spk, ref, bundle.gen, choose(bundle, mine, channel.spent))
+    is_other = renewed and spk != bundle.spk
+    return Reach(identity, spk, ref, bundle.gen, None if is_other else choose(bundle, mine, channel.spent))
 
 
 def begun(channel: Channel) -> bool:

@@ -23,9 +23,9 @@ from linnet.groups.history import History
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.labels import MEMBER, MEMBER_SECRET, RATCHET, STEP_SECRET, Purpose, fields
 from linnet.groups.notes import EpochReady, Healed, Lost, Note, WeakFs
-from linnet.groups.prekeys import Bundle, Prekeys
+from linnet.groups.prekeys import Bundle, Prekeys, retire
 from linnet.groups.prekeys import prune as prune_prekeys
-from linnet.groups.primitives import expand, extract, hkdf
+from linnet.groups.primitives import KeyPair, expand, extract, hkdf
 from linnet.groups.state import Act, GroupConfig, GroupState, Hardening, Op, Owed
 from linnet.groups.two_party import Channel, Reach
 
@@ -164,8 +164,16 @@ class Work:
 
     def _reach(self, member: MemberId, channel: Channel, directory: Directory, now: float) -> Reach:
         known = self.history.members[self.history.gap(member)]
-        inband = self.peer_inband.get(member)
-        return two_party.reach_by(channel, known.identity, directory(known.device), inband, self.self, now)
+        inband, bundle = self.peer_inband.get(member), directory(known.device)
+        renews = self.hardening.renews
+        return two_party.reach_by(channel, known.identity, bundle, inband, self.self, now, renews)
+
+    def own_inband(self) -> KeyPair | None:
+        """The prekey of our newest seed, if our prekeys have to be as new as that."""
+        if self.me is None or self.me not in self.peer_inband or not self.hardening.renews:
+            return None
+        cseq, public = self.peer_inband[self.me]
+        return KeyPair(self.inband[cseq], public)
 
     def open_from(self, member: MemberId, purpose: Purpose, sealed: bytes, cseq: int, now: float) -> bytes:
         """What a direct message to us says. `RemoteError` if it does not open."""
@@ -243,6 +251,8 @@ class Work:
             self.compact(known.since)
         if known.sender == self.me and known.act is Act.SEED and not known.done:
             self.inband = {cseq: key for cseq, key in self.inband.items() if cseq >= known.cseq}
+            if self.hardening.renews and known.cseq in self.inband:
+                self.prekeys = retire(self.prekeys, self.inband[known.cseq])
             self.notes.append(Healed(op))
 
     # Forgetting.

@@ -59,6 +59,8 @@ class Machine:
         self.troubles: list[str] = []
         self.weak = 0
         """First messages without a one-time prekey."""
+        self.bundles: dict[Device, tuple[int, Bundle]] = {}
+        """The newest prekeys of each device that it has heard of, with their place among all."""
         self.kept: list[GroupState] = []
         """Its states, as far as the run keeps them for thieves: all, or those after operations."""
 
@@ -82,6 +84,7 @@ class GroupNet:
         self.sides: list[int] = [0] * devices
         """Who is on which side of a partition."""
         self.bundles: dict[Device, tuple[EventId, Bundle]] = {}
+        self._keys: dict[EventId, Bundle] = {}
         self._places: dict[Device, int] = {}
         self._sent: list[list[int]] = [[] for _ in range(devices)]
         self._cursors = [[0] * devices for _ in range(devices)]
@@ -97,6 +100,7 @@ class GroupNet:
             )
             self.machines.append(Machine(name, state, entropy))
             self._places[device] = place
+        for place in range(devices):
             self.publish_keys(place)
 
     @property
@@ -113,30 +117,47 @@ class GroupNet:
         return self._places[device]
 
     def directory(self, device: Device) -> Bundle | None:
-        """The newest prekeys of a device."""
+        """The newest prekeys of a device, also if nobody has heard of them yet."""
         known = self.bundles.get(device)
         return None if known is None else known[1]
 
+    def directory_at(self, place: int) -> agreement.Directory:
+        """The newest prekeys that one device has heard of."""
+        known = self.machines[place].bundles
+        return lambda device: known[device][1] if device in known else None
+
     # What devices do.
 
-    def publish_keys(self, place: int) -> None:
-        """Prekeys, if there are any to publish: everybody can look them up at once."""
+    def publish_keys(self, place: int, travels: bool = False) -> None:
+        """Prekeys, if there are any to publish: everybody can look them up at once.
+
+        Unless they travel as all that a device sends: so do those that go with a seed.
+        """
         machine = self.machines[place]
         draft = agreement.draft_keys(machine.state, machine.entropy, self.now)
-        if draft is None:
+        if draft is None or not isinstance(draft.content, Keys):
             return
-        content = decode_body(draft.body)
-        if isinstance(content, Keys):
-            op = self._send(place, draft, tell=False)
-            self.bundles[machine.state.ours] = (op, content.bundle)
+        bundle = draft.content.bundle
+        op = self._send(place, draft, tell=travels)
+        self.bundles[machine.state.ours] = (op, bundle)
+        self._keys[op] = bundle
+        for each in (machine,) if travels else self.machines:
+            each.bundles[machine.state.ours] = (len(self.overheard) - 1, bundle)
+
+    def _seed(self, place: int, draft: Draft) -> EventId:
+        """An operation with a seed, and the prekeys that go with it."""
+        op = self._send(place, draft)
+        if self.machines[place].state.hardening.renews:
+            self.publish_keys(place, travels=True)
+        return op
 
     def create(self, place: int, others: Iterable[int]) -> EventId:
         """A group of these devices."""
         machine, devices = self.machines[place], [self.machines[other].state.ours for other in others]
-        return self._send(
+        return self._seed(
             place,
             agreement.draft_create(
-                machine.state, devices, self.directory, _anybody, machine.entropy, self.now
+                machine.state, devices, self.directory_at(place), _anybody, machine.entropy, self.now
             ),
         )
 
@@ -147,26 +168,26 @@ class GroupNet:
         return self._send(
             place,
             agreement.draft_add(
-                machine.state, device, keys, self.directory, _anybody, machine.entropy, self.now
+                machine.state, device, keys, self.directory_at(place), _anybody, machine.entropy, self.now
             ),
         )
 
     def remove(self, place: int, members: Iterable[MemberId]) -> EventId:
         """Members fewer."""
         machine = self.machines[place]
-        return self._send(
+        return self._seed(
             place,
             agreement.draft_remove(
-                machine.state, members, self.directory, _anybody, machine.entropy, self.now
+                machine.state, members, self.directory_at(place), _anybody, machine.entropy, self.now
             ),
         )
 
     def update(self, place: int) -> EventId:
         """A new seed."""
         machine = self.machines[place]
-        return self._send(
-            place,
-            agreement.draft_update(machine.state, self.directory, _anybody, machine.entropy, self.now),
+        directory = self.directory_at(place)
+        return self._seed(
+            place, agreement.draft_update(machine.state, directory, _anybody, machine.entropy, self.now)
         )
 
     def leave(self, place: int) -> EventId:
@@ -175,9 +196,9 @@ class GroupNet:
 
     def acks(self, place: int) -> None:
         """All acknowledgements that a device owes."""
-        machine = self.machines[place]
+        machine, directory = self.machines[place], self.directory_at(place)
         while True:
-            draft = agreement.draft_acks(machine.state, self.directory, _anybody, machine.entropy, self.now)
+            draft = agreement.draft_acks(machine.state, directory, _anybody, machine.entropy, self.now)
             if draft is None:
                 return
             self._send(place, draft)
@@ -254,6 +275,10 @@ class GroupNet:
         heard = self.overheard[number]
         if heard.clear:
             return self._open(machine, number, heard)
+        if heard.id in self._keys:
+            if number > machine.bundles[heard.device][0]:
+                machine.bundles[heard.device] = (number, self._keys[heard.id])
+            return False
         try:
             step = agreement.receive(
                 machine.state, heard.device, heard.id, heard.body, self.directory, self.now
@@ -317,18 +342,25 @@ class GroupNet:
         return Theft(encode_state(machine.state), tuple(machine.log))
 
     def update_bytes(self) -> list[int]:
-        """For each update the bytes of its body and of its acknowledgements, heads shared among items."""
+        """For each update the bytes of its body, of the prekeys that go with it, and of its acknowledgements.
+
+        The heads of acknowledgements are shared among their items.
+        """
         sizes: dict[EventId, float] = {}
+        last: dict[Device, EventId] = {}
         for heard in self.overheard:
             content = None if heard.clear else decode_body(heard.body)
             if isinstance(content, Update):
                 sizes[heard.id] = len(heard.body)
+            elif isinstance(content, Keys) and last.get(heard.device) in sizes:
+                sizes[last[heard.device]] += len(heard.body)
             elif isinstance(content, Acks):
                 items = [encode_item(item) for item in content.items]
                 head = (len(heard.body) - sum(map(len, items))) / len(items)
                 for item, data in zip(content.items, items, strict=True):
                     if item.op in sizes:
                         sizes[item.op] += head + len(data)
+            last[heard.device] = heard.id
         return [round(size) for size in sizes.values()]
 
 

@@ -75,6 +75,9 @@ class Peer:
 class GroupWorld:
     """Devices by name, each of which may be in the group or not; all hear all."""
 
+    renews = True
+    """Whether devices publish prekeys after every seed, as in rooms; else when the test says so."""
+
     def __init__(
         self,
         names: Iterable[str],
@@ -127,7 +130,7 @@ class GroupWorld:
     def create(self, name: str, others: Iterable[str]) -> Packet:
         """A group of these."""
         peer, devices = self.peers[name], [self.peers[other].device for other in others]
-        return self.send(name, agreement.draft_create(peer.state, devices, *self._means(peer)))
+        return self._seed(name, agreement.draft_create(peer.state, devices, *self._means(peer)))
 
     def add(self, name: str, who: str) -> Packet:
         """Add a device."""
@@ -139,12 +142,12 @@ class GroupWorld:
         """Remove devices, whatever their ids are now."""
         peer, devices = self.peers[name], {self.peers[who].device for who in whom}
         ids = [member for member, device in agreement.members(peer.state).items() if device in devices]
-        return self.send(name, agreement.draft_remove(peer.state, ids, *self._means(peer)))
+        return self._seed(name, agreement.draft_remove(peer.state, ids, *self._means(peer)))
 
     def update(self, name: str) -> Packet:
         """A new seed."""
         peer = self.peers[name]
-        return self.send(name, agreement.draft_update(peer.state, *self._means(peer)))
+        return self._seed(name, agreement.draft_update(peer.state, *self._means(peer)))
 
     def acks(self, name: str) -> Packet | None:
         """Send what acknowledgements are owed, if any are."""
@@ -173,6 +176,12 @@ class GroupWorld:
             self.transcript.append(packet)
             return packet
         return self._broadcast(packet)
+
+    def _seed(self, name: str, draft: Draft) -> Packet:
+        packet = self.send(name, draft)
+        if self.renews and self.peers[name].state.hardening.renews:
+            self.publish_keys(name)
+        return packet
 
     def _means(self, peer: Peer) -> tuple[agreement.Directory, agreement.MayHold, SeededEntropy, float]:
         return self.directory, self.may_hold, peer.entropy, self.now

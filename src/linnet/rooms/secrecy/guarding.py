@@ -87,9 +87,12 @@ class Guarding:
     def found(self, now: float) -> list[RoomStep]:
         """A new room: a group of this device alone."""
         secrecy, entropy = self._secrecy, self._context.entropy
-        steps = self._tell_keys(now)
         draft = agreement.draft_create(secrecy.state(now), (), secrecy.bundle, secrecy.may_hold, entropy, now)
-        return [*steps, *self._passing.say_group(draft, now), *self.changed(now)]
+        return [*self._say_seed(draft, now), *self.changed(now)]
+
+    def _say_seed(self, draft: agreement.Draft, now: float) -> list[RoomStep]:
+        """An operation with a seed, and prekeys that are as new: older ones are not used after it."""
+        return [*self._passing.say_group(draft, now), *self._tell_keys(now)]
 
     def changed(self, now: float) -> list[RoomStep]:
         """Look whether something is to be done; nothing if all is as it was."""
@@ -214,7 +217,7 @@ class Guarding:
             draft = agreement.draft_remove(
                 secrecy.state(now), surplus, secrecy.bundle, secrecy.may_hold, self._context.entropy, now
             )
-            steps += self._passing.say_group(draft, now)
+            steps += self._say_seed(draft, now)
         return steps
 
     def _update(self, now: float) -> list[RoomStep]:
@@ -226,7 +229,7 @@ class Guarding:
         draft = agreement.draft_update(
             secrecy.state(now), secrecy.bundle, secrecy.may_hold, self._context.entropy, now
         )
-        return [*steps, *self._passing.say_group(draft, now)]
+        return [*steps, *self._say_seed(draft, now)]
 
     def _add(self, device: Device, now: float) -> list[RoomStep]:
         secrecy = self._secrecy

@@ -10,7 +10,7 @@ def test_every_figure_has_a_name_of_its_own_and_published_ones_their_source(view
     found = {each.id: each for each in figures(view)}
     assert len(found) == len(list(figures(view)))
     update = found["bytes.update.8"]
-    assert (update.measured, update.published, update.unit) == (1544, 2389, "bytes")
+    assert (update.measured, update.published, update.unit) == (2232, 2389, "bytes")
     assert "Weidner et al. 2021" in update.source
     assert found["wire.update.8"].published is None
     assert found["cpu.update.8.sender"].published == 2.388

@@ -49,6 +49,7 @@ def test_bytes_are_those_of_the_format() -> None:
     _, update = run(FIVE)
     # Head, prekey, count, and a direct message to each other member.
     assert update.operations[0].body == 26 + 32 + 2 + 4 * 149
+    assert [keys.body for keys in update.keys] == [26 + 86 + 16 * 36]
     assert {ack.body for ack in update.acks} == {63}
     _, first = run(replace(FIVE, operation=FIRST_UPDATE))
     assert first.sender == 1
@@ -60,6 +61,7 @@ def test_a_removed_member_hears_and_acknowledges_nothing() -> None:
     assert 4 not in course.recipients
     assert circle.parties[4].state.me is None
     assert circle.parties[4].events["take"] == 1
+    assert circle.parties[3].events["take"] == 2  # the removal, and the prekeys that go with it
 
 
 def test_gathered_acknowledgements_lead_to_the_same_keys() -> None:
@@ -81,6 +83,8 @@ def test_with_few_listeners_the_bytes_are_the_same() -> None:
         circle, few = run(replace(case, listeners=1))
         assert few.operations == whole.operations
         assert few.acks == whole.acks
+        assert few.keys == whole.keys
+        assert len(few.keys) == (operation not in (ADD, MESSAGE))
         assert len(few.recipients) == 1
         assert few.newcomer == whole.newcomer
         assert circle.parties[3].events["follow"] <= 1

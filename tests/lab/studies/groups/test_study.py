@@ -29,7 +29,7 @@ def test_a_study_runs_once_and_resumes(spark: SparkSession, tmp_path: Path) -> N
     assert said == ["counts", "times", "scaling", "beside", "report"]
     summary = json.loads((tmp_path / "summary.json").read_text())
     figures = {figure["id"]: figure["measured"] for figure in summary["figures"]}
-    assert figures["bytes.update.8"] == 1544
+    assert figures["bytes.update.8"] == 2232
     assert summary["parameters"]["raw measurements"] == "not here: tables as printed"
     said.clear()
     again = study(Workshop(spark, tmp_path, said.append), TINY)

@@ -13,7 +13,7 @@ from linnet.lab.studies.groups.view import View
 def test_bytes_stand_beside_published_ones(view: View) -> None:
     grid = tables.sent(view)
     row = next(row for row in grid.rows if row[:2] == ("update", 8))
-    assert row == ("update", 8, 1544, 1103, 441, 3746, 2389, 0.65)
+    assert row == ("update", 8, 2232, 1791, 441, 4711, 2389, 0.93)
     assert len(grid.rows) == 6 * 3
 
 
@@ -29,10 +29,10 @@ def test_times_have_their_parts_and_raw_measurements_their_ends(view: View) -> N
 
 def test_calls_batches_growth_and_targets_are_told(view: View) -> None:
     calls = {row[:3]: row[3:] for row in tables.called(view).rows}
-    assert calls["update", 8, "sender"][:4] == (22, 7, 1, 7)
+    assert calls["update", 8, "sender"][:4] == (38, 7, 2, 7)
     rows = {row[:2]: row for row in tables.batches(view).rows}
-    assert rows[8, "one by one"][2] == 8
-    assert rows[8, "at once"][2] == round((3 + 7) / 3, 1)
+    assert rows[8, "one by one"][2] == 9
+    assert rows[8, "at once"][2] == round((3 + 3 + 7) / 3, 1)
     assert rows[8, "at once"][-1] is not None
     assert rows[4, "at once"][-1] is None
     growth = tables.growths(view)

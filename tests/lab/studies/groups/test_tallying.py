@@ -37,10 +37,10 @@ def test_an_update_costs_its_sender_by_members_and_others_once() -> None:
     Stage(circle, Case(UPDATE, SINGLE, 1, 6, 0, 3)).run()
     sender, other = circle.tallies[0], circle.tallies[1]
     assert sender[tallying.AGREEMENTS] == sender[tallying.SEALED] == 5
-    assert sender[tallying.KEY_GENERATIONS] == 3 * 5 + 1
+    assert sender[tallying.KEY_GENERATIONS] == 3 * 5 + 1 + 16  # and the one-time prekeys after it
     assert (other[tallying.AGREEMENTS], other[tallying.OPENED]) == (1, 1)
-    for tally in (sender, other):
-        assert (tally[tallying.SIGNATURES], tally[tallying.CHECKS]) == (1, 5)
+    assert (sender[tallying.SIGNATURES], sender[tallying.CHECKS]) == (2, 5)
+    assert (other[tallying.SIGNATURES], other[tallying.CHECKS]) == (1, 6)
 
 
 def test_a_newcomer_is_told_by_everybody() -> None:

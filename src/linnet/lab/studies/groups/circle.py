@@ -137,6 +137,11 @@ class Circle:
             lambda: agreement.draft_update(party.state, self.directory, anybody, party.entropy, self.now),
         )
 
+    def keys(self, by: int) -> Sent:
+        """The prekeys that go with a seed of this device, after it."""
+        party = self.parties[by]
+        return self._made(party, lambda: agreement.draft_keys(party.state, party.entropy, self.now))
+
     def acks(self, by: int) -> list[Sent]:
         """All acknowledgements that a device owes, in one event."""
         party = self.parties[by]
@@ -214,6 +219,8 @@ class Circle:
         raw, event = self._signed(party, self._tail(party, GROUP, draft.deps, draft.body))
         signed = self.clock()
         self._keep(party, agreement.sent(draft, event.id))
+        if isinstance(draft.content, Keys):
+            self.bundles[party.device] = (event.id, draft.content.bundle)
         after = self.clock()
         self._count(party, "make", made - began + after - signed)
         self._count(party, "sign", signed - made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from linnet.lab.errors import CheckFailed
@@ -33,6 +35,8 @@ class Course(Struct, frozen=True):
     recipients: tuple[int, ...]
     """Members that heard everything."""
     newcomer: int | None = None
+    keys: tuple[Sent, ...] = ()
+    """Prekeys that went with seeds."""
 
 
 class Stage:
@@ -57,7 +61,7 @@ class Stage:
     def _created(self) -> Course:
         everybody = list(range(self.case.size))
         sent = self.circle.create(0, everybody[1:])
-        return self._answered([sent], 0, everybody[1:])
+        return self._answered([sent], 0, everybody[1:], keys=[self.circle.keys(0)])
 
     def _operation(self) -> Course:
         circle, case, sender = self.circle, self.case, self.sender
@@ -71,7 +75,7 @@ class Stage:
             target = others[-1]
             sent = circle.remove(sender, target)
             circle.hear(target, sent)
-            return self._answered([sent], sender, others[:-1])
+            return self._answered([sent], sender, others[:-1], keys=[circle.keys(sender)])
         if case.operation == MESSAGE:
             return self._messages()
         raise CheckFailed(f"no operation of a group is called {case.operation!r}")
@@ -85,26 +89,37 @@ class Stage:
 
     def _updates(self, others: list[int]) -> Course:
         if self.case.acks == MULTI:
-            sent = [self.circle.update(self.sender) for _ in range(self.case.batch)]
-            return self._answered(sent, self.sender, others)
-        parts = [
-            self._answered([self.circle.update(self.sender)], self.sender, others)
-            for _ in range(self.case.batch)
-        ]
+            pairs = [self._update() for _ in range(self.case.batch)]
+            sent, keys = [list(each) for each in zip(*pairs, strict=True)]
+            return self._answered(sent, self.sender, others, keys=keys)
+        parts = []
+        for _ in range(self.case.batch):
+            update, prekeys = self._update()
+            parts.append(self._answered([update], self.sender, others, keys=[prekeys]))
         return Course(
             tuple(sent for part in parts for sent in part.operations),
             tuple(sent for part in parts for sent in part.acks),
             self.sender,
             parts[0].recipients,
+            keys=tuple(sent for part in parts for sent in part.keys),
         )
 
+    def _update(self) -> tuple[Sent, Sent]:
+        """An update, and the prekeys that go with it."""
+        return self.circle.update(self.sender), self.circle.keys(self.sender)
+
     def _answered(
-        self, sent: list[Sent], sender: int, others: list[int], newcomer: int | None = None
+        self,
+        sent: list[Sent],
+        sender: int,
+        others: list[int],
+        newcomer: int | None = None,
+        keys: Sequence[Sent] = (),
     ) -> Course:
         """All hear these operations and acknowledge them; the sender and who listens hear that too."""
         circle, acks = self.circle, list[Sent]()
         for place in others:
-            for each in sent:
+            for each in (*sent, *keys):
                 circle.hear(place, each)
             acks += circle.acks(place)
         recipients = [place for place in self.listeners if place in others and place != sender]
@@ -115,7 +130,7 @@ class Stage:
             for place in [sender, *others] if each.by == self.sender else hearing:
                 if place != each.by:
                     circle.hear(place, each)
-        return Course(tuple(sent), tuple(acks), sender, tuple(recipients), newcomer)
+        return Course(tuple(sent), tuple(acks), sender, tuple(recipients), newcomer, tuple(keys))
 
 
 def devices_of(case: Case) -> int:

@@ -56,6 +56,7 @@ class Absence:
             speaker = self._speakers[number % len(self._speakers)]
             self._acks(speaker)
             self._heard(self.circle.update(speaker))
+            self._heard(self.circle.keys(speaker))
             if (number + 1) % every == 0 or number + 1 == self.case.batch:
                 for place in self._present:
                     self._acks(place)

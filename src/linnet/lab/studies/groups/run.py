@@ -90,12 +90,13 @@ def _sent(course: Course) -> dict[str, int]:
     def total(sent: Sequence[Sent]) -> tuple[int, int]:
         return sum(each.body for each in sent), sum(len(each.raw) for each in sent)
 
-    body, wire = total((*course.operations, *course.acks))
+    body, wire = total((*course.operations, *course.keys, *course.acks))
     return {
-        "events": len(course.operations) + len(course.acks),
+        "events": len(course.operations) + len(course.keys) + len(course.acks),
         "body_bytes": body,
         "wire_bytes": wire,
-        "operation_bytes": total(course.operations)[0],
+        "operation_bytes": total((*course.operations, *course.keys))[0],
+        "prekey_bytes": total(course.keys)[0],
         "ack_bytes": total(course.acks)[0],
     }
 

@@ -53,7 +53,8 @@ def sent(view: View) -> Grid:
         title="Bytes sent by all clients",
         columns=("operation", "members", "bodies", "operation", "acks", "whole events", "published", "ratio"),
         rows=tuple(rows),
-        note="Bodies are what is published, less the signature of each message; whole events have a header, "
+        note="Bodies are what is published, less the signature of each message, and with the prekeys that go "
+        "with every seed, which are published nowhere else; whole events have a header, "
         "references, a signature. Published seeds have 128 bits, ours 256.",
     )
 
