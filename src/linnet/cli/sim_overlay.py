@@ -99,10 +99,7 @@ def _rows(report: OverlayReport) -> list[tuple[str, object]]:
         ("events published", report.events),
         ("hit ratio within 10 s, passed on alone", report.hit_ratio),
         ("hit ratio after repair", report.hit_ratio_after_repair),
-        (
-            "liars' share of samples, and at most",
-            f"{report.liar_view_share} and {report.liar_view_share_peak}",
-        ),
+        ("liars' share of samples, and at most", lying),
         ("liars' share of those kept for being alike", report.liar_alike_share),
         ("topics connected, and at least", f"{report.connected_topics} and {report.connected_topics_least}"),
         ("places on rings that are right", report.rings_right),
