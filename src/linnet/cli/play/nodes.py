@@ -48,10 +48,20 @@ class LiveNode:
     """One process, which can be stopped and started again."""
 
     def __init__(
-        self, name: str, path: Path, relay: bool, base: NodeConfig | None = None, group: int | None = None
+        self,
+        name: str,
+        path: Path,
+        relay: bool,
+        base: NodeConfig | None = None,
+        group: int | None = None,
+        within: tuple[str, ...] = (),
     ) -> None:
-        """Configured as `base` says beside its name, port and role; its process is of this group."""
+        """Configured as `base` says beside its name, port and role; its process is of this group.
+
+        `within` are words before its command: a program that runs it in a place of its own.
+        """
         self.name = name
+        self._within = within
         # A port of its own, so that others find it again after it was away.
         section = NodeSection(label=name, listen=(f"127.0.0.1:{_free_port()}",))
         role = RelaySection(enabled=True, policy=RelayPolicy.OPEN) if relay else RelaySection()
@@ -82,7 +92,16 @@ class LiveNode:
         """Run it, and return when it is up. If it is, this does nothing."""
         if self.is_up:
             return
-        command = [sys.executable, "-m", "linnet.cli", "up", "--json", "--home", str(self._path)]
+        command = [
+            *self._within,
+            sys.executable,
+            "-m",
+            "linnet.cli",
+            "up",
+            "--json",
+            "--home",
+            str(self._path),
+        ]
         with (self._path / "stderr.txt").open("ab") as errors:
             process = self._process = subprocess.Popen(  # noqa: S603
                 command, stdout=subprocess.PIPE, stderr=errors, process_group=self._group
