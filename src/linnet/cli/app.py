@@ -16,7 +16,9 @@ from linnet.cli import (
     history,
     import_,
     init,
+    overlay_status,
     peers,
+    privacy,
     publish,
     sim_groups,
     sim_history,
@@ -26,6 +28,7 @@ from linnet.cli import (
     sim_streams,
     status,
     subscribe,
+    trust,
     up,
 )
 from linnet.cli.chat import command as chat
@@ -69,7 +72,7 @@ from linnet.cli.room import (
     unban,
 )
 from linnet.cli.room import history as room_history
-from linnet.cli.stream import allow, disallow, readers, request
+from linnet.cli.stream import allow, disallow, overlay, readers, request
 from linnet.core.errors import LinnetError
 
 P = ParamSpec("P")
@@ -89,6 +92,8 @@ room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 identity = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 stream = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+trusting = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+without = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 lab = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 study = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 generate = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -148,7 +153,15 @@ _add(stream, "request", request.request, "Ask to read a sealed stream.", request
 _add(stream, "allow", allow.allow, "Let a device read it.", allow.EPILOG)
 _add(stream, "disallow", disallow.disallow, "Put readers out.", disallow.EPILOG)
 _add(stream, "readers", readers.readers, "Who may read it.", readers.EPILOG)
-app.add_typer(stream, name="stream", help="Sealed streams: who may read.", epilog=EXIT_CODES)
+_add(stream, "overlay", overlay.overlay, "Change it over to the ring, or back.", overlay.EPILOG)
+app.add_typer(stream, name="stream", help="Streams: who may read, how linked.", epilog=EXIT_CODES)
+_add(app, "privacy", privacy.privacy, "What others were told of your interests.", privacy.EPILOG)
+_add(trusting, "add", trust.add, "Trust a device.", trust.ADD_EPILOG)
+_add(trusting, "list", trust.list_, "Whom you trust.", trust.LIST_EPILOG)
+_add(trusting, "remove", trust.remove, "Trust it no longer.", trust.REMOVE_EPILOG)
+app.add_typer(trusting, name="trust", help="Whom you trust; nobody is told.", epilog=EXIT_CODES)
+_add(without, "status", overlay_status.status, "Whom it knows, each topic's ring.", overlay_status.EPILOG)
+app.add_typer(without, name="overlay", help="How nodes find each other without trackers.", epilog=EXIT_CODES)
 _add(room, "create", create.create, "Found a room.", create.EPILOG)
 _add(room, "join", join.join, "Join a room by an invitation.", join.EPILOG)
 _add(room, "invite", invite.invite, "An invitation to hand over.", invite.EPILOG)
