@@ -24,6 +24,7 @@ from linnet.cli import (
     sim_history,
     sim_mass_join,
     sim_metadata,
+    sim_overlay,
     sim_rooms,
     sim_streams,
     status,
@@ -45,6 +46,8 @@ from linnet.cli.lab import (
     study_streams,
     watch,
 )
+from linnet.cli.lan import status as lan_status
+from linnet.cli.lan import switching
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
@@ -92,6 +95,7 @@ room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 identity = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 stream = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+lan = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 trusting = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 without = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 lab = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -162,6 +166,10 @@ _add(trusting, "remove", trust.remove, "Trust it no longer.", trust.REMOVE_EPILO
 app.add_typer(trusting, name="trust", help="Whom you trust; nobody is told.", epilog=EXIT_CODES)
 _add(without, "status", overlay_status.status, "Whom it knows, each topic's ring.", overlay_status.EPILOG)
 app.add_typer(without, name="overlay", help="How nodes find each other without trackers.", epilog=EXIT_CODES)
+_add(lan, "status", lan_status.status, "Local networks, and who is there.", lan_status.EPILOG)
+_add(lan, "allow", switching.allow, "Let a topic be known on a network.", switching.ALLOW_EPILOG)
+_add(lan, "deny", switching.deny, "Keep it to yourself there again.", switching.DENY_EPILOG)
+app.add_typer(lan, name="lan", help="Local networks: what may be known there.", epilog=EXIT_CODES)
 _add(room, "create", create.create, "Found a room.", create.EPILOG)
 _add(room, "join", join.join, "Join a room by an invitation.", join.EPILOG)
 _add(room, "invite", invite.invite, "An invitation to hand over.", invite.EPILOG)
@@ -197,6 +205,7 @@ _add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", 
 _add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
 _add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_rooms.EPILOG)
 _add(sim, "groups", sim_groups.groups, "An encrypted group, and thieves.", sim_groups.EPILOG)
+_add(sim, "overlay", sim_overlay.overlay, "Nodes without trackers, and liars.", sim_overlay.EPILOG)
 _add(sim, "history", sim_history.history, "A real concurrent history, in any order.", sim_history.EPILOG)
 _add(sim, "metadata", sim_metadata.metadata, "What relays come to know.", sim_metadata.EPILOG)
 app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)
