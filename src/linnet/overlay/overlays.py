@@ -25,7 +25,7 @@ from linnet.trace.records import Record
 
 OWNER = "overlays"
 TRACKERLESS = "trackerless"
-OVERLAP = 60.0
+OVERLAP = 600.0
 """Seconds that a topic stays in its old overlay once the new one has given it neighbours."""
 _LOOK = 5.0
 
@@ -90,8 +90,11 @@ class _Topic:
 class Overlays:
     """All topics of a node, whichever overlay each has."""
 
-    def __init__(self, member: Member, trackerless: WithoutTrackers | None = None) -> None:
+    def __init__(
+        self, member: Member, trackerless: WithoutTrackers | None = None, overlap: float = OVERLAP
+    ) -> None:
         self.member = member
+        self._overlap = overlap
         self.trackerless = trackerless
         self._topics: dict[TopicId, _Topic] = {}
         self._sources: dict[tuple[TopicId, PeerId], dict[Overlay, None]] = {}
@@ -138,7 +141,7 @@ class Overlays:
             self._topics[topic] = _Topic(overlay)
         elif known.overlay is not overlay:
             known.leaving, known.overlay = known.overlay, overlay
-            known.met_at = None
+            known.met_at = now if self._has_neighbors(topic, overlay) else None
             effects.append(SetTimer(_LOOK, _tick(topic)))
         if overlay is Overlay.RING and self.trackerless is not None:
             joined = self.trackerless.join(topic, storage, now, contacts=contacts)
@@ -213,7 +216,7 @@ class Overlays:
         known = self._topics.get(topic)
         if known is None or known.leaving is None:
             return []
-        if known.met_at is None or now < known.met_at + OVERLAP:
+        if known.met_at is None or now < known.met_at + self._overlap:
             return [SetTimer(_LOOK, _tick(topic))]
         old, known.leaving = known.leaving, None
         return self._left(topic, old, now)
@@ -249,6 +252,9 @@ class Overlays:
                 self._sources.pop(pair, None)
             merged.append(effect)
         return merged
+
+    def _has_neighbors(self, topic: TopicId, overlay: Overlay) -> bool:
+        return any(of == topic and overlay in sources for (of, _), sources in self._sources.items())
 
     def _met(self, topic: TopicId, overlay: Overlay, now: float) -> None:
         known = self._topics.get(topic)

@@ -50,7 +50,7 @@ from linnet.overlay.effects import TrackerEffect
 from linnet.overlay.member import Member
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import OverlayNotice
-from linnet.overlay.overlays import Overlays, OverlaysEffect
+from linnet.overlay.overlays import OVERLAP, Overlays, OverlaysEffect
 from linnet.overlay.registry import Registry
 from linnet.overlay.tracked import Graph
 from linnet.overlay.tracker import Tracker
@@ -142,7 +142,8 @@ class Peer:
         self._tracker = Tracker(config.tracker, rng) if config.is_tracker else None
         trackerless = self._without_trackers(identity, rng)
         self._account = Account(trackerless, store.cells)
-        self._overlays = Overlays(self._member, trackerless)
+        overlap = OVERLAP if config.trackerless is None else config.trackerless.overlap
+        self._overlays = Overlays(self._member, trackerless, overlap)
         self._streams = Streams(
             self._context,
             self._overlays,

@@ -39,8 +39,8 @@ def overlay(
 ) -> None:
     """Give a stream another overlay at this node, without losing anything; kept over restarts.
 
-    The stream stays in the old one for a minute after it has neighbours in the new one. All its nodes have to
-    change over within that time: those who do not are left behind in the old one.
+    The stream stays in the old one for ten minutes after it has neighbours in the new one. All its nodes have
+    to change over within that time: those who do not are left behind in the old one.
     """
     from linnet.cli.running_node import control, stream_name
     from linnet.node.overlay_types import SwitchRequest

@@ -88,5 +88,8 @@ class TrackerlessConfig(Struct, frozen=True):
     """What is left of trust in the one who names a peer."""
     trust_weight: float = 1.0
     """Between 0, where likeness alone counts, and 2, where trust alone does."""
+    overlap: float = 600.0
+    """Seconds that a topic which changes its overlay stays in the old one as well, once it has neighbours in
+    the new one: time for the others to change over too."""
     descriptor_life: float = DAY
     """Seconds that what a node says of itself may be passed on."""
