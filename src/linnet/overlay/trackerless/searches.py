@@ -20,6 +20,8 @@ SearchEffect = ErrandEffect | Send[Seek | Sought] | Record
 
 _RARER = 2.0
 """How much longer the pause is with each search for a topic in a row."""
+_KNOWN = 8.0
+"""Pauses after someone was found until we look for more."""
 _LONGEST = 64.0
 """Pauses, at most: a topic of which we are the only member is looked for all the same, twice an hour."""
 
@@ -42,8 +44,13 @@ class Searches:
         self._seeking.close(topic)
         self._due.pop(topic, None)
 
-    def found(self, topic: TopicId) -> None:
-        """Someone was found: if more are missing, they are looked for soon."""
+    def found(self, topic: TopicId, now: float) -> None:
+        """Someone was found, who knows of the others: those are looked for only if that does not bring them."""
+        pause = self._gossip.config.seek_pause * _KNOWN
+        self._due[topic] = (now + pause, pause)
+
+    def lost(self, topic: TopicId) -> None:
+        """Nobody is known any more: look at once."""
         self._due.pop(topic, None)
 
     def begin(self, keys: TopicKeys, now: float) -> list[SearchEffect]:

@@ -283,7 +283,7 @@ class Topics:
         node = found.member.node
         self._gossip.check(node, now)
         self._gossip.acquaintances.learn(node, now)
-        self._searches.found(found.topic)
+        self._searches.found(found.topic, now)
         # Some holder of the ring's key vouches for it; it counts as met when it speaks itself.
         if self._ring_gossip(now)[found.topic].merge((found.member,)):
             return [*effects, *self._mend(found.topic, now)]
@@ -315,8 +315,11 @@ class Topics:
     def silent(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
         """A peer does not answer: others stand in for it."""
         effects: list[TrackerlessEffect] = []
-        for topic in self._ring_gossip(now).lost(peer, now):
+        rings = self._ring_gossip(now)
+        for topic in rings.lost(peer, now):
             effects += self._mend(topic, now)
+            if not len(rings[topic]):
+                self._searches.lost(topic)
         return effects
 
     def no_intersection(self, peer: PeerId) -> list[TrackerlessEffect]:
@@ -336,6 +339,7 @@ class Topics:
             return [*self._gossip.pull(peer, now)]
         epoch = self._epoch(now)
         keys = self._joined[topic].keys
+        self._searches.found(topic, now)
         changed = self._ring_gossip(now).met(topic, node, proof(keys, peer, epoch), epoch)
         return self._mend(topic, now) if changed else []
 
