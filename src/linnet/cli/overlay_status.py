@@ -53,7 +53,8 @@ def rows(reply: OverlayReply) -> list[tuple[object, ...]]:
         (
             plain(ring.name) if ring.name else ring.topic,
             ring.known,
-            [each[:_SHOWN] for each in (*reversed(ring.predecessors), *ring.successors)],
+            # In a small ring the same stand on both sides.
+            [each[:_SHOWN] for each in dict.fromkeys((*reversed(ring.predecessors), *ring.successors))],
             [each[:_SHOWN] for each in ring.neighbors],
             ring.uncovered,
         )

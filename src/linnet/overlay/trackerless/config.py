@@ -36,6 +36,7 @@ class TrackerlessConfig(Struct, frozen=True):
     introductions: int = 10
     """Strangers that may introduce themselves to us in a period."""
     sketch_rows: int = 4
+    """Rows of counters of the sampler: the more, the less often a rare id is taken for a frequent one."""
     sketch_columns: int = 1024
     """Counters of the sampler; four for each invented key that it is to withstand."""
     quantile: float = 0.25
@@ -47,6 +48,7 @@ class TrackerlessConfig(Struct, frozen=True):
     epsilon: float = 3.0
     """What a released filter tells of one topic, at most (differential privacy); for each epoch anew."""
     filter_bits: int = 1024
+    """Bits of a filter; all nodes of a network need the same."""
     filter_hashes: int = 1
     """Bits of a filter that a topic sets: with one, most is learned for the same privacy."""
     least_topics: int = 8
@@ -66,9 +68,11 @@ class TrackerlessConfig(Struct, frozen=True):
     fingers: int = 5
     """Peers kept for being unlike, so that clusters stay bridged."""
     finger_rounds: int = 10
+    """Rounds after which they are chosen anew."""
     seek_hops: int = 32
     """Nodes that a search for members of a topic visits at most."""
     seek_walkers: int = 2
+    """Searches that are sent out at once."""
     seek_pause: float = 30.0
     """Seconds between searches for the members of one topic, while too few are known."""
     spares: int = 2
@@ -78,6 +82,7 @@ class TrackerlessConfig(Struct, frozen=True):
     fanout: int = 3
     """Members that an event is passed to by each (Setty et al. 2012)."""
     ring_order: RingOrder = RingOrder.ID
+    """Where nodes stand on rings: by "id", with fewer links, or by "hash", where nobody chooses a place."""
     request_timeout: float = 3.0
     """Seconds until an unanswered question counts as failed."""
     most_links: int = 64

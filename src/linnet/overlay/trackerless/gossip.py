@@ -27,7 +27,7 @@ from linnet.overlay.trackerless.plausible import believing
 from linnet.overlay.trackerless.privacy import Budget
 from linnet.overlay.trackerless.sampling import Sampling
 from linnet.overlay.trackerless.trust import Trust
-from linnet.trace.records import Record
+from linnet.trace.records import Kind, Record
 
 GossipEffect: TypeAlias = (
     ErrandEffect | Send[Pulled | Alike] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
@@ -38,6 +38,8 @@ _PEERS = b"peers"
 _REMEMBERED = 64
 """Peers that are written down, to begin with after a restart."""
 _REMEMBER_ROUNDS = 30
+_RETURNED = 8
+"""Of them, those that are turned to at once where all that was known has ended."""
 _ASKS = 16
 """Questions of one peer for like peers that are answered in a round: a node that is new hurries."""
 _KEY_BYTES = 32
@@ -106,12 +108,14 @@ class Gossip:
     def begin(self, bootstrap: Iterable[Contact], now: float) -> list[GossipEffect]:
         """Turn to whoever was known before the restart, and to these."""
         kept = self._cells.get(_SPACE, _PEERS)
+        ended: list[Contact] = []
         for descriptor in () if kept is None else _decode(kept):
             try:
                 self.sampling.meet(descriptor, now)
             except RemoteError:
-                continue  # It ended while we were away.
-        return self.approach(bootstrap, now)
+                # What it said ended while we were away; it may still be where it was.
+                ended.append(Contact(descriptor.peer, descriptor.hints))
+        return self.approach((*bootstrap, *ended[:_RETURNED]), now)
 
     def approach(self, contacts: Iterable[Contact], now: float) -> list[GossipEffect]:
         """Ask nodes of which nothing is known but an address."""
@@ -130,7 +134,7 @@ class Gossip:
         """Pull from one of the sample, and ask one who is alike."""
         self._rounds += 1
         self._asked.clear()
-        if self._rounds % _REMEMBER_ROUNDS == 0:
+        if self._rounds == self.config.hurried or self._rounds % _REMEMBER_ROUNDS == 0:
             self.remember(now)
         effects: list[GossipEffect] = [*self.sampling.round(now)]
         shown = self.shown(now)
@@ -168,7 +172,8 @@ class Gossip:
         """A peer names others."""
         kind: type[Pull] | type[AskAlike] = Pull if isinstance(message, Pulled) else AskAlike
         if not self.errands.asked(peer, kind):
-            return []
+            note = f"{type(message).__name__}: an answer that nobody waits for"
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note=note)]
         effects: list[GossipEffect] = [*self.errands.answered(peer, kind)]
         if isinstance(message, Pulled):
             return [*effects, *self.sampling.pulled(peer, message.nodes, now)]

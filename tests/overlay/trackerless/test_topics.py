@@ -1,0 +1,211 @@
+"""The topics of a node: what joining, messages and links lead to."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from linnet.core.effects import Hold, Release, Send
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.identity.keys import SigningKey
+from linnet.overlay.notices import NeighborDown, NeighborUp, StorageKnown
+from linnet.overlay.overlays import TrackerlessEffect
+from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
+from linnet.overlay.trackerless.descriptor import check_descriptor, sign_descriptor
+from linnet.overlay.trackerless.gossip import Gossip
+from linnet.overlay.trackerless.messages import Beside, Descriptor, Intersect, Pull, Pulled, Seek
+from linnet.overlay.trackerless.tags import epoch_of, hint, proof, topic_keys
+from linnet.overlay.trackerless.topics import Topics
+from linnet.sim.ideal_group import IDEAL
+from linnet.sim.luck import SeededEntropy
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Record
+
+NOW = 1_800_000_000.0
+US, *OTHERS = (SigningKey(bytes([number]) * 32) for number in range(1, 12))
+OURS = PeerId(US.public)
+A, B = (PeerId(key.public) for key in OTHERS[:2])
+AT = ("tls://h:1",)
+TOPIC = TopicId(bytes([1]) * 32)
+KEYS = topic_keys(TOPIC)
+RING = f"ring {TOPIC.hex()[:16]}"
+EPOCH = epoch_of(NOW)
+
+
+def _descriptor(key: SigningKey) -> Descriptor:
+    return sign_descriptor(key, int(NOW * 1000), EPOCH, b"", 3000, 1, AT, int(NOW + DAY))
+
+
+class Bench:
+    """The topics of one node, with links that a test opens and closes."""
+
+    def __init__(self, config: TrackerlessConfig | None = None) -> None:
+        self.links: dict[PeerId, None] = {}
+        entropy = SeededEntropy(1, "us")
+        self.gossip = Gossip(
+            US,
+            config or TrackerlessConfig(),
+            MemoryStore().cells,
+            Random(1),
+            entropy,
+            AT,
+            self.links,
+            check_descriptor,
+        )
+        self.topics = Topics(self.gossip, IDEAL, entropy)
+
+    def join(self, *members: PeerId, keeps: bool = False) -> list[TrackerlessEffect]:
+        return self.topics.join(TOPIC, keeps, NOW, [Contact(peer, AT) for peer in members], None)
+
+    def link(self, peer: PeerId) -> list[TrackerlessEffect]:
+        self.links[peer] = None
+        return self.topics.linked(peer, NOW)
+
+    def beside(self, peer: PeerId, is_open: bool = True, keeps: bool = False) -> list[TrackerlessEffect]:
+        told = Beside(hint(KEYS, OURS, peer), EPOCH, proof(KEYS, peer, EPOCH), is_open, keeps)
+        return self.topics.on_beside(peer, told, NOW)
+
+    def introduce(self, key: SigningKey) -> list[TrackerlessEffect]:
+        """A peer answers a pull, and is known from then on."""
+        peer = PeerId(key.public)
+        self.gossip.told(peer, Pulled(1, (_descriptor(key),)), NOW)
+        return self.topics.introduced(peer, NOW)
+
+    def member(self, key: SigningKey) -> list[TrackerlessEffect]:
+        """A peer that is known counts us as a neighbour, over its link."""
+        peer = PeerId(key.public)
+        self.link(peer)
+        self.gossip.pull(peer, NOW)
+        self.introduce(key)
+        return self.beside(peer)
+
+
+def _of(effects: list[TrackerlessEffect], *kinds: type) -> list[TrackerlessEffect]:
+    return [each for each in effects if isinstance(each, kinds)]
+
+
+def test_contacts_are_asked_who_they_are_and_wanted_until_members_are_known() -> None:
+    bench = Bench()
+    assert _of(bench.join(A, OURS), Hold) == [Hold(A, AT, "gossip Pull"), Hold(A, AT, RING)]
+    (told,) = bench.link(A)
+    assert isinstance(told, Send)
+    assert told.message == Beside(hint(KEYS, OURS, A), EPOCH, proof(KEYS, OURS, EPOCH), True, False)
+    assert _of(bench.beside(A), NeighborUp) == [NeighborUp(TOPIC, A)]
+    assert bench.topics.status(0, NOW).rings[0].known == 0, "nothing is known of it but an address"
+    bench.introduce(OTHERS[0])
+    (ring,) = bench.topics.status(0, NOW).rings
+    assert (ring.known, ring.successors, ring.predecessors, ring.neighbors) == (1, (A,), (A,), (A,))
+    assert bench.topics.neighbors(TOPIC) == (A,)
+    assert bench.topics.members() == (A,)
+
+
+def test_a_wrong_proof_makes_nobody_a_neighbour() -> None:
+    bench = Bench()
+    bench.join(A)
+    bench.link(A)
+    forged = Beside(hint(KEYS, OURS, A), EPOCH, bytes(16), True)
+    (record,) = bench.topics.on_beside(A, forged, NOW)
+    assert isinstance(record, Record)
+    assert record.reason is Reason.NOT_IN_TOPIC
+    assert bench.topics.neighbors(TOPIC) == ()
+
+
+def test_a_topic_that_we_are_not_in_is_not_told_of() -> None:
+    bench = Bench()
+    bench.link(A)
+    (record,) = bench.beside(A)
+    assert isinstance(record, Record)
+    assert record.reason is Reason.NOT_JOINED
+
+
+def test_leaving_tells_the_neighbours_and_lets_them_go() -> None:
+    bench = Bench()
+    bench.join(A)
+    bench.member(OTHERS[0])
+    left = bench.topics.leave(TOPIC, NOW)
+    assert Release(A, RING) in left
+    assert NeighborDown(TOPIC, A) in left
+    *_, goodbye = [each.message for each in left if isinstance(each, Send)]
+    assert isinstance(goodbye, Beside)
+    assert not goodbye.open
+    assert bench.topics.leave(TOPIC, NOW) == []
+    assert bench.topics.status(0, NOW).rings == ()
+
+
+def test_those_who_keep_the_topic_are_told_of_once() -> None:
+    bench = Bench()
+    bench.join(A)
+    bench.link(A)
+    bench.beside(A, keeps=True)
+    told = bench.introduce(OTHERS[0])
+    assert _of(told, StorageKnown) == [StorageKnown(TOPIC, (Contact(A, AT),))]
+    assert _of(bench.topics.round(NOW), StorageKnown) == []
+
+
+def test_more_members_than_links_are_named_once_and_left_without() -> None:
+    bench = Bench(TrackerlessConfig(most_links=2))
+    bench.join()
+    effects = [each for key in OTHERS[:6] for each in bench.member(key)]
+    dropped = [each for each in _of(effects, Record) if isinstance(each, Record) and each.reason]
+    assert {each.reason for each in dropped} == {Reason.TOO_MANY_LINKS}
+    status = bench.topics.status(0, NOW)
+    assert status.held == 2
+    assert status.rings[0].uncovered > 0
+    again = [each for each in _of(bench.topics.round(NOW), Record) if isinstance(each, Record)]
+    assert [each for each in again if each.reason is Reason.TOO_MANY_LINKS] == []
+
+
+def test_whoever_is_dead_is_replaced_by_the_next_on_the_ring() -> None:
+    bench = Bench()
+    bench.join()
+    for key in OTHERS:
+        bench.member(key)
+    (ring,) = bench.topics.status(0, NOW).rings
+    first = ring.successors[0]
+    del bench.links[first]
+    effects = bench.topics.lost(first, True, NOW)
+    assert NeighborDown(TOPIC, first) in effects
+    (after,) = bench.topics.status(0, NOW).rings
+    assert first not in after.successors
+    assert after.successors[0] == ring.successors[1]
+
+
+def test_a_link_that_goes_does_not_yet_mean_that_its_peer_is_dead() -> None:
+    bench = Bench()
+    bench.join(A)
+    bench.member(OTHERS[0])
+    del bench.links[A]
+    assert _of(bench.topics.lost(A, False, NOW), NeighborDown) == [NeighborDown(TOPIC, A)]
+    (ring,) = bench.topics.status(0, NOW).rings
+    assert (ring.known, ring.neighbors) == (1, ())
+    assert len(_of(bench.link(A), Send)) == 1, "it is told again that we count it"
+
+
+@pytest.mark.parametrize("sources", [(), (A,)])
+def test_events_of_a_topic_without_a_ring_go_to_all_but_where_they_came_from(
+    sources: tuple[PeerId, ...],
+) -> None:
+    assert Bench().topics.targets(TOPIC, sources, (A, B)) == [x for x in (A, B) if x not in sources]
+
+
+def test_a_round_looks_for_members_that_are_missing_along_those_who_are_known() -> None:
+    bench = Bench()
+    bench.join()
+    assert _of(bench.topics.round(NOW), Send, Hold) == [], "nobody is known to ask"
+    bench.gossip.sampling.meet(_descriptor(OTHERS[0]), NOW)
+    bench.link(A)
+    sought = [each.message for each in bench.topics.round(NOW) if isinstance(each, Send)]
+    assert {type(each) for each in sought} == {Seek}
+    assert [each for each in bench.topics.round(NOW + 1) if isinstance(each, Send)] == [], "not so soon again"
+
+
+def test_no_intersection_without_topics_or_with_those_who_show_nothing() -> None:
+    bench = Bench()
+    bench.gossip.sampling.meet(_descriptor(OTHERS[0]), NOW)
+    bench.link(A)
+    for now in (NOW, NOW + 1000):
+        sent = [each.message for each in bench.topics.round(now) if isinstance(each, Send)]
+        assert not any(isinstance(each, Intersect | Pull) for each in sent)
+    assert bench.topics.no_intersection(A) == []
