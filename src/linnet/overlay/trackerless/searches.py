@@ -45,7 +45,7 @@ class Searches:
         self._due.pop(topic, None)
 
     def found(self, topic: TopicId, now: float) -> None:
-        """Someone was found, who knows of the others: those are looked for only if that does not bring them."""
+        """Someone was found, who knows of others: more are looked for only if that does not bring them."""
         pause = self._gossip.config.seek_pause * _KNOWN
         self._due[topic] = (now + pause, pause)
 

@@ -41,7 +41,7 @@ _TRIED = 8
 class _Joined:
     """One topic."""
 
-    __slots__ = ("contacts", "keepers", "keeps", "keys", "uncovered")
+    __slots__ = ("contacts", "keepers", "keeps", "keys", "uncovered", "wanted")
 
     def __init__(self, keys: TopicKeys, keeps: bool, contacts: dict[PeerId, tuple[str, ...]]) -> None:
         self.keys = keys
@@ -49,6 +49,8 @@ class _Joined:
         self.contacts = contacts
         """Perhaps members: they are tried until members are known."""
         self.keepers: tuple[PeerId, ...] = ()
+        self.wanted: tuple[PeerId, ...] | None = None
+        """Whom the ring wanted when neighbours were last chosen."""
         self.uncovered = 0
 
 
@@ -159,7 +161,8 @@ class Topics:
             ring = rings[topic]
             if ring.missing:
                 effects += self._searches.begin(joined.keys, now)
-            effects += self._mend(topic, now)
+            if ring.wanted is not joined.wanted or self._rounds % _CALM_ROUNDS == 0:
+                effects += self._mend(topic, now)
             for peer in gaps(ring, self._gossip.links):
                 if not self._gossip.errands.asked(peer, RingAsk):
                     ask = rings.ask(peer, now)
@@ -202,14 +205,11 @@ class Topics:
         if not topics:
             return []
         gossip = self._gossip
-        promising: list[tuple[float, PeerId]] = []
-        for peer in gossip.clustering.view:
+        for peer in gossip.clustering.view:  # The likest first.
             known = gossip.acquaintances.descriptor(peer)
-            shared = 0.0 if known is None else gossip.clustering.likeness.common(known)
-            if shared >= self._config.worth:
-                promising.append((shared, peer))
-        for _, peer in sorted(promising, reverse=True):
-            if self._intersecting.may_ask(peer, topics, now):
+            if known is None or not self._intersecting.may_ask(peer, topics, now):
+                continue
+            if gossip.clustering.likeness.common(known) >= self._config.worth:
                 return self._intersect(peer, topics, now)
         return []
 
@@ -269,7 +269,12 @@ class Topics:
     def on_beside(self, peer: PeerId, message: Beside, now: float) -> list[TrackerlessEffect]:
         """A peer counts us as a neighbour, or no longer."""
         effects: list[TrackerlessEffect] = [*self._beside.heard(peer, message, self._epoch(now))]
-        return effects + self.introduced(peer, now) if message.open else effects
+        if not message.open:
+            return effects
+        effects += self.introduced(peer, now)
+        for topic in self._joined if message.keeps else ():
+            effects += self._storage(topic, now)
+        return effects
 
     def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[TrackerlessEffect]:
         """A search comes by."""
@@ -346,6 +351,7 @@ class Topics:
     def _mend(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
         """Want those as neighbours who stand beside us now, and some further off."""
         joined, ring = self._joined[topic], self._ring_gossip(now)[topic]
+        joined.wanted = ring.wanted
         held = self._beside.held()
         wanted: dict[PeerId, tuple[str, ...]] = {}
         uncovered = 0
