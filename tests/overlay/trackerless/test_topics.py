@@ -138,9 +138,9 @@ def test_those_who_keep_the_topic_are_told_of_once() -> None:
     bench = Bench()
     bench.join(A)
     bench.link(A)
-    bench.beside(A, keeps=True)
-    told = bench.introduce(OTHERS[0])
+    told = bench.beside(A, keeps=True)
     assert _of(told, StorageKnown) == [StorageKnown(TOPIC, (Contact(A, AT),))]
+    assert _of(bench.introduce(OTHERS[0]), StorageKnown) == []
     assert _of(bench.topics.round(NOW), StorageKnown) == []
 
 
