@@ -211,6 +211,8 @@ def test_the_oldest_shares_go_where_too_many_are_pending() -> None:
     state = world.peers["A"].state
     absent = world.peers["C"].id
     assert agreement.pending_by_member(state) == {absent: 8}
+    assert agreement.overdue(state, world.now, 8) == ()
+    assert agreement.overdue(state, world.now, 7) == agreement.overdue(state, world.now + 1, 8) == (absent,)
     shares = [state.ops[op].awaiting[absent] for op in sorted(state.ops, key=lambda op: state.ops[op].order)]
     assert [bool(share) for share in shares] == [False] * 3 + [True] * 5
     world.settle()

@@ -155,6 +155,16 @@ def pending_by_member(state: GroupState) -> dict[MemberId, int]:
     return dict(sorted(counts.items()))
 
 
+def overdue(state: GroupState, since: float, most: int) -> tuple[MemberId, ...]:
+    """Who has not acknowledged an operation that came here before then, or more operations than so many."""
+    if len(state.ops) <= most and not any(op.since < since for op in state.ops.values()):
+        return ()
+    late = {member for op in state.ops.values() if op.since < since for member in op.awaiting}
+    late |= {member for member, count in pending_by_member(state).items() if count > most}
+    here = set(state.history.view_ids(None))
+    return tuple(sorted(late & here))
+
+
 def healed_by(state: GroupState, op: EventId) -> tuple[MemberId, ...]:
     """Who has taken the seed of this operation, or has seen it at least: all, once nobody is awaited."""
     awaiting = state.ops[op].awaiting if op in state.ops else {}

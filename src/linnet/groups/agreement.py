@@ -11,7 +11,7 @@ from __future__ import annotations
 from linnet.core.ids import EventId
 from linnet.core.luck import Entropy
 from linnet.groups import healing
-from linnet.groups.acking import draft_acks, healed_by, pending_by_member
+from linnet.groups.acking import draft_acks, healed_by, overdue, pending_by_member
 from linnet.groups.adding import draft_add, sent_add
 from linnet.groups.bodies import Acks, Add, Create, Keys, Leave, Remove, Update
 from linnet.groups.chains import debt
@@ -53,6 +53,7 @@ __all__ = [
     "leaving",
     "members",
     "needs_heal",
+    "overdue",
     "owes_acks",
     "pending_by_member",
     "receive",

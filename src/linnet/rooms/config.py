@@ -149,3 +149,8 @@ class RoomsConfig(Struct, frozen=True):
     """Encrypted rooms: seconds that something to be said waits for the keys of those who just joined."""
     key_patience: float = 20.0
     """Encrypted rooms: seconds that something to be said waits for this device to be let in."""
+    key_absence: float = 30 * 86_400.0
+    """Encrypted rooms: seconds after which a device that takes in no key change is put out of the keys,
+    to be added anew when it comes back."""
+    key_pending: int = 1_000
+    """Encrypted rooms: key changes that a device may lack; with more it is put out likewise."""

@@ -207,6 +207,26 @@ def test_a_ban_that_state_resolution_cancels_is_healed_by_adding_again() -> None
     assert world.holders("ann") == world.holders("ben") == world.holders("cat") == ["ann", "ben", "cat"]
 
 
+def test_what_is_not_told_to_a_member_leaves_a_record() -> None:
+    """Who is banned right after it was added is told no ratchet with the acknowledgements that are owed."""
+    world = devices("ann", "ben", "cat", "dan", config=RoomsConfig(ack_delay=30.0))
+    world.get("ann", SetMembership(world.room, world.person("dan"), Membership.LEAVE), Sent)
+    world.run(60.0)
+    assert world.holders("ben") == ["ann", "ben", "cat"]
+    world.join("dan", by="ann")
+    world.run(5.0)
+    assert world.holders("ben") == ["ann", "ben", "cat", "dan"]
+    owing = [name for name in ("ann", "ben", "cat") if world.secrecy(name).state(world.network.now).owed]
+    assert owing
+    world.get("ann", SetMembership(world.room, world.person("dan"), Membership.BAN), Sent)
+    world.run(0.3)
+    world.say(owing[-1], "without dan")
+    world.run(1.0)
+    told = [record for record in world.records(owing[-1], Kind.DROPPED) if record.reason is Reason.SURPLUS]
+    assert {record.note for record in told} == {"group: not told to a member"}
+    assert world.holders(owing[-1]) == ["ann", "ben", "cat"]
+
+
 def test_acknowledgements_are_batched() -> None:
     world = devices("ann", "ben", "cat", config=RoomsConfig(ack_delay=30.0))
     world.run(60.0)

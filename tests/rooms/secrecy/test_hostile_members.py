@@ -16,7 +16,7 @@ from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
 from linnet.groups import agreement
 from linnet.groups.bodies import Acks, Add, Item, encode_body
-from linnet.groups.ids import Device
+from linnet.groups.ids import Device, MemberId
 from linnet.groups.state import GroupState, encode_state
 from linnet.rooms.content import GROUP, Newcomers
 from linnet.rooms.room import Room
@@ -197,6 +197,47 @@ def test_a_welcome_that_does_not_open_keeps_nobody_out_for_long(ahead: int) -> N
     assert "eve" in world.holders("ann")
     assert world.secrecy("eve").is_member
     world.all_go_on("ann", "ben", "eve")
+
+
+@pytest.mark.parametrize(("ahead", "is_used"), [(1, True), (1000, False)], ids=["counts", "does not count"])
+def test_an_addition_that_does_not_count_uses_up_nobodys_prekeys(ahead: int, is_used: bool) -> None:
+    world = Betrayal("ann", "ben", "mal", "eve")
+    world.found("ann", "ben", "mal", newcomers=Newcomers.FROM_NOW)
+    world.run(20.0)
+    world.betray("mal")
+    for name in (*HONEST, "mal"):
+        world.secrecy(name).missing = list  # type: ignore[method-assign] # They are slow.
+    world.join("eve", by="ann")
+    world.run(5.0)
+    eve = Device(world.person("eve"), world.identity["eve"].card.device)
+    bundle = world.secrecy("mal").bundle(eve)
+    assert bundle is not None
+    head = forgeries.head_of(world.state_of("mal"), ahead)
+    welcome, nothing = b"\x01" + bytes(180), EventId(bytes(32))
+    body = Add(head, forgeries.KEY, eve, bundle.identity, bytes(16), nothing, welcome, bytes(64))
+    world.sign("mal", encode_body(body))
+    world.run(5.0)
+    for name in HONEST:
+        assert world.secrecy(name).keyring.is_used(bundle.identity) is is_used
+
+
+def test_two_operations_of_one_number_leave_a_record_at_all_others() -> None:
+    world = betrayal()
+    secrecy, now = world.secrecy("mal"), world.network.now
+    twice = [
+        agreement.draft_update(
+            world.state_of("mal"), secrecy.bundle, secrecy.may_hold, SeededEntropy(seed, "mal"), now
+        ).body
+        for seed in (1, 2)
+    ]
+    for body in twice:
+        world.sign("mal", body)
+        world.run(0.5)
+    for name in HONEST:
+        reasons = [record.reason for record in world.records(name, Kind.REJECTED) if record.note == "group"]
+        assert reasons == [Reason.EQUIVOCATION]
+        state = world.state_of(name)
+        assert state.clock[world.state_of("mal").me or MemberId(b"")] == world.state_of("mal").cseq + 1
 
 
 def test_a_thief_of_a_devices_key_cannot_stop_the_device() -> None:

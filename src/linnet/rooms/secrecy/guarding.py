@@ -23,6 +23,7 @@ from linnet.identity.keys import device_id
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
+from linnet.rooms.secrecy.absence import Absence
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.secrecy.turns import Turns
 from linnet.trace.records import Kind, Record
@@ -50,6 +51,7 @@ class Guarding:
         self._config = parts.config
         self._context = parts.context
         self._turns = Turns(parts.config.turn_step)
+        self._absence = Absence(parts.config.key_absence, parts.config.key_pending)
         self._parked: deque[_Parked] = deque()
         self._keyless: dict[AuthorId, float] = {}
         """People who are in the room and of whom no device can be reached, since when."""
@@ -100,6 +102,7 @@ class Guarding:
         while (seen := self._standing()) != self._seen:
             self._seen = seen
             self._look_for_keyless(now)
+            self._absence.look(bool(self._parts.guests.by_peer), now)
             steps += self._act(now)
         return [*steps, *self._tell_repaired()]
 
@@ -181,7 +184,7 @@ class Guarding:
         """Do what is ours to do now, and look again when the next is."""
         secrecy = self._secrecy
         tasks: dict[bytes, Callable[[float], list[RoomStep]]] = {}
-        if secrecy.surplus():
+        if self._surplus(now):
             tasks[_REMOVE] = self._put_in_order
         elif agreement.needs_heal(secrecy.state(now)):
             tasks[_HEAL] = self._update
@@ -189,7 +192,8 @@ class Guarding:
             tasks[device.author + device.device] = lambda now, device=device: self._add(device, now)  # type: ignore[misc]
         ours = secrecy.state(now).me or MemberId(b"")
         steps: list[RoomStep] = []
-        later: list[float] = []
+        look = self._absence.next_look(secrecy.state(now), now)
+        later: list[float] = [] if look is None else [look]
         for task, turn in self._turns.due(tasks, ours, self._here(), now).items():
             # More may be on its way, as when a partition ends. Who has something to say does not wait for it.
             due = turn + self._config.ack_delay if task in (_HEAL, _REMOVE) else turn
@@ -208,11 +212,17 @@ class Guarding:
                 )
         return [*steps, *(self._arm("turn", min(later) - now, now) if later else ())]
 
+    def _surplus(self, now: float) -> list[MemberId]:
+        """Members to be put out: who should hold no keys, and who has been away for too long."""
+        surplus = self._secrecy.surplus()
+        overdue = self._absence.overdue(self._secrecy.state(now), now)
+        return [*surplus, *(member for member in overdue if member not in surplus)]
+
     def _put_in_order(self, now: float) -> list[RoomStep]:
         """Acks that are owed, and out with whoever should hold no keys: first of all that we say."""
         steps = self._acks(now)
         secrecy = self._secrecy
-        surplus = secrecy.surplus()
+        surplus = self._surplus(now)
         if surplus:
             draft = agreement.draft_remove(
                 secrecy.state(now), surplus, secrecy.bundle, secrecy.may_hold, self._context.entropy, now
@@ -222,7 +232,7 @@ class Guarding:
 
     def _update(self, now: float) -> list[RoomStep]:
         secrecy = self._secrecy
-        removes = bool(secrecy.surplus())
+        removes = bool(self._surplus(now))
         steps = self._put_in_order(now)
         if removes:
             return steps  # A removal brings a new seed as well.

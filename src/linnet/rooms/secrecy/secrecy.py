@@ -164,6 +164,7 @@ class Secrecy:
         """An operation of our own is out."""
         step = agreement.sent(draft, op)
         self._note_body(self.ours, op, draft.content)
+        self._note_used(draft.content, step)
         return self._stepped(step, now)
 
     def placed(self, event: Event, position: int | None, now: float) -> list[Record]:
@@ -205,6 +206,7 @@ class Secrecy:
             if content is not None and self._lets_us_in(content, now):
                 self.forget(now)  # Others take our prekeys for used: we tell new ones, to be added by those.
             return [self._record(event, error.reason, f"group: {error.detail}")]
+        self._note_used(content, step)
         waits = self.is_member and any(isinstance(note, Waits) for note in step.notes)
         if waits and len(self.keyring.stuck) >= STUCK:
             return [self._record(event, Reason.QUEUE_FULL, "group: too many operations wait for others")]
@@ -216,10 +218,17 @@ class Secrecy:
         ours = (self.ours, self.state(now).prekeys.identity.public)
         return not self.is_member and ours in _let_in(content)
 
+    def _note_used(self, content: Body, step: agreement.Step) -> None:
+        """Which prekeys were used, by an operation that counts: one that does not uses up nobody's.
+
+        While we are outside nothing counts; once we have joined all is given again.
+        """
+        if not any(isinstance(note, Ignored | Waits | Equivocation) for note in step.notes):
+            for _, identity in _let_in(content):
+                self.keyring.use_identity(identity)
+
     def _note_body(self, device: Device, op: EventId, content: Body) -> None:
-        """What an operation tells apart from the agreement: prekeys, and which were used."""
-        for _, identity in _let_in(content):
-            self.keyring.use_identity(identity)
+        """What an operation tells apart from the agreement: prekeys."""
         if isinstance(content, Keys):
             self.keyring.keep_bundle(device, op)
             self.version += 1
@@ -279,6 +288,7 @@ class Secrecy:
             self._keep_keys(step.state)  # It says for what it waits.
             return None
         self.keyring.keep_stuck(event.id, False)
+        self._note_used(decode_body(event.body), step)
         return self._stepped(step, now)
 
     # Messages.
