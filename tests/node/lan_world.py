@@ -22,10 +22,13 @@ from linnet.node.config import LanSection
 from linnet.node.config_reference import commented_file
 from linnet.node.home import open_home
 from linnet.overlay.config import Overlay
+from linnet.peer.config import LinkConfig
 from linnet.streams.names import topic_of
 
 STREAM = "village"
 TOPIC = to_text(Sort.TOPIC, topic_of(STREAM))
+QUICK = replace(BRISK, links=LinkConfig(backoff_most=2.0, ping_period=2.0, ping_timeout=1.0))
+"""Nodes that notice within seconds that a cable was pulled."""
 LIMIT = 90.0
 """Seconds after which what a test waits for will not come."""
 
@@ -63,7 +66,7 @@ class LanWorld:
         space = self.spaces[name] = self._lab.space(name)
         within = ("ip", "netns", "exec", space)
         node = LiveNode(
-            name, self._directory / name, relay=False, base=BRISK, group=self._guard.pid, within=within
+            name, self._directory / name, relay=False, base=QUICK, group=self._guard.pid, within=within
         )
         config = open_home(node.home.path, wall_clock()).config
         section = replace(config.node, overlay=Overlay.RING)
@@ -86,6 +89,12 @@ class LanWorld:
         for each in node.control.lan().networks:
             if each.here:
                 node.control.allow_on_lan(TOPIC, True, each.network)
+
+    def linked(self, name: str, others: Sequence[str]) -> list[str]:
+        """To which of these others a node has an open link."""
+        devices = {to_text(Sort.DEVICE, self.nodes[other].peer): other for other in others}
+        peers = self.nodes[name].control.peers().peers
+        return [devices[each.device] for each in peers if each.up and each.device in devices]
 
     def say(self, name: str, text: str) -> str:
         """A node publishes; the id of the event."""

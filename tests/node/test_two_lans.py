@@ -49,6 +49,7 @@ def test_two_networks_are_cut_apart_and_joined_again(tmp_path: Path, networks: L
 
         networks.unplug(both, "eth1")
         wait_for(lambda: sum(each.here for each in world.nodes[GATE].control.lan().networks) == 1, "the cut")
+        wait_for(lambda: not world.linked(GATE, RIGHT), "links over the cable that was pulled go down")
         apart_left = [world.say(name, f"{name}, apart") for name in (*LEFT, GATE)]
         apart_right = [world.say(name, f"{name}, apart") for name in RIGHT]
         world.until_heard((*LEFT, GATE), apart_left)

@@ -60,21 +60,33 @@ def test_the_last_of_several_messages_is_never_full() -> None:
         assert CHAINS_PER_MESSAGE == 512
 
 
-def test_news_is_told_one_neighbour_a_period_for_a_few_rounds() -> None:
+def test_news_is_told_one_neighbour_a_period_until_each_was_told() -> None:
     context = context_of()
     stream = Stream("tea", context)
     stream.flood.up(A)
+    stream.flood.up(B)
     voice = Voice(topic=stream.topic)
     chain, _, _ = stream.intake.accept(voice.say())
     timer = SetTimer(5.0, Tick("announcing", "heads", stream.topic))
     assert stream.announcing.news(chain) == [timer]
     assert stream.announcing.news(chain) == []
     first = stream.announcing.fired(False)
-    assert len(heads_to(first, A)) == 1
     assert first[-1] == timer
-    assert stream.announcing.fired(False) == [timer], "it has had this news"
-    assert stream.announcing.fired(False) == []
+    second = stream.announcing.fired(False)
+    assert [len(heads_to([*first, *second], peer)) for peer in (A, B)] == [1, 1]
+    assert timer not in second
+    assert stream.announcing.fired(False) == [], "all have had this news"
+    assert stream.announcing.news(chain) == [timer]
     assert stream.announcing.stop() == [CancelTimer(timer.timer)]
+
+
+def test_who_was_greeted_after_the_news_is_not_told_again() -> None:
+    stream = Stream("tea", context_of())
+    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say())
+    stream.announcing.news(chain)
+    stream.flood.up(A)
+    assert len(heads_to(stream.announcing.greet(A, False), A)) == 1
+    assert stream.announcing.fired(False) == []
 
 
 def test_without_neighbours_nobody_is_told() -> None:

@@ -1,7 +1,8 @@
 """What a node tells others of a stream beside its events: heads, policy, revocations.
 
 Prev references cannot show that a chain's last event is lost. So neighbours tell each other how
-far they know the chains, when they become neighbours and for a few rounds after there was news.
+far they know the chains, when they become neighbours and after there was news, until each was told: who
+hears of an event only by this tells others in turn, and so nobody who has a neighbour is left out.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from linnet.streams.messages import PolicyIs
 from linnet.streams.policy import Governance
 
 OWNER = "announcing"
-_ROUNDS = 3
-"""Neighbours that are told of news, one each period: enough that a lost last event is noticed."""
 
 AnnouncingEffect = Send[Heads | Revoked | PolicyIs] | SetTimer[Tick] | CancelTimer[Tick]
 
@@ -47,33 +46,40 @@ class Announcing:
         self._intake = intake
         self._archive = archive
         self._governance = governance
-        self._rounds = 0
         self._news = 0
+        self._is_armed = False
 
     def greet(self, peer: PeerId, keeps: bool) -> list[AnnouncingEffect]:
         """Tell a new neighbour everything; the policy first, since it may reject without it."""
+        neighbor = self._flood.neighbors.get(peer)
+        if neighbor is not None:
+            neighbor.told = self._news
         return [*self.policy((peer,)), *self._revocations(peer), *self.heads(peer, keeps)]
 
     def news(self, chain: Chain) -> list[AnnouncingEffect]:
         """Something was said: tell neighbours in a while how far the chain goes, in case one missed it."""
         self._news += 1
         chain.news = self._news
-        armed, self._rounds = self._rounds > 0, _ROUNDS
-        return [] if armed else [self._timer()]
+        if self._is_armed:
+            return []
+        self._is_armed = True
+        return [self._timer()]
 
     def fired(self, keeps: bool) -> list[AnnouncingEffect]:
-        """Tell one neighbour, by chance, how far the chains go; and those who hear of it from us alone."""
-        self._rounds = max(0, self._rounds - 1)
-        peers = list(self._flood.neighbors)
-        if not peers:
-            self._rounds = 0
+        """Tell one neighbour that lacks news how far the chains go; and all who hear from us alone."""
+        neighbors = self._flood.neighbors
+        lacking = [peer for peer, each in neighbors.items() if each.told < self._news]
+        if not lacking:
+            self._is_armed = False
             return []
-        served = (each for each in peers if self._flood.neighbors[each].is_served)
+        served = (peer for peer in lacking if neighbors[peer].is_served)
+        chosen = dict.fromkeys((self._context.rng.choice(lacking), *served))
         told: list[AnnouncingEffect] = []
-        for peer in dict.fromkeys((self._context.rng.choice(peers), *served)):
-            told += self.heads(peer, keeps, since=self._flood.neighbors[peer].told)
-            self._flood.neighbors[peer].told = self._news
-        return [*told, self._timer()] if self._rounds else told
+        for peer in chosen:
+            told += self.heads(peer, keeps, since=neighbors[peer].told)
+            neighbors[peer].told = self._news
+        self._is_armed = len(chosen) < len(lacking)
+        return [*told, self._timer()] if self._is_armed else told
 
     def heads(self, peer: PeerId, keeps: bool, since: int = -1) -> list[AnnouncingEffect]:
         """Tell a peer how far the chains go that had news since, and which of them we can resend."""
@@ -102,7 +108,7 @@ class Announcing:
 
     def stop(self) -> list[AnnouncingEffect]:
         """Nobody is told anything any more."""
-        self._rounds = 0
+        self._is_armed = False
         return [CancelTimer(Tick(OWNER, "heads", self._topic))]
 
     def _revocations(self, peer: PeerId) -> list[AnnouncingEffect]:
