@@ -50,6 +50,8 @@ class AttackPlan(Struct, frozen=True):
     """Honest nodes that each honest node trusts."""
     sybils: int = 0
     """Ids of the pool that liars invent."""
+    are_sybils_up: bool = True
+    """Whether liars answer for the ids that they invent, or nobody does."""
     is_asking: bool = False
     """Whether liars ask others too, as often as honest nodes do."""
     seed: int = 1
@@ -142,7 +144,8 @@ class AttackBench:
         self.victim = self._honest[0]
         self._pool = [PeerId(named()) for _ in range(plan.sybils)] or self._liars
         self._lying = dict.fromkeys(self._liars + self._pool)
-        self._nodes = {peer: self._make(peer, everyone) for peer in everyone}
+        self._answering = self._lying if plan.are_sybils_up else dict.fromkeys(self._liars)
+        self.nodes = {peer: self._make(peer, everyone) for peer in everyone}
 
     def run(self) -> list[Figures]:
         """All rounds; what the views are after each."""
@@ -150,18 +153,18 @@ class AttackBench:
 
     def view(self, peer: PeerId) -> tuple[PeerId, ...]:
         """Whom a node knows."""
-        return self._nodes[peer].view
+        return self.nodes[peer].view
 
     def round(self, number: int) -> Figures:
         """One round of everyone, in a random order."""
         is_attacking = number > self._plan.start
-        active = self._honest if is_attacking else list(self._nodes)
+        active = self._honest if is_attacking else list(self.nodes)
         for peer in self._rng.sample(active, len(active)):
             self._ask(peer, is_attacking)
         if is_attacking:
             self._lie()
         for peer in active:
-            self._nodes[peer].end()
+            self.nodes[peer].end()
         return self._figures(number)
 
     def _make(self, peer: PeerId, everyone: list[PeerId]) -> Gossip:
@@ -170,12 +173,12 @@ class AttackBench:
         return self._way.make(peer, first[: self._plan.view], trusted, Random(self._rng.getrandbits(64)))
 
     def _ask(self, peer: PeerId, is_attacking: bool) -> None:
-        node = self._nodes[peer]
+        node = self.nodes[peer]
         for ask in node.begin():
-            if is_attacking and ask.peer in self._lying:
+            if is_attacking and ask.peer in self._answering:
                 answer = self._lies(ask.peer)
-            elif ask.peer in self._nodes:
-                answer = self._nodes[ask.peer].asked(peer, ask.entries)
+            elif ask.peer in self.nodes:
+                answer = self.nodes[ask.peer].asked(peer, ask.entries)
             else:
                 node.unanswered(ask.peer)
                 continue
@@ -196,20 +199,20 @@ class AttackBench:
             liar = self._rng.choice(self._pool)
             others = self._rng.sample(self._pool, min(self._way.sent, len(self._pool)))
             sent = list(dict.fromkeys([liar, *others]))[: self._way.sent]
-            self._nodes[peer].asked(liar, fresh(sent))
+            self.nodes[peer].asked(liar, fresh(sent))
 
     def _figures(self, number: int) -> Figures:
         known = dict.fromkeys(self._honest, 0)
         places = isolated = honestly = 0
         for peer in self._honest:
-            view = self._nodes[peer].view
+            view = self.nodes[peer].view
             honest = [other for other in view if other not in self._lying]
             for other in honest:
                 known[other] += 1
             places += len(view)
             honestly += len(honest)
             isolated += bool(view) and not honest
-        victim = self._nodes[self.victim].view
+        victim = self.nodes[self.victim].view
         return Figures(
             round=number,
             places=places,

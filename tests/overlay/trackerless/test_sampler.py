@@ -88,6 +88,23 @@ def test_an_even_stream_stays_even() -> None:
     assert output_share([1.0] * 1000, 100, seed=5, length=25_000) == pytest.approx(0.1, abs=0.02)
 
 
+def test_of_two_members_the_one_seen_more_often_gives_way_and_the_other_is_drawn() -> None:
+    gone = [0, 0]
+    for seed in range(200):
+        memory = sampler(2, seed=seed)
+        for number in (0, 1, 1, 1, 1, 1, 1):
+            memory.count(peer(number))
+            memory.offer(peer(number))
+        assert {memory.draw_rare() for _ in range(20)} == {peer(0), peer(1)}
+        memory.count(peer(2))
+        evicted = memory.offer(peer(2))
+        if evicted is not None:
+            gone[int.from_bytes(evicted, "big")] += 1
+    assert gone[1] == pytest.approx(3 * gone[0], rel=0.4)
+    assert sum(gone) > 100
+    assert sampler(2).draw_rare() is None
+
+
 def test_it_goes_on_while_counters_are_zero() -> None:
     memory = sampler(10, columns=4096)
     replaced = 0

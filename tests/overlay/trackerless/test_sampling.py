@@ -229,15 +229,29 @@ def test_the_trusted_are_asked_a_quarter_of_the_time_by_how_much_they_are_truste
     assert {node.sampling.target(NOW) for _ in range(200)} == set(node.sampling.view)
 
 
-def test_the_one_not_spoken_to_for_longest_is_asked_half_of_the_time() -> None:
-    node = Node(TrackerlessConfig(view=6, trusted_share=0.0))
-    for other in NODES[1:7]:
-        node.sampling.meet(other, NOW)
+def test_the_one_not_spoken_to_for_longest_is_probed() -> None:
+    node = Node().full()
     node.sampling.round(NOW)
     for number in (1, 2, 3, 5, 6):
         node.sampling.answered(peer(number), NOW)
-    asked = [node.sampling.target(NOW) for _ in range(1000)]
-    assert asked.count(peer(4)) == pytest.approx(500 + 500 / 6, abs=60)
+    assert node.sampling.probe(NOW) == peer(4)
+    node.sampling.answered(peer(4), NOW)
+    node.sampling.round(NOW)
+    node.sampling.answered(peer(1), NOW)
+    assert node.sampling.probe(NOW) in node.sampling.view
+    assert node.sampling.probe(NOW) != peer(1)
+
+
+def test_members_that_are_named_often_are_asked_less() -> None:
+    node = Node().full()
+    before = set(node.sampling.view)
+    for _ in range(50):
+        node.sampling.pulled(peer(30), (NODES[1], NODES[2], NODES[3]), NOW)
+    assert set(node.sampling.view) == before
+    asked = [node.sampling.target(NOW) for _ in range(600)]
+    often, seldom = (sum(asked.count(peer(number)) for number in some) for some in ((1, 2, 3), (4, 5, 6)))
+    assert seldom == pytest.approx(450, abs=50)
+    assert often == pytest.approx(150, abs=50)
 
 
 def test_no_message_of_pulling_says_anything_local() -> None:

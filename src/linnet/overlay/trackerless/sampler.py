@@ -1,9 +1,10 @@
 """A few ids out of a stream that others may have biased, such that each id is as likely as any.
 
-After the knowledge-free strategy of Anceaume, Busnel, Sericola 2013, changed in three ways, since
+After the knowledge-free strategy of Anceaume, Busnel, Sericola 2013, changed in four ways, since
 as published it stops for ever while any counter is zero, and gives in to more flooding ids than
 it has columns: an id is measured against a quantile of the counters that are not zero, updates
-are conservative, and counts age.
+are conservative, counts age, and of two members it is the one seen more often that gives way. The
+last keeps down liars that got in before there was anything to tell them by.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class StreamSampler:
             self._places[peer] = len(self._members)
             self._members.append(peer)
             return None
-        place = int(self._rng.random() * self._size)
+        place = self._crowded()
         evicted = self._members[place]
         self._members[place] = peer
         del self._places[evicted]
@@ -94,6 +95,13 @@ class StreamSampler:
             return None
         return self._members[int(self._rng.random() * len(self._members))]
 
+    def draw_rare(self) -> PeerId | None:
+        """Of two members drawn alike the one that was seen less often: rather no liar."""
+        one, other = self.draw(), self.draw()
+        if one is None or other is None:
+            return None
+        return one if self._sketch.estimate(one) <= self._sketch.estimate(other) else other
+
     def sample(self, size: int) -> list[PeerId]:
         """So many different members, or as many as there are."""
         return self._rng.sample(self._members, min(size, len(self._members)))
@@ -106,6 +114,12 @@ class StreamSampler:
         """Let what was counted so far weigh half."""
         self._sketch.halve()
         self._stale = REFRESH_COUNTS
+
+    def _crowded(self) -> int:
+        """The place of the member that gives way."""
+        one, other = int(self._rng.random() * self._size), int(self._rng.random() * self._size)
+        seen = self._sketch.estimate
+        return one if seen(self._members[one]) >= seen(self._members[other]) else other
 
     def _chance(self, peer: PeerId) -> float:
         """How likely an id is let in."""

@@ -84,13 +84,11 @@ class Sampling:
                 self._favoured = self._rng.choices(list(trusted), list(trusted.values()))[0]
                 return self._favoured
         self._favoured = None
-        if self._rng.random() < 0.5:
-            return max(self._sampler, key=self._age, default=None)
-        return self._sampler.draw()
+        return self._sampler.draw_rare()
 
     def probe(self, now: float) -> PeerId | None:
-        """A member of the view to ask whether it is up; tell `answered` or `failed`."""
-        return self._sampler.draw()
+        """The member of the view not spoken to for longest: is it up? Tell `answered` or `failed`."""
+        return max(self._sampler, key=self._age, default=None)
 
     def pulled(self, peer: PeerId, descriptors: tuple[Descriptor, ...], now: float) -> list[Record]:
         """Take in the answer to a pull: count all that it names, offer one."""

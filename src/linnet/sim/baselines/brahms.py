@@ -68,6 +68,8 @@ class Brahms:
         self._is_up = is_up
         self._view = list(first)[: config.view]
         self._samplers = [MinWise(rng) for _ in range(config.samples)]
+        self._fed: dict[PeerId, None] = {}
+        """Ids that all samplers have seen: seeing one again changes nothing."""
         self._pushed: list[PeerId] = []
         self._pulled: list[PeerId] = []
         self._feed(self._view)
@@ -122,8 +124,9 @@ class Brahms:
         self._probe()
 
     def _feed(self, peers: Sequence[PeerId]) -> None:
-        for peer in dict.fromkeys(peers):
-            if peer != self._ours:
+        for peer in peers:
+            if peer != self._ours and peer not in self._fed:
+                self._fed[peer] = None
                 for sampler in self._samplers:
                     sampler.see(peer)
 
@@ -133,3 +136,4 @@ class Brahms:
         peer = self._samplers[place].peer
         if peer is not None and not self._is_up(peer):
             self._samplers[place] = MinWise(self._rng)
+            self._fed.clear()

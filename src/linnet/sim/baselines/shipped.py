@@ -49,6 +49,8 @@ class Shipped:
         self._config = config
         self._directory = directory
         self._rounds = 0
+        self.trusted = tuple(trusted)
+        """Whom its user trusts."""
         self.refused: dict[Reason, int] = {}
         """Pulls that it did not answer, by why."""
         acquaintances = Acquaintances()
