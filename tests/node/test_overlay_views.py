@@ -36,18 +36,19 @@ def test_all_that_was_told_is_there_and_adds_up() -> None:
     budget.released(2952, 3.0, 10.0)
     budget.released(2953, 3.0, 20.0)
     budget.released(2953, 3.0, 21.0, b"\x0a")
+    budget.answered(2953, 3.0, 22.0)
     budget.intersected(A, 5, 2, 30.0, tested=16)
     budget.announced(b"\x0a", 40.0)
     budget.served(B, TEA, 50.0)
     view = privacy_view(budget.told())
-    assert [(one.epoch, one.network, one.epsilon) for one in view.filters] == [
-        (2952, "", 3.0),
-        (2953, "", 3.0),
-        (2953, "0a", 3.0),
+    assert [(one.epoch, one.network, one.epsilon, one.answers) for one in view.filters] == [
+        (2952, "", 3.0, 0.0),
+        (2953, "", 6.0, 3.0),
+        (2953, "0a", 3.0, 0.0),
     ]
-    assert view.epsilon == 9.0
-    assert view.odds == pytest.approx(exp(9))
-    assert view.surest == pytest.approx(1 / (1 + exp(-9)))
+    assert view.epsilon == 12.0
+    assert view.odds == pytest.approx(exp(12))
+    assert view.surest == pytest.approx(1 / (1 + exp(-12)))
     (met,) = view.intersections
     assert (from_text(Sort.DEVICE, met.peer), met.runs, met.bucket, met.tested, met.common) == (
         *(A, 1, 16, 16, 2),

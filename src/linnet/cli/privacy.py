@@ -46,6 +46,7 @@ def lines(reply: PrivacyReply) -> list[str]:
         *_intersections(reply),
         *_networks(reply),
         *_proxies(reply),
+        "members: whoever is in a topic with you knows so; that is not counted here",
     ]
 
 
@@ -65,22 +66,24 @@ def odds_text(odds: float) -> str:
 def sure_text(epsilon: float) -> str:
     """How sure someone can be who had even odds before, rounded up: a promise must not be too good."""
     surest = 1 / (1 + exp(-epsilon))
-    return "all but certain" if surest > 0.9999 else f"{min(100.0, int(surest * 1000 + 1) / 10):g} % sure"
+    return "all but certain" if surest > 0.999 else f"{min(100.0, int(surest * 1000 + 1) / 10):g} % sure"
 
 
 def _filters(reply: PrivacyReply) -> list[str]:
     releases = sum(each.times for each in reply.filters) + reply.earlier.releases
-    if not releases:
+    if not reply.filters:
         return ["filters: none was released; nobody could tell from one what you are interested in"]
     last = reply.filters[-1]
+    is_answered = any(each.answers for each in reply.filters)
+    answered = ", and answers to searches, which are as noisy" if is_answered else ""
     said = [
-        f"filters: {counted(releases, 'randomised filter')} of your topics, the last on "
+        f"filters: {counted(releases, 'randomised filter')} of your topics{answered}; the last on "
         f"{clock_text(last.last)}; epsilon {reply.epsilon:g} in all",
-        "  from the last one, whoever knows a public topic's name can tell with odds of at most "
+        "  from those of the last week, whoever knows a public topic's name can tell with odds of at most "
         f"{odds_text(exp(last.epsilon))} whether you are in it (if it was even before: "
         f"{sure_text(last.epsilon)})",
     ]
-    if releases > 1:
+    if reply.epsilon > last.epsilon:
         said.append(
             "  from all of them together, of a topic that you were in all the time: at most "
             f"{odds_text(reply.odds)} (if it was even before: {sure_text(reply.epsilon)})"

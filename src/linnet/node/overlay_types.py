@@ -61,7 +61,10 @@ class FilterView(Struct, frozen=True):
     times: int
     """Releases; one is right."""
     epsilon: float
-    """Of all of them. By a factor of e^epsilon, at most, they change the odds of one topic's being ours."""
+    """Of all of them, with `answers`. By a factor of e^epsilon, at most, they change the odds of one topic's
+    being ours."""
+    answers: float
+    """Of that, what answers to searches for topics told, which are as noisy as a filter."""
     last: float
     """Unix time."""
 

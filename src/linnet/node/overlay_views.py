@@ -44,7 +44,14 @@ def privacy_view(told: BudgetIs) -> PrivacyReply:
     earlier = told.earlier
     return PrivacyReply(
         tuple(
-            FilterView(one.epoch, one.network.hex(), one.times, one.epsilon_milli / 1000, one.last)
+            FilterView(
+                one.epoch,
+                one.network.hex(),
+                one.times,
+                (one.epsilon_milli + one.answers_milli) / 1000,
+                one.answers_milli / 1000,
+                one.last,
+            )
             for one in told.filters
         ),
         told.epsilon,

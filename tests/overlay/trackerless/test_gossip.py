@@ -194,3 +194,13 @@ def test_on_a_local_network_no_filter_is_shown() -> None:
     assert gossip.face(_peer(A), later).filter == b""
     assert gossip.face(_peer(B), later).filter != b""
     assert gossip.hints(_peer(A)) == ("tls://192.168.0.2:1",)
+
+
+def test_the_secret_of_noise_and_decoys_is_the_same_after_a_restart_and_another_at_each_node() -> None:
+    store = MemoryStore()
+    assert _gossip(store).key == _gossip(store).key
+    gossips = [
+        Gossip(US, CONFIG, MemoryStore().cells, Random(1), SeededEntropy(1, name), AT, {}, check_descriptor)
+        for name in ("us", "them")
+    ]
+    assert gossips[0].key != gossips[1].key

@@ -64,6 +64,25 @@ def test_a_second_release_in_an_epoch_shows_and_counts() -> None:
     assert budget.told().filters == (FilterTold(1, b"", 2, 6000, 11.0),)
 
 
+def test_answers_to_searches_count_as_one_more_release_of_the_epoch() -> None:
+    store = cells()
+    budget = Budget(store)
+    budget.answered(1, 3.0, 10.0)
+    assert budget.told().filters == (FilterTold(1, b"", 0, 0, 10.0, 3000),)
+    budget.released(1, 3.0, 11.0)
+    budget.answered(1, 3.0, 12.0)
+    budget = Budget(store)
+    budget.answered(1, 3.0, 13.0)
+    assert budget.told().filters == (FilterTold(1, b"", 1, 3000, 11.0, 3000),)
+    assert budget.told().epsilon == 6.0
+    for epoch in range(2, privacy.RELEASES + 2):
+        budget.answered(epoch, 3.0, float(epoch + 20))
+    told = budget.told()
+    assert (len(told.filters), told.earlier.releases, told.epsilon) == (
+        *(privacy.RELEASES, 1, 6.0 + 3.0 * privacy.RELEASES),
+    )
+
+
 def test_intersections_are_counted_for_each_peer() -> None:
     budget = Budget(cells())
     budget.intersected(peer(1), 10, 3, 1.0)

@@ -49,3 +49,18 @@ def test_after_crashes_the_ring_closes_and_opens_again_for_those_who_return() ->
         village.join(at, TOPIC)
     village.run(150.0)
     assert village.is_ring(TOPIC, sorted([*left, 5, 12]))
+
+
+def test_answering_searches_is_entered_in_the_account_once_by_those_with_topics() -> None:
+    village = Village(12, seed=6)
+    village.start()
+    for at in range(1, 12):
+        village.join(at, TOPIC if at % 2 else OTHER)
+    village.run(200.0)
+    told = [node.gossip.budget.told() for node in village.nodes]
+    assert told[0].filters == ()
+    epsilon = village.config.epsilon
+    answered = [[each.answers_milli for each in one.filters] for one in told[1:]]
+    assert {tuple(each) for each in answered} <= {(0,), (round(epsilon * 1000),)}
+    assert sum(each == [round(epsilon * 1000)] for each in answered) > 5
+    assert max(one.epsilon for one in told) == 2 * epsilon

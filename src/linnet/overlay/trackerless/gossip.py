@@ -35,6 +35,7 @@ GossipEffect: TypeAlias = (
 
 _SPACE = "trackerless"
 _PEERS = b"peers"
+_KEY = b"key"
 _REMEMBERED = 64
 """Peers that are written down, to begin with after a restart."""
 _REMEMBER_ROUNDS = 30
@@ -68,8 +69,8 @@ class Gossip:
         self.rng = rng
         self.links = links
         self.check = check = believing(check)
-        self.key = entropy(_KEY_BYTES)
-        """Secret, for choices that nobody else should be able to foresee."""
+        self.key = _kept_key(cells, entropy)
+        """Secret, for choices that nobody else should foresee, and for noise that must stay the same."""
         self._cells = cells
         self.acquaintances = Acquaintances()
         self.trust = Trust(cells, config)
@@ -204,3 +205,12 @@ class Gossip:
     def _next(self) -> int:
         self._number += 1
         return self._number
+
+
+def _kept_key(cells: Cells, entropy: Entropy) -> bytes:
+    """The same after a restart: with other decoys and other noise, what they hide could be averaged out."""
+    kept = cells.get(_SPACE, _KEY)
+    if kept is None:
+        kept = entropy(_KEY_BYTES)
+        cells.put(_SPACE, _KEY, kept)
+    return kept

@@ -1,8 +1,9 @@
 """What this node has told others of its interests, so that its user can see what it adds up to.
 
-Four things tell something: the randomised filter, once in an epoch; private intersections; announcements on
-local networks; and proxies, which must know the topics that they serve. Counts are written down, never which
-topics it was about, and stay on this device. The tables are bounded: what is oldest is added to `earlier`.
+Four things tell something: the randomised filter and answers to searches, which are as noisy, once in an
+epoch each; private intersections; announcements on local networks; and proxies, which must know the topics
+that they serve. Counts are written down, never which topics it was about, and stay on this device. The tables
+are bounded: what is oldest is added to `earlier`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class FilterTold(Struct, gc=False):
     """Thousandths of epsilon, of all these releases together: the odds that anyone gives to a topic's being
     among ours change by a factor of e^epsilon at most."""
     last: float
+    answers_milli: int = 0
+    """The same of our answers to searches for topics, which are as noisy: one more release of the epoch."""
 
 
 class IntersectionsTold(Struct, gc=False):
@@ -103,7 +106,8 @@ class BudgetIs(Struct, frozen=True, gc=False):
     @property
     def epsilon(self) -> float:
         """The epsilon of all releases together: what they tell, at most, of a topic that was in every one."""
-        return (sum(one.epsilon_milli for one in self.filters) + self.earlier.epsilon_milli) / 1000
+        told = sum(one.epsilon_milli + one.answers_milli for one in self.filters)
+        return (told + self.earlier.epsilon_milli) / 1000
 
     @property
     def surest(self) -> float:
@@ -153,10 +157,25 @@ class Budget:
         told.last = now
         self._filters[key] = told
         self._write(_FILTER, key, told)
+        self._fold_filters()
+
+    def answered(self, epoch: int, epsilon: float, now: float) -> None:
+        """A search for members was answered, or not, which tells as much. It counts once in an epoch."""
+        key = epoch.to_bytes(8, "big")
+        told = self._filters.get(key)
+        if told is None:
+            told = self._filters[key] = FilterTold(epoch, b"", 0, 0, now)
+        if told.answers_milli:
+            return
+        told.answers_milli = round(epsilon * 1000)
+        self._write(_FILTER, key, told)
+        self._fold_filters()
+
+    def _fold_filters(self) -> None:
         while len(self._filters) > RELEASES:
             old = self._filters.pop(oldest := next(iter(self._filters)))
             self._earlier.releases += old.times
-            self._earlier.epsilon_milli += old.epsilon_milli
+            self._earlier.epsilon_milli += old.epsilon_milli + old.answers_milli
             self._fold(_FILTER, oldest)
 
     def intersected(self, peer: PeerId, topics: int, common: int, now: float, tested: int = POINTS) -> None:

@@ -32,16 +32,19 @@ class Searches:
     def __init__(self, gossip: Gossip, entropy: Entropy) -> None:
         self._gossip = gossip
         self._seeking = Seeking(gossip.config, gossip.rng, entropy, gossip.key)
+        self._topics: dict[TopicId, None] = {}
         self._due: dict[TopicId, tuple[float, float]] = {}
         """When to look for a topic next, and how long to wait then."""
 
     def open(self, keys: TopicKeys) -> None:
         """We are in this topic."""
         self._seeking.open(keys)
+        self._topics[keys.topic] = None
 
     def close(self, topic: TopicId) -> None:
         """We are in this topic no more."""
         self._seeking.close(topic)
+        self._topics.pop(topic, None)
         self._due.pop(topic, None)
 
     def found(self, topic: TopicId, now: float) -> None:
@@ -66,6 +69,9 @@ class Searches:
     def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[SearchEffect]:
         """A search comes by, or comes back."""
         own = self._gossip.shown(now).descriptor
+        if self._topics:
+            # Also silence is an answer.
+            self._gossip.budget.answered(own.epoch, self._gossip.config.epsilon, now)
         along = [other for other in self._along() if other != peer]
         return self._hop(self._seeking.step(peer, message, own, along, self._score, now), now)[0]
 
