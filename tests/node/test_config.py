@@ -4,10 +4,13 @@ import pytest
 
 from linnet.core.errors import ConfigError
 from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.identity.text import Sort, to_text
 from linnet.node.config import (
+    EdgeSection,
     NodeConfig,
     NodeSection,
+    ProxySection,
     RelaySection,
     StorageSection,
     StreamSection,
@@ -104,3 +107,39 @@ def test_where_a_relay_answers_over_http(relay: RelaySection, wide: bool, proble
     with pytest.raises(ConfigError, match=problem) as caught:
         check(config)
     assert str(caught.value).startswith("relay.http: ")
+
+
+def test_the_edge_reaches_the_machine_and_listens_nowhere() -> None:
+    config = NodeConfig(edge=EdgeSection(proxies=(CONTACT,), at_once=2))
+    check(config)
+    assert config.listens == ()
+    made = peer_config(config, OWN, (), "a")
+    assert made.edge == EdgeConfig(at_once=2, proxies=(Contact(PEER, ("tls://h:1",)),))
+    assert made.proxy is None
+    assert peer_config(NodeConfig(), OWN, (), "a").edge == EdgeConfig()
+
+
+def test_a_proxy_serves_whom_it_lists() -> None:
+    device = to_text(Sort.DEVICE, PEER)
+    config = NodeConfig(proxy=ProxySection(enabled=True, allow=(device,), bytes=5, days=2.0))
+    check(config)
+    assert peer_config(config, OWN, (), "a").proxy == ProxyConfig(bytes=5, days=2.0, allow=(PEER,))
+    with pytest.raises(ConfigError, match=r"proxy\.allow\[0\]: .*\nproxy.allow: has no meaning"):
+        check(NodeConfig(proxy=ProxySection(open=True, allow=("nobody",))))
+
+
+def test_a_node_on_the_edge_has_no_other_role() -> None:
+    config = NodeConfig(
+        node=NodeSection(trackers=(CONTACT,), listen=("tls://127.0.0.1:7",)),
+        edge=EdgeSection(proxies=(CONTACT,)),
+        proxy=ProxySection(enabled=True),
+        storage=(StorageSection("s"),),
+    )
+    with pytest.raises(ConfigError) as caught:
+        check(config)
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == [
+        "node.listen",
+        "node.trackers",
+        "proxy.enabled",
+        "storage",
+    ]

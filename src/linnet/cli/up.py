@@ -27,6 +27,8 @@ EPILOG = examples(
     "linnet up --overlay ring",
     "linnet up --bootstrap ld1…@192.0.2.7:7700 --bootstrap ld1…@192.0.2.8:7700",
     "linnet up --store weather --store me/diary",
+    "linnet up --role proxy --allow ld1… --listen 0.0.0.0:7700 --advertise proxy.example.org:7700",
+    "linnet up --proxy ld1…@proxy.example.org:7700",
     "linnet up --role relay --listen 0.0.0.0:7700 --advertise relay.example.org:7700 --allow lp1…",
 )
 
@@ -36,15 +38,20 @@ class Role(StrEnum):
 
     TRACKER = "tracker"
     RELAY = "relay"
+    PROXY = "proxy"
 
 
 Roles = Annotated[
     list[Role] | None,
-    typer.Option("--role", help="Do this for others: build graphs of streams, hold events of rooms."),
+    typer.Option("--role", help="Do this for others: build graphs of streams, hold events, take part."),
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="PERSON", help="Whose rooms the relay takes, once for each; or anyone."),
+    typer.Option(
+        "--allow",
+        metavar="ID",
+        help="Whose rooms the relay takes (lp1…), whom the proxy serves (ld1…), once for each; or anyone.",
+    ),
 ]
 Advertise = Annotated[
     list[str] | None,
@@ -71,6 +78,12 @@ OverlayOption = Annotated[
     Overlay | None,
     typer.Option("--overlay", help="Who says who the neighbours are; ring: nobody, nodes find each other."),
 ]
+Proxies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--proxy", metavar="KEY@HOST:PORT", help="Take part through this proxy alone, once for each."
+    ),
+]
 Full = Annotated[bool, typer.Option("--trace-full", help="Record everything, not only what goes wrong.")]
 
 
@@ -84,6 +97,7 @@ def up(
     tracker: Trackers = None,
     bootstrap: Bootstrap = None,
     overlay: OverlayOption = None,
+    proxy: Proxies = None,
     trace_full: Full = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -100,8 +114,9 @@ def up(
     config = configured(
         home, Role.TRACKER in roles, store or (), listen or (), tracker or (), trace_full, advertise or ()
     )
-    config = with_relay(config, Role.RELAY in roles, allow or [])
+    config = with_roles(config, roles, allow or [])
     config = without_trackers(config, overlay, bootstrap or [])
+    config = behind_proxies(config, proxy or [])
     try:
         run(run_node(home, config, lambda node: _ready(node, as_json)))
     except asyncio.CancelledError:
@@ -143,6 +158,48 @@ def configured(
         storage=(*config.storage, *(StorageSection(name) for name in names if name not in known)),
         trace=replace(config.trace, level=Level.FULL) if trace_full else config.trace,
     )
+    check(config)
+    return config
+
+
+def with_roles(config: NodeConfig, roles: list[Role], allow: list[str]) -> NodeConfig:
+    """The same with what the node does for others, and for whom; `ConfigError` if that is wrong."""
+    devices = [each for each in allow if each.startswith("ld1")]
+    people = [each for each in allow if each not in devices]
+    config = with_proxy(config, Role.PROXY in roles, devices, ANYONE in allow)
+    if people == [ANYONE] and config.proxy.enabled and Role.RELAY not in roles and not config.relay.enabled:
+        people = []
+    return with_relay(config, Role.RELAY in roles, people)
+
+
+def with_proxy(config: NodeConfig, proxy_role: bool, devices: list[str], anyone: bool) -> NodeConfig:
+    """The same with the proxy role and whom it serves; `ConfigError` if that is wrong."""
+    from msgspec.structs import replace
+
+    from linnet.node.config import check
+
+    proxy = replace(config.proxy, enabled=config.proxy.enabled or proxy_role)
+    if anyone and proxy.enabled:
+        proxy = replace(proxy, open=True, allow=())
+    elif devices:
+        proxy = replace(proxy, open=False, allow=(*proxy.allow, *devices))
+    if devices and not proxy.enabled:
+        raise Failure("--allow with a device is about a proxy: add --role proxy", ExitCode.USAGE)
+    config = replace(config, proxy=proxy)
+    check(config)
+    return config
+
+
+def behind_proxies(config: NodeConfig, proxies: list[str]) -> NodeConfig:
+    """The same on the edge, with these proxies before those configured."""
+    from msgspec.structs import replace
+
+    from linnet.node.config import check
+
+    if not proxies:
+        return config
+    known = (each for each in config.edge.proxies if each not in proxies)
+    config = replace(config, edge=replace(config.edge, proxies=(*proxies, *known)))
     check(config)
     return config
 

@@ -31,6 +31,7 @@ from linnet.node.control_types import (
     SubscribeQuery,
 )
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
+from linnet.node.edge_calls import EdgeCalls
 from linnet.node.lan_calls import LanCalls
 from linnet.node.overlay_types import (
     OverlayReply,
@@ -53,7 +54,7 @@ from linnet.node.sealed_types import (
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
 
 
-class ControlClient(RoomCalls, LanCalls):
+class ControlClient(RoomCalls, LanCalls, EdgeCalls):
     """One caller of the control API; close it, or use it as a context."""
 
     def status(self) -> StatusReply:

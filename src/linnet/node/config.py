@@ -18,6 +18,7 @@ from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
 from linnet.delivery.config import DeliveryConfig
 from linnet.edge.config import PresenceConfig
+from linnet.edge.proxy_config import EdgeConfig, EdgeLimits, ProxyConfig, ProxyLimits
 from linnet.identity.text import Sort, from_text
 from linnet.net.config import LanConfig, NetConfig
 from linnet.node.addresses import is_loopback, parse_contact, parse_hint, parse_http, split_hint
@@ -34,6 +35,7 @@ StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
 Address = Annotated[str, Meta(min_length=1, max_length=1024)]
 Addresses = Annotated[tuple[Address, ...], Meta(max_length=8)]
 Person = Annotated[str, Meta(min_length=1, max_length=128)]
+Device = Annotated[str, Meta(min_length=1, max_length=128)]
 InterfaceName = Annotated[str, Meta(min_length=1, max_length=32)]
 Interfaces = Annotated[tuple[InterfaceName, ...], Meta(max_length=16)]
 
@@ -113,6 +115,23 @@ class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
     `https://HOST:PORT` with the node's own certificate. Empty: nowhere (docs/reference/relay-http.md)."""
 
 
+class ProxySection(ProxyLimits, frozen=True, forbid_unknown_fields=True):
+    """Whether this node takes part in streams for devices that have links to nobody else, and whose."""
+
+    enabled: bool = False
+    """Whether this node is a proxy. It sees its clients' addresses, when they are there and which streams
+    they want; what is sealed or encrypted it cannot read."""
+    allow: Annotated[tuple[Device, ...], Meta(max_length=10_000)] = ()
+    """Device ids, `ld1…`, of those who may be clients, where `open` is false."""
+
+
+class EdgeSection(EdgeLimits, frozen=True, forbid_unknown_fields=True):
+    """Whether this node is on the edge: it then listens nowhere and has links to its proxies alone."""
+
+    proxies: Annotated[tuple[Address, ...], Meta(max_length=16)] = ()
+    """The proxies of this node in order of preference, `KEY@HOST:PORT` each. Empty: it is not on the edge."""
+
+
 class LanSection(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether this node finds others on local networks, with or without the internet."""
 
@@ -161,6 +180,8 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     streams: Annotated[dict[StreamName, StreamSection], Meta(max_length=10_000)] = field(default_factory=dict)
     relay: RelaySection = RelaySection()
     rooms: RoomsConfig = RoomsConfig()
+    edge: EdgeSection = EdgeSection()
+    proxy: ProxySection = ProxySection()
     lan: LanSection = LanSection()
     trace: TraceSection = TraceSection()
     control: ControlSection = ControlSection()
@@ -172,7 +193,9 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def listens(self) -> tuple[str, ...]:
-        """The addresses to listen at, in their one spelling."""
+        """The addresses to listen at, in their one spelling; none on the edge."""
+        if self.edge.proxies:
+            return ()
         return tuple(parse_hint(address, any_port=True) for address in self.node.listen)
 
     @property
@@ -210,7 +233,7 @@ def problems_of(config: NodeConfig) -> list[Problem]:
         found.append(
             Problem(("relay", "allow"), 'has no meaning where relay.policy is "open": take one of them out')
         )
-    found += _http_problem(config)
+    found += [*_http_problem(config), *_edge_problems(config)]
     seen: dict[str, None] = {}
     for number, rule in enumerate(config.storage):
         if rule.stream in seen:
@@ -266,6 +289,8 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         links=config.links,
         rooms=config.rooms,
         relay=_relay_config(config.relay) if config.relay.enabled else None,
+        edge=_edge_config(config.edge),
+        proxy=_proxy_config(config.proxy) if config.proxy.enabled else None,
         lan=PresenceConfig() if config.lan.enabled else None,
     )
 
@@ -290,6 +315,20 @@ def _relay_config(section: RelaySection) -> RelayConfig:
     return RelayConfig(**limits)
 
 
+def _edge_config(section: EdgeSection) -> EdgeConfig:
+    limits = {name: value for name, value in asdict(section).items() if name in EdgeLimits.__struct_fields__}
+    return EdgeConfig(**limits, proxies=tuple(map(parse_contact, section.proxies)))
+
+
+def _proxy_config(section: ProxySection) -> ProxyConfig:
+    limits = {name: value for name, value in asdict(section).items() if name in ProxyLimits.__struct_fields__}
+    return ProxyConfig(**limits, allow=tuple(map(_device, section.allow)))
+
+
+def _device(text: str) -> PeerId:
+    return PeerId(from_text(Sort.DEVICE, text))
+
+
 def _person(text: str) -> AuthorId:
     return AuthorId(from_text(Sort.PERSON, text))
 
@@ -308,6 +347,37 @@ def _listen_problem(node: NodeSection, number: int, address: str) -> list[Proble
             Problem(path, f"{address!r} is every address of this machine: name in advertise the one to dial")
         ]
     return []
+
+
+def _edge_problems(config: NodeConfig) -> list[Problem]:
+    """A node on the edge has no other role; whom a proxy serves is said once."""
+    found: list[Problem] = []
+    for number, address in enumerate(config.edge.proxies):
+        found += _address_problem(("edge", "proxies", number), parse_contact, address)
+    for number, device in enumerate(config.proxy.allow):
+        found += _address_problem(("proxy", "allow", number), _device, device)
+    if config.proxy.allow and config.proxy.open:
+        found.append(
+            Problem(("proxy", "allow"), "has no meaning where proxy.open is true: take one of them out")
+        )
+    if not config.edge.proxies:
+        return found
+    told = (
+        "has no meaning on the edge, where a node has links to its proxies alone: take it or edge.proxies out"
+    )
+    others: dict[Path, bool] = {
+        ("node", "listen"): config.node.listen not in ((), NodeSection().listen),
+        ("node", "advertise"): bool(config.node.advertise),
+        ("node", "trackers"): bool(config.node.trackers),
+        ("node", "bootstrap"): bool(config.node.bootstrap),
+        ("node", "overlay"): config.node.overlay is not Overlay.TRACKER,
+        ("trackerless", "enabled"): config.trackerless.enabled,
+        ("tracker", "enabled"): config.tracker.enabled,
+        ("relay", "enabled"): config.relay.enabled,
+        ("proxy", "enabled"): config.proxy.enabled,
+        ("storage",): bool(config.storage),
+    }
+    return [*found, *(Problem(path, told) for path, is_set in others.items() if is_set)]
 
 
 def _http_problem(config: NodeConfig) -> list[Problem]:

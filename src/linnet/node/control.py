@@ -35,6 +35,7 @@ from linnet.node.control_types import (
 from linnet.node.control_views import graph_view, peer_views, publish_view, status_view
 from linnet.node.device_control import DeviceControl
 from linnet.node.doctor import node_checks
+from linnet.node.edge_control import EdgeControl
 from linnet.node.endpoints import error_response, http_error_response, json_response, query_of
 from linnet.node.lan_control import LanControl
 from linnet.node.library import Node
@@ -49,7 +50,7 @@ from linnet.streams.commands import Policy
 _encode = msgspec.json.Encoder().encode
 
 
-class Control(DeviceControl, SecurityControl, SealedControl, OverlayControl, LanControl):
+class Control(DeviceControl, SecurityControl, SealedControl, OverlayControl, LanControl, EdgeControl):
     """The endpoints, over one node."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:

@@ -39,6 +39,7 @@ from linnet.node.background import Background
 from linnet.node.batching import Batching
 from linnet.node.config import NodeConfig, check, lan_config, peer_config
 from linnet.node.devices import Devices
+from linnet.node.edge import NodeEdge
 from linnet.node.home import Home, held, new_card, open_home
 from linnet.node.lan import Lan
 from linnet.node.overlay import NodeOverlay
@@ -134,6 +135,7 @@ class Node:
             self.rooms = Rooms(self.author, self._ask, self._read_room, self.clock.now)
             self.sealed = SealedStreams(self._ask)
             self.lan = Lan(self._ask)
+            self.edge = NodeEdge(self._ask)
             self.overlay = NodeOverlay(self._ask)
             self.devices = Devices(self.identity.card, store.cells, self._ask, self.rooms)
             self.people = People(self.author, store, self._ask, self.rooms, self.label_of, self.clock.now)

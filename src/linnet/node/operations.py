@@ -19,6 +19,7 @@ from linnet.node.control_types import (
     SubscribeQuery,
 )
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
+from linnet.node.edge_operations import EDGE_OPERATIONS
 from linnet.node.lan_operations import LAN_OPERATIONS
 from linnet.node.operation import Form, Operation
 from linnet.node.overlay_types import (
@@ -200,6 +201,7 @@ OPERATIONS = (
         errors=(409, 413, 429),
     ),
     *LAN_OPERATIONS,
+    *EDGE_OPERATIONS,
     *ROOM_OPERATIONS,
     Operation("stop", "POST", "/v1/stop", "Stop the node, in good order.", DoneReply, status=202),
     Operation("openapi", "GET", "/v1/openapi.json", "This description.", dict),
