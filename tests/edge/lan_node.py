@@ -23,7 +23,7 @@ from linnet.testing.identities import known_identity
 from linnet.trace.records import Record
 
 TOPIC = TopicId(b"t" * 32)
-QUICK = PresenceConfig(period=0.5, expiry=2.0, patience=0.5, retry=0.5, reply_pause=0.2)
+QUICK = PresenceConfig(period=0.5, expiry=2.0, doubt=1.5, patience=0.5, retry=0.5, reply_pause=0.2)
 """As in the field, ten times as fast: tests wait for silence to be noticed."""
 
 

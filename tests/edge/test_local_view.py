@@ -73,13 +73,32 @@ def test_who_is_not_heard_is_gone_after_four_periods() -> None:
     view.heard("10.0.0.1", said(1), OURS, 0.0)
     view.heard("10.0.0.2", said(2), OURS, 0.0)
     view.heard("10.0.0.2", said(2), OURS, 19.0)
-    assert view.next_expiry() == 20.0
+    assert view.next_look(0.0) == 15.0
+    assert view.next_look(19.0) == 20.0
     assert view.expire(19.9) == []
     [gone] = view.expire(20.0)
     assert gone.lan == key(1).public
-    assert view.next_expiry() == 39.0
+    assert view.next_look(20.0) == 34.0
     assert [entry.lan for entry in view.expire(39.0)] == [key(2).public]
-    assert view.next_expiry() is None
+    assert view.next_look(39.0) is None
+
+
+def test_who_was_met_is_looked_for_before_it_is_forgotten() -> None:
+    view = LocalView(CONFIG, 0.0)
+    one, two = view.heard("10.0.0.1", said(1), OURS, 0.0), view.heard("10.0.0.2", said(2), OURS, 0.0)
+    assert one is not None
+    assert two is not None
+    one.peer = PeerId(b"p" * 32)
+    assert view.doubtful(14.9) == []
+    assert view.doubtful(15.0) == [one], "nobody looks for who was never met"
+    assert view.next_look(15.0) == 15.0
+    one.is_doubted = True
+    assert view.doubtful(15.0) == []
+    assert view.next_look(15.0) == 20.0
+    assert view.met(one.lan, 16.0) is one
+    assert view.expire(20.0) == [two]
+    assert view.next_look(20.0) == 31.0
+    assert view.doubtful(31.0) == [one], "and again, if it falls silent again"
 
 
 def test_an_address_that_fell_silent_is_dialled_no_more() -> None:

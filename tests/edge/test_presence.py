@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from linnet.core.effects import Announce, CancelTimer, Meet, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import Heard, LocalNetwork, Met, NetworkIs, NotMet
@@ -200,7 +202,7 @@ def test_the_smaller_key_meets_the_larger_at_once() -> None:
     machine = at_home()
     larger = LARGER[0]
     assert machine.handle(heard(larger), 0.0) == [
-        SetTimer(20.0, tick("expire")),
+        SetTimer(15.0, tick("expire")),
         Meet(HOME, larger.public, OURS, (hint(larger),)),
     ]
 
@@ -209,7 +211,7 @@ def test_the_larger_key_waits_to_be_met_and_not_for_ever() -> None:
     machine = at_home()
     smaller = SMALLER[0]
     assert machine.handle(heard(smaller), 0.0) == [
-        SetTimer(20.0, tick("expire")),
+        SetTimer(15.0, tick("expire")),
         SetTimer(2.0, tick("meet")),
     ]
     assert machine.fired(tick("meet"), 2.0) == [Meet(HOME, smaller.public, OURS, (hint(smaller),))]
@@ -231,7 +233,7 @@ def test_who_met_us_before_we_heard_it_is_in_view_too() -> None:
     machine = at_home()
     key = SMALLER[0]
     assert machine.handle(Met(HOME, key.public, PEER), 0.1) == [
-        SetTimer(20.0, tick("expire")),
+        SetTimer(15.0, tick("expire")),
         LanPeer(Contact(PEER, ()), HOME),
     ]
     assert machine.handle(heard(key), 0.2) == [LanPeer(Contact(PEER, (hint(key),)), HOME)]
@@ -284,10 +286,39 @@ def test_silence_is_noticed_when_it_has_lasted_long_enough() -> None:
     machine = at_home()
     one, two = LARGER[:2]
     machine.handle(heard(one), 0.0)
+    machine.handle(Met(HOME, one.public, PEER), 0.0)
     machine.handle(heard(two, "10.0.0.2"), 5.0)
-    machine.handle(Met(HOME, one.public, PEER), 5.0)
+    look = Meet(HOME, one.public, OURS, (hint(one),))
+    assert machine.fired(tick("expire"), 15.0) == [look, SetTimer(5.0, tick("expire"))]
+    machine.handle(NotMet(HOME, one.public, Reason.DIAL_TIMEOUT), 16.0)
     assert machine.fired(tick("expire"), 20.0) == [LanGone(PEER, HOME), SetTimer(5.0, tick("expire"))]
     assert machine.fired(tick("expire"), 25.0) == []
+
+
+def test_who_answers_when_looked_for_is_still_there() -> None:
+    machine = at_home()
+    key = LARGER[0]
+    machine.handle(heard(key), 0.0)
+    machine.handle(Met(HOME, key.public, PEER), 0.0)
+    assert len(of(Meet, machine.fired(tick("expire"), 15.0))) == 1
+    assert machine.handle(Met(HOME, key.public, PEER), 15.1) == []
+    [timer] = machine.fired(tick("expire"), 20.0)
+    assert isinstance(timer, SetTimer)
+    assert timer.delay == pytest.approx(10.1)
+    assert machine.view(HOME) == (Contact(PEER, (hint(key),)),)
+
+
+def test_looking_for_many_at_once_is_bounded() -> None:
+    machine = at_home(PresenceConfig(meetings=2))
+    for number, key in enumerate(LARGER[:4]):
+        machine.handle(heard(key), 0.0)
+        machine.handle(Met(HOME, key.public, PeerId(bytes([number]) * 32)), 0.0)
+    first, second, timer = machine.fired(tick("expire"), 15.0)
+    assert isinstance(first, Meet)
+    assert isinstance(second, Meet)
+    assert timer == SetTimer(0.05, tick("expire"))
+    machine.handle(Met(HOME, first.lan, PeerId(bytes([0]) * 32)), 15.1)
+    assert len(of(Meet, machine.fired(tick("expire"), 15.1))) == 1
 
 
 def test_a_device_that_took_another_key_is_not_gone() -> None:

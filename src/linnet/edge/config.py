@@ -12,6 +12,9 @@ class PresenceConfig(Struct, frozen=True):
     """Seconds between announcements, give or take a fifth."""
     expiry: float = 20.0
     """Seconds without an announcement after which a node is gone: four may be lost in a row."""
+    doubt: float = 15.0
+    """Seconds of silence after which a node that was met is looked for by dialling it: many networks lose
+    multicast and nothing else."""
     rate: float = 5.0
     """Announcements a second that are taken from one address for long."""
     burst: float = 25.0

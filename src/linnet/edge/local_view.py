@@ -28,6 +28,7 @@ class Entry:
         "due",
         "failures",
         "heard_at",
+        "is_doubted",
         "lan",
         "meeting",
         "nonce",
@@ -51,6 +52,8 @@ class Entry:
         self.failures = 0
         self.due = now
         """When it is to be met."""
+        self.is_doubted = False
+        """Whether it was silent for so long that it is being looked for."""
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -91,7 +94,7 @@ class LocalView:
         entry = self.entries.get(said.lan)
         if entry is None or entry.datagram != datagram:
             return self._news(entry, said, source, datagram, now)
-        entry.heard_at = now
+        entry.heard_at, entry.is_doubted = now, False
         return entry if self._placed(entry, source, now) else None
 
     def _news(
@@ -103,7 +106,8 @@ class LocalView:
         check_announcement(datagram, said.lan)
         if entry is None:
             entry = self._admit(said.lan, source, now)
-        entry.datagram, entry.port, entry.nonce, entry.heard_at = datagram, said.port, said.nonce, now
+        entry.datagram, entry.port, entry.nonce = datagram, said.port, said.nonce
+        entry.heard_at, entry.is_doubted = now, False
         entry.places.clear()
         self._placed(entry, source, now)
         return entry
@@ -142,7 +146,17 @@ class LocalView:
         if entry is None:
             self._make_room(lambda entry: True)
             entry = self.entries[lan] = Entry(lan, now)
+        entry.heard_at, entry.is_doubted = now, False
         return entry
+
+    def doubtful(self, now: float) -> list[Entry]:
+        """Those who were met and are silent for too long, and are not being looked for yet."""
+        before = now - self._config.doubt
+        return [
+            entry
+            for entry in self.entries.values()
+            if entry.heard_at <= before and entry.peer is not None and entry.places and not entry.is_doubted
+        ]
 
     def expire(self, now: float) -> list[Entry]:
         """Forget those who were not heard for too long, and return them."""
@@ -151,12 +165,17 @@ class LocalView:
         for entry in gone:
             del self.entries[entry.lan]
         for entry in self.entries.values():
-            for place in [place for place, at in entry.places.items() if at <= before]:
-                del entry.places[place]
+            fresh = {place: at for place, at in entry.places.items() if at > before}
+            # Who was only met lately is where it was heard last.
+            entry.places = fresh or entry.places
         return gone
 
-    def next_expiry(self) -> float | None:
-        """When the next of them is to be forgotten, if nothing more is heard of it."""
-        heard = (entry.heard_at for entry in self.entries.values())
-        earliest = min(heard, default=None)
-        return None if earliest is None else earliest + self._config.expiry
+    def next_look(self, now: float) -> float | None:
+        """When the next of them is to be doubted or forgotten, if nothing more is heard of it."""
+        if self.doubtful(now):
+            return now
+        return min((self._look(entry, now) for entry in self.entries.values()), default=None)
+
+    def _look(self, entry: Entry, now: float) -> float:
+        doubt = entry.heard_at + self._config.doubt
+        return doubt if doubt > now else entry.heard_at + self._config.expiry

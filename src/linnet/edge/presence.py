@@ -255,11 +255,21 @@ class Presence:
         # A device may be here under two keys for a while, as a day ends.
         left = dict.fromkeys(peer for peer in gone if peer is not None and _entry_of(here.view, peer) is None)
         effects: list[PresenceEffect] = [LanGone(peer, here.local.network) for peer in left]
+        effects += self._look_for(here, now)
         return [*effects, self._expiry_timer(here, now)] if here.view.entries else effects
 
+    def _look_for(self, here: _Here, now: float) -> list[PresenceEffect]:
+        """Dial those who fell silent: perhaps only their announcements were lost."""
+        doubted = sum(entry.is_doubted for entry in here.view.entries.values())
+        effects: list[PresenceEffect] = []
+        for entry in here.view.doubtful(now)[: max(0, self._config.meetings - doubted)]:
+            entry.is_doubted = True
+            effects.append(Meet(here.local.network, entry.lan, here.lan, entry.hints))
+        return effects
+
     def _expiry_timer(self, here: _Here, now: float) -> PresenceEffect:
-        expiry = here.view.next_expiry()
-        delay = self._config.expiry if expiry is None else max(_SOON, expiry - now)
+        look = here.view.next_look(now)
+        delay = self._config.expiry if look is None else max(_SOON, look - now)
         return SetTimer(delay, Tick(OWNER, "expire", here.local.network))
 
     # Meeting.

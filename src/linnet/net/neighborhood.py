@@ -72,10 +72,11 @@ class Neighborhood:
         """What we showed until lately, and when that ends."""
         self._told: tuple[LocalNetwork, ...] = ()
         self._complaints: dict[str, None] = {}
+        self._is_closed = False
 
     async def run(self) -> None:
         """Look at the interfaces again and again."""
-        while True:
+        while not self._is_closed:
             self.look()
             await asyncio.sleep(self._config.scan_period)
 
@@ -111,7 +112,8 @@ class Neighborhood:
                 self._owner.record(Record(Kind.DROPPED, reason=Reason.UNREACHABLE, note=note[:200]))
 
     def close(self) -> None:
-        """Leave all networks."""
+        """Leave all networks, and look for none any more."""
+        self._is_closed = True
         for each in self._sockets.values():
             each.close()
         self._sockets.clear()
