@@ -142,6 +142,19 @@ def test_nothing_changes_if_nothing_changed() -> None:
     assert machine.allow(OTHER, HOME, False, 5.0) == []
 
 
+def test_who_is_there_is_told_of_again_if_what_may_be_said_changes() -> None:
+    machine = at_home()
+    key = LARGER[0]
+    machine.handle(heard(key), 0.0)
+    machine.handle(Met(HOME, key.public, PEER), 0.1)
+    again = [LanPeer(Contact(PEER, (hint(key),)), HOME)]
+    assert machine.allow(OTHER, HOME, True, 1.0) == again
+    assert machine.allow(OTHER, HOME, True, 2.0) == []
+    assert machine.allow(OTHER, CAFE, True, 3.0) == []
+    assert machine.allow(TOPIC, HOME, False, 4.0) == again
+    assert machine.allowed(HOME) == (OTHER,)
+
+
 def test_denying_the_last_topic_silences_us_and_forgets_who_is_there() -> None:
     machine = at_home()
     machine.handle(heard(LARGER[0]), 0.0)

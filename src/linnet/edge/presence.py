@@ -98,13 +98,20 @@ class Presence:
         return tuple(network for network, here in self._here.items() if _entry_of(here.view, peer))
 
     def allow(self, topic: TopicId, network: bytes, is_allowed: bool, now: float) -> list[PresenceEffect]:
-        """Set a switch; we show ourselves on a network from the first topic on, until the last is denied."""
+        """Set a switch; we show ourselves on a network from the first topic on, until the last is denied.
+
+        All who are there are told of again if the topics that may be spoken of with them are others now.
+        """
+        before = self.policy.allowed(network)
         if is_allowed:
             local = self._locals.get(network)
             self.policy.allow(topic, network, "" if local is None else local.name)
         else:
             self.policy.deny(topic, network)
-        return self._settle(now)
+        effects = self._settle(now)
+        if self.policy.allowed(network) != before:
+            effects += [LanPeer(contact, network) for contact in self.view(network)]
+        return effects
 
     def status(self) -> LanStatus:
         """How things stand."""
