@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tests.sim.gossip_scripts import DIAL, A, B, C, Listening, world_of
 
-from linnet.core.effects import Hold, Release, SetTimer
+from linnet.core.effects import Hold, Probe, Release, SetTimer
+from linnet.core.inputs import Probed
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 
 
@@ -92,3 +94,16 @@ def test_a_partition_cuts_and_heals() -> None:
     world.heal()
     world.run(10.0)
     assert world.linked(A) == (B, C)
+
+
+def test_a_probe_tells_who_can_be_dialled() -> None:
+    a, b = Listening(), Listening()
+    world = world_of(a, b)
+    world.perform(A, [Probe(B, ()), Probe(C, ())])
+    world.run(1.0)
+    world.crash(B)
+    world.perform(A, [Probe(B, ())])
+    world.run(20.0)
+    gone = Reason.UNREACHABLE
+    assert a.seen == [(DIAL, Probed(B, None)), (1.0 + DIAL, Probed(B, gone)), (10.0, Probed(C, gone))]
+    assert b.seen == []

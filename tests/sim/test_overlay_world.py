@@ -11,7 +11,8 @@ from linnet.core.errors import RemoteError
 from linnet.sim import overlay_state
 from linnet.sim.clock import START
 from linnet.sim.overlay_report import OverlayScenario
-from linnet.sim.overlay_world import OverlayWorld, RememberedDescriptors, topic_id
+from linnet.sim.overlay_world import OverlayWorld, RememberedDescriptors
+from linnet.sim.topic_world import topic_id
 
 SMALL = OverlayScenario(nodes=12, topics=2, subscriptions=1, liars=0.0, latency="constant:40", seed=5)
 INTERESTS = tuple((0,) if number % 2 else (0, 1) for number in range(12))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import PeerId
-from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.sim.clock import Clock
@@ -94,7 +94,7 @@ class GossipLinks:
         self._links = model
         self._nodes = nodes
         self._idle = idle
-        self.inbox: deque[tuple[GossipNode, LinkUp | LinkDown | DialFailed]] = deque()
+        self.inbox: deque[tuple[GossipNode, LinkUp | LinkDown | DialFailed | Probed]] = deque()
         """What nodes are to be told at once."""
         self.opened = 0
 
@@ -122,6 +122,17 @@ class GossipLinks:
         if lane is not None and node.peer not in lane.target.holds:
             self._idles(lane)
 
+    def probe(self, node: GossipNode, peer: PeerId) -> None:
+        """A node wants to know whether another can be dialled: it can while it is up."""
+        target = self._nodes.get(peer)
+        wait = self._links.dial_timeout if target is None else self._dial_time(node, target)
+        self._clock.push(self._clock.now + wait, self._probed, (node, peer))
+
+    def _probed(self, node: GossipNode, peer: PeerId) -> None:
+        target = self._nodes.get(peer)
+        there = target is not None and target.alive and target.side == node.side
+        self.inbox.append((node, Probed(peer, None if there else Reason.UNREACHABLE)))
+
     def _idles(self, lane: Lane) -> None:
         """Neither end needs a link: it is closed in a while, unless one does by then."""
         now = self._clock.now
@@ -138,9 +149,11 @@ class GossipLinks:
         if target is None:
             self._clock.push(self._clock.now + self._links.dial_timeout, self._dialed, (node, peer))
             return
-        there = self._links.latency.between(node.region, target.region)
-        back = self._links.latency.between(target.region, node.region)
-        self._clock.push(self._clock.now + self._links.dial_time(there, back), self._dialed, (node, peer))
+        self._clock.push(self._clock.now + self._dial_time(node, target), self._dialed, (node, peer))
+
+    def _dial_time(self, node: GossipNode, target: GossipNode) -> float:
+        between = self._links.latency.between
+        return self._links.dial_time(between(node.region, target.region), between(target.region, node.region))
 
     def _dialed(self, node: GossipNode, peer: PeerId) -> None:
         """A dial ends: in a link, or in a failure after which it is tried again while it is needed."""

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any
 
-from linnet.core.effects import Blame, CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.effects import Blame, CancelTimer, Hold, Probe, Release, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Received, TimerFired
 from linnet.core.reasons import Reason
@@ -231,14 +231,20 @@ class GossipWorld:
                 self._write(node.peer, effect, now)
             elif kind is CancelTimer:
                 node.ticks.pop(effect.timer, None)
-            elif kind is Hold:
-                self._wires.hold(node, effect.peer, effect.purpose)
-            elif kind is Release:
-                self._wires.release(node, effect.peer, effect.purpose)
-            elif kind is Blame:
-                node.blames += 1
-            elif self._other is not None:
-                self._other(node.peer, effect, now)
+            else:
+                self._perform_rare(node, effect, now)
+
+    def _perform_rare(self, node: GossipNode, effect: Any, now: float) -> None:  # noqa: ANN401 - any
+        if isinstance(effect, Hold):
+            self._wires.hold(node, effect.peer, effect.purpose)
+        elif isinstance(effect, Release):
+            self._wires.release(node, effect.peer, effect.purpose)
+        elif isinstance(effect, Blame):
+            node.blames += 1
+        elif isinstance(effect, Probe):
+            self._wires.probe(node, effect.peer)
+        elif self._other is not None:
+            self._other(node.peer, effect, now)
 
     def _weighed(self, node: GossipNode, message: Any, size: int) -> None:  # noqa: ANN401 - see GossipMachine
         node.bytes += size

@@ -9,16 +9,20 @@ from __future__ import annotations
 import gc
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from linnet.sim import overlay_state
 from linnet.sim.interests import Interests, drawn_interests
 from linnet.sim.luck import named_luck
 from linnet.sim.overlay_report import OverlayReport, OverlayScenario
-from linnet.sim.overlay_world import OverlayWorld, SimulatedNode
+from linnet.sim.overlay_world import OverlayWorld
+from linnet.sim.topic_world import KNOWN, SimulatedNode, TopicWorld
 
 Progress = Callable[[float, str], None]
+Attendance: TypeAlias = Sequence[Sequence[tuple[float, float]]]
+"""For each node when it is there, in seconds after the warm-up; the first few are always there."""
 _LOOK = 10
 """Rounds between looks at all views."""
 _GRACE = 2
@@ -28,7 +32,13 @@ _GRACE = 2
 class OverlayCourse:
     """One run, from the first start to the last repair."""
 
-    def __init__(self, scenario: OverlayScenario, interests: Interests, progress: Progress) -> None:
+    def __init__(
+        self,
+        scenario: OverlayScenario,
+        interests: Interests,
+        progress: Progress,
+        attendance: Attendance | None = None,
+    ) -> None:
         self.scenario = scenario
         self.world = OverlayWorld(scenario, interests)
         self._progress = progress
@@ -37,6 +47,21 @@ class OverlayCourse:
         self.least_connected = 1.0
         self.rounds = scenario.warmup + scenario.rounds + scenario.repair
         self._plan_events()
+        self._attended = attendance is not None
+        if attendance is not None:
+            self._plan_attendance(attendance)
+
+    def _plan_attendance(self, attendance: Attendance) -> None:
+        """Nodes come and go as they are said to, and all are there at the end."""
+        world, first = self.world, self.scenario.warmup * self.world.period
+        last = first + self.scenario.rounds * world.period
+        for node, times in zip(world.nodes[KNOWN:], attendance[KNOWN:], strict=True):
+            world.world.at(first, partial(world.leave, node))
+            for start, end in times:
+                if first + start < last:
+                    world.world.at(first + start, partial(world.come_back, node))
+                    world.world.at(min(first + end, last), partial(world.leave, node))
+            world.world.at(last, partial(world.come_back, node))
 
     def _plan_events(self) -> None:
         scenario, period = self.scenario, self.world.period
@@ -60,7 +85,7 @@ class OverlayCourse:
     def _churn(self, number: int) -> None:
         """Every so many rounds some leave, and those who left before are back."""
         scenario = self.scenario
-        if not scenario.churn or (number - scenario.warmup) % scenario.away:
+        if not scenario.churn or self._attended or (number - scenario.warmup) % scenario.away:
             return
         able = [node for node in self.world.honest if node.up]
         leaving = self._luck.sample(able, min(len(able), round(scenario.churn * scenario.nodes)))
@@ -83,9 +108,12 @@ class OverlayCourse:
 
 
 def run_overlay(
-    scenario: OverlayScenario, progress: Progress | None = None, interests: Interests | None = None
+    scenario: OverlayScenario,
+    progress: Progress | None = None,
+    interests: Interests | None = None,
+    attendance: Attendance | None = None,
 ) -> OverlayReport:
-    """Run a scenario to its end; without interests they are drawn."""
+    """Run a scenario to its end; interests and who is there when are drawn if they are not given."""
     scenario.check()
     began = time.monotonic()
     if interests is None:
@@ -93,7 +121,7 @@ def run_overlay(
     was_on = gc.isenabled()
     gc.disable()  # Nothing here goes in circles, and there are a great many small things.
     try:
-        course = OverlayCourse(scenario, interests, progress or (lambda done, what: None))
+        course = OverlayCourse(scenario, interests, progress or (lambda done, what: None), attendance)
         course.run()
         return report_of(course, time.monotonic() - began)
     finally:
@@ -149,7 +177,7 @@ def report_of(course: OverlayCourse, wall: float) -> OverlayReport:
     )
 
 
-def _median_join(world: OverlayWorld) -> float:
+def _median_join(world: TopicWorld) -> float:
     """Seconds from the start until half of all subscriptions of honest nodes had a neighbour."""
     start = world.world.now - world.world.elapsed
     pairs = [(node.identity.peer, world.topic_ids[topic]) for node in world.honest for topic in node.topics]

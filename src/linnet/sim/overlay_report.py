@@ -7,6 +7,7 @@ from msgspec.structs import asdict, replace
 
 from linnet.core.errors import ConfigError
 from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.sim.links import LatencyTable
 
 _LARGEST = 100_000
 
@@ -38,8 +39,8 @@ class OverlayScenario(Struct, frozen=True, kw_only=True):
     """Addresses that each node is given; they are of five honest nodes."""
     loss: float = 0.0
     """Share of messages that vanish."""
-    latency: str = "aws"
-    """``aws``, ``constant:MS``, or the path of a table."""
+    latency: str | LatencyTable = "aws"
+    """A table, or its name: ``aws``, ``constant:MS``, or the path of a file."""
     config: TrackerlessConfig = TrackerlessConfig()
     seed: int = 1
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from linnet.core.ids import PeerId
 from linnet.overlay.trackerless.ring import position
 from linnet.overlay.trackerless.tags import topic_keys
-from linnet.sim.overlay_world import OverlayWorld, SimulatedNode
+from linnet.sim.topic_world import SimulatedNode, TopicWorld
 
 
-def liar_share(world: OverlayWorld, views: Iterable[Sequence[PeerId]]) -> float:
+def liar_share(world: TopicWorld, views: Iterable[Sequence[PeerId]]) -> float:
     """The share of places in these views that liars have."""
     places = lying = 0
     nodes, number_of = world.nodes, world.number_of
@@ -20,17 +20,17 @@ def liar_share(world: OverlayWorld, views: Iterable[Sequence[PeerId]]) -> float:
     return lying / places if places else 0.0
 
 
-def samples(world: OverlayWorld) -> list[tuple[PeerId, ...]]:
+def samples(world: TopicWorld) -> list[tuple[PeerId, ...]]:
     """The samples of all honest nodes that are there."""
     return [node.machine.gossip.sampling.view for node in world.honest if node.up]
 
 
-def alikes(world: OverlayWorld) -> list[tuple[PeerId, ...]]:
+def alikes(world: TopicWorld) -> list[tuple[PeerId, ...]]:
     """Whom honest nodes keep for being alike."""
     return [node.machine.gossip.clustering.view for node in world.honest if node.up]
 
 
-def largest_part(world: OverlayWorld, topic: int) -> tuple[int, int]:
+def largest_part(world: TopicWorld, topic: int) -> tuple[int, int]:
     """Of a topic's honest members that are there: how many hang together at most, and how many there are."""
     there = {node.identity.peer: node for node in world.up(world.members[topic])}
     topic_id = world.topic_ids[topic]
@@ -42,7 +42,7 @@ def largest_part(world: OverlayWorld, topic: int) -> tuple[int, int]:
         stack, size = [peer], 0
         while stack:
             size += 1
-            for other in there[stack.pop()].machine.neighbors(topic_id):
+            for other in there[stack.pop()].peer.overlay.neighbors(topic_id):
                 if other in left:
                     del left[other]
                     stack.append(other)
@@ -50,25 +50,25 @@ def largest_part(world: OverlayWorld, topic: int) -> tuple[int, int]:
     return largest, len(there)
 
 
-def connected(world: OverlayWorld) -> float:
+def connected(world: TopicWorld) -> float:
     """The share of topics with two honest members at least whose members there hang together."""
     found = [largest_part(world, topic) for topic in range(len(world.topic_ids))]
     found = [each for each in found if each[1] > 1]
     return sum(part == whole for part, whole in found) / len(found) if found else 1.0
 
 
-def degrees(world: OverlayWorld) -> list[int]:
+def degrees(world: TopicWorld) -> list[int]:
     """Neighbours of each honest node that is there, each counted once for all topics."""
     return [degree(world, node) for node in world.honest if node.up]
 
 
-def degree(world: OverlayWorld, node: SimulatedNode) -> int:
+def degree(world: TopicWorld, node: SimulatedNode) -> int:
     """Neighbours of a node, each counted once for all topics."""
-    machine, ids = node.machine, world.topic_ids
-    return len({peer for topic in node.topics for peer in machine.neighbors(ids[topic])})
+    overlay, ids = node.peer.overlay, world.topic_ids
+    return len({peer for topic in node.topics for peer in overlay.neighbors(ids[topic])})
 
 
-def rings_right(world: OverlayWorld) -> float:
+def rings_right(world: TopicWorld) -> float:
     """The share of subscriptions of honest nodes whose next on both sides are the true ones."""
     config, now = world.scenario.config, world.world.now
     right = total = 0
