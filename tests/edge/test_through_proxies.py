@@ -7,11 +7,12 @@ from tests.conftest import SOAK
 from tests.edge.coast import STREAM, Coast
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.delivery.commands import Declined, Unsubscribe
 from linnet.edge.proxy_commands import Sleep, Wake
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.peer.interface import Connect
 from linnet.streams.commands import Published
+from linnet.streams.names import topic_of
 from linnet.trace.records import Kind
 
 SEEDS = range(200 if SOAK else 4)
@@ -216,3 +217,36 @@ def test_a_mobile_has_links_to_nobody_else_whatever_is_asked() -> None:
     assert answer.reason is Reason.NOT_ALLOWED
     coast.run(5.0)
     assert coast.met["m0"] == {"q0"}
+
+
+def test_in_battery_mode_links_come_and_go_by_themselves() -> None:
+    """Awake for fifteen seconds in fifteen minutes, it gets everything within one of its turns."""
+    coast = Coast("p0", "q0", "m0", edge=EdgeConfig(battery=True, awake=15.0, asleep=885.0))
+    mine = coast.subscribe("m0", wait=2.0)
+    for hour in range(4):
+        coast.run(3600.0)
+        coast.publish("p0", f"{hour}")
+    coast.run(900.0)
+    assert coast.bodies("m0", mine) == ["0", "1", "2", "3"]
+    ups = len(coast.records("m0", Kind.LINK_UP))
+    assert 16 <= ups <= 19
+    coast.run(30.0)
+    while not coast.edge("m0").asleep:
+        coast.run(1.0)
+    coast.publish("m0", "urgent")
+    coast.run(2.0)
+    assert not coast.edge("m0").asleep
+    theirs = coast.subscribe("p0", since=0.0, wait=2.0)
+    assert "urgent" in coast.bodies("p0", theirs)
+
+
+def test_a_stream_that_nobody_wants_any_more_is_left_when_its_time_is_over() -> None:
+    coast = Coast("p0", "q0", "m0", proxy=ProxyConfig(open=True, days=1.0, look_period=600.0))
+    mine = coast.subscribe("m0", wait=2.0)
+    coast.publish("p0", "one", wait=2.0)
+    coast.ask("m0", Unsubscribe(mine), wait=70.0)
+    assert coast.edge("q0").clients == ()
+    assert [stream.stores for stream in coast.status("q0").streams] == [True]
+    coast.run(86_400.0 + 1_200.0)
+    assert coast.status("q0").streams == ()
+    assert coast.stores["q0"].log.kept(topic_of(STREAM)).units == 0

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.node.conftest import NET, STREAM
+from tests.node.village import QUICK as ROOMS
 from tests.node.village import until
 
 from linnet.core.errors import Refused
@@ -21,10 +22,18 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.edge.proxy_commands import EdgeStatus
 from linnet.identity.text import Sort, to_text
 from linnet.net.clock import Clock
-from linnet.node.config import EdgeSection, NodeConfig, NodeSection, ProxySection, TrackerSection
+from linnet.node.config import (
+    EdgeSection,
+    NodeConfig,
+    NodeSection,
+    ProxySection,
+    RelaySection,
+    TrackerSection,
+)
 from linnet.node.home import init
 from linnet.node.library import Node
 from linnet.node.subscription import Subscription
+from linnet.rooms.config import RelayPolicy
 from linnet.streams.commands import Policy
 
 LIMIT = 30.0
@@ -152,3 +161,38 @@ async def test_a_proxy_finds_nothing_of_a_sealed_stream_that_it_could_read(
     for path, content in written.items():
         assert not [secret for secret in secrets if secret.encode() in content], path
         assert b"eagle" not in content, path
+
+
+async def test_two_mobiles_talk_in_an_encrypted_room_through_a_proxy_that_can_read_nothing(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "proxy"
+    init(home, Clock().now())
+    both = NodeConfig(
+        proxy=ProxySection(enabled=True, open=True),
+        relay=RelaySection(enabled=True, policy=RelayPolicy.OPEN, fetch_timeout=0.1),
+        rooms=ROOMS,
+        net=NET,
+    )
+    async with AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(Node(home, both))
+        config = replace(mobile(proxy.address), rooms=ROOMS)
+        ann = await stack.enter_async_context(Node(config=config))
+        bob = await stack.enter_async_context(Node(config=config))
+        await until(ann.edge.status, lambda status: status.proxies[0].up)
+        await until(bob.edge.status, lambda status: status.proxies[0].up)
+        room = await ann.rooms.create("tea")
+        await room.add_relay(proxy.address)
+        there = await bob.rooms.join((await room.invite(bob.author)).text)
+        heard = await stack.enter_async_context(there.read(since=0, name="app", state=False))
+        await until(room.security, lambda told: len(told.devices) == 2)
+        await room.send("the eagle has landed")
+        async with asyncio.timeout(LIMIT):
+            async for event in heard:
+                assert event.body == b"the eagle has landed"
+                break
+        for phone in (ann, bob):
+            links = (await phone.status()).peers
+            assert [peer.peer for peer in links] == [proxy.identity.peer]
+    for path in home.rglob("*"):
+        assert not path.is_file() or b"eagle" not in path.read_bytes(), path
