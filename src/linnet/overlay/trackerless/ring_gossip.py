@@ -32,6 +32,8 @@ _ABSENT = 512
 """Peers that did not answer and are remembered for it, at most."""
 _ABSENCE = 30
 """Rounds for which whoever did not answer is not taken back on hearsay."""
+_URGENT = 100
+"""Rounds for which whoever never spoke with us seems not to have spoken."""
 _NAMED = 64
 """Peers whose names for our topics are remembered."""
 _RANKS = 4096
@@ -301,23 +303,26 @@ class Rings:
         return None
 
     def _oldest(self) -> PeerId | None:
-        """Of all whom some ring wants, the one that was spoken with longest ago.
+        """Of all whom some ring wants, the one that was spoken with longest ago, and for most rings.
 
-        Those who never spoke with us have two turns in three: so a newcomer is tried soon, and someone
-        who invents members cannot keep us from speaking with those that there are.
+        Those who never spoke with us come first, so that a newcomer is tried soon. But every third turn
+        is of the one that was spoken with longest ago whatever the rings: so someone who invents members
+        cannot keep us from speaking with those that there are, and no ring is left out.
         """
         spoke = self._spoke
         wanted: dict[PeerId, int] = {}
         for ring in self._rings.values():
             for peer in ring.wanted:
-                wanted[peer] = spoke.get(peer, -1)
+                wanted[peer] = wanted.get(peer, 0) + 1
         if len(spoke) > 4 * len(wanted) + _NAMED:
-            self._spoke = {peer: last for peer, last in wanted.items() if last >= 0}
-        strangers = [peer for peer, last in wanted.items() if last < 0]
-        if strangers and (self._rounds % 3 or len(strangers) == len(wanted)):
-            return self._rng.choice(strangers)
-        friends = {peer: last for peer, last in wanted.items() if last >= 0}
-        return min(friends, key=friends.__getitem__) if friends else None
+            self._spoke = spoke = {peer: last for peer, last in spoke.items() if peer in wanted}
+        friends = [peer for peer in wanted if peer in spoke]
+        if friends and self._rounds % 3 == 0:
+            return min(friends, key=spoke.__getitem__)
+        urgent = {peer: (self._rounds - spoke.get(peer, -_URGENT)) * rings for peer, rings in wanted.items()}
+        most = max(urgent.values(), default=0)
+        first = [peer for peer, urgency in urgent.items() if urgency == most]
+        return self._rng.choice(first) if first else None
 
     def _turn(self, now: float) -> None:
         epoch = epoch_of(now, self._config.epoch_days)

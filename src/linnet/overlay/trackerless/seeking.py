@@ -62,11 +62,13 @@ _decoder = msgpack.Decoder(RingMember)
 class Walk:
     """What a node remembers of one walker."""
 
-    __slots__ = ("answers", "key", "origin", "topic", "tried", "until")
+    __slots__ = ("answers", "bits", "key", "origin", "topic", "tried", "until")
 
-    def __init__(self, origin: PeerId | None, until: float) -> None:
+    def __init__(self, origin: PeerId | None, bits: Sequence[int], until: float) -> None:
         self.origin = origin
         """Where it came from; None: it is our own."""
+        self.bits = bits
+        """What is looked for in neighbours."""
         self.until = until
         self.tried: dict[PeerId, None] = {}
         self.answers = 0
@@ -127,7 +129,7 @@ class Seeking:
         shown = self._disguised(keys, epoch)
         likeliest = self._ranked(neighbors, score, meant)
         for peer in likeliest[: self._config.seek_walkers]:
-            walk = Walk(None, now + WALK)
+            walk = Walk(None, meant, now + WALK)
             walk.key, walk.topic = reply_key(self._entropy), keys
             walk.tried[peer] = None
             request = self._entropy(16)
@@ -155,16 +157,18 @@ class Seeking:
                 busy = Record(Kind.DROPPED, peer=peer, reason=Reason.TOO_MANY, note="a search was sent back")
                 return Hop(self._back(peer, seek).sends, [busy])
         records = self._make_room(now)
-        walk = self._walks[seek.request] = Walk(peer, now + WALK)
+        answered = self._answered(seek, own)
+        # What we answer for ourselves is no reason to go on to our like: a decoy would keep it here.
+        bits = [bit for bit in seek.positions if bit not in answered]
+        walk = self._walks[seek.request] = Walk(peer, bits, now + WALK)
         self._of[peer] = self._of.get(peer, 0) + 1
         try:
-            answered = self._answer(peer, seek, own)
+            answers = self._answer(peer, seek, own, answered)
         except MalformedMessage as error:
             # Whoever passed it on need not have seen it.
             return Hop([], [*records, _rejected(peer, error.reason, error.detail)])
         onward = self._onward(walk, seek, neighbors, score)
-        sends = [*answered.sends, *onward.sends]
-        return Hop(sends, [*records, *answered.records, *onward.records])
+        return Hop([*answers.sends, *onward.sends], [*records, *answers.records, *onward.records])
 
     def failed(self, peer: PeerId, seek: Seek, neighbors: Sequence[PeerId], score: Score) -> Hop:
         """A walker could not be sent to a peer: it is sent to another."""
@@ -213,12 +217,9 @@ class Seeking:
         if seek.hops > self._config.seek_hops:
             raise MalformedMessage(f"a search over {seek.hops} hops")
 
-    def _answer(self, peer: PeerId, seek: Seek, own: Descriptor) -> Hop:
+    def _answer(self, peer: PeerId, seek: Seek, own: Descriptor, shown: set[int]) -> Hop:
         """As many answers as our noisy bits say, true ones where we are a member of such a topic."""
         hop = Hop([], [])
-        if own.epoch != seek.epoch:
-            return hop
-        shown = self._answered(seek, own)
         count = len(shown) // self._config.filter_hashes
         true = [keys for keys in self._topics.values() if shown.issuperset(self._meant(keys, seek.epoch))]
         for keys in self._rng.sample(true, min(count, len(true))):
@@ -237,6 +238,8 @@ class Seeking:
 
     def _answered(self, seek: Seek, own: Descriptor) -> set[int]:
         """The bits of a search that we answer to: those that our filter shows, and noisily the others."""
+        if own.epoch != seek.epoch:
+            return set()
         bits = int.from_bytes(own.filter, "little")
         shown = {position for position in seek.positions if bits >> position & 1}
         hidden: set[int] = set()
@@ -268,8 +271,7 @@ class Seeking:
                 note = "a search found no way on"
                 return Hop([], [Record(Kind.EXPIRED, reason=Reason.NO_ADDRESS, note=note)])
             return self._back(walk.origin, seek)
-        meant = seek.positions if walk.topic is None else self._meant(walk.topic, seek.epoch)
-        best = self._ranked(free, score, meant)[0]
+        best = self._ranked(free, score, walk.bits)[0]
         walk.tried[best] = None
         return Hop([(best, structs.replace(seek, hops=seek.hops - 1, back=False))], [])
 
