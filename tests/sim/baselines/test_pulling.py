@@ -3,8 +3,9 @@ from __future__ import annotations
 from random import Random
 
 from linnet.core.ids import PeerId
+from linnet.overlay.trackerless.sketch import CountMin
 from linnet.sim.baselines.gossip import Ask, fresh
-from linnet.sim.baselines.pulling import AnyMemory, Parts, Pulling
+from linnet.sim.baselines.pulling import AnyMemory, EvenEviction, Parts, Pulling
 
 
 def peer(number: int) -> PeerId:
@@ -39,3 +40,16 @@ def test_it_pulls_from_one_that_it_knows() -> None:
     assert ask == Ask(ask.peer, fresh([peer(0)]), is_answered=True)
     assert ask.peer in node(Parts()).view
     assert Pulling(peer(0), [], AnyMemory(4, Random(1)), Parts(), Random(2)).begin() == []
+
+
+def test_with_even_eviction_those_seen_often_give_way_as_others_do() -> None:
+    gone = [0, 0]
+    for seed in range(300):
+        memory = EvenEviction(2, CountMin(4, 64, b"k" * 32), Random(seed), 0.25)
+        for number in (0, 1, 1, 1, 1, 2):
+            memory.count(peer(number))
+            evicted = memory.offer(peer(number))
+            if evicted is not None:
+                gone[int.from_bytes(evicted, "big")] += 1
+    assert sum(gone) > 200
+    assert 0.7 < gone[0] / gone[1] < 1.4

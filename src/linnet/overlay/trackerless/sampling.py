@@ -36,6 +36,10 @@ INTRODUCTION_AGES = 10
 """A peer may introduce itself once in so many halvings of the counts: about as often as one would
 that asks anyone at random."""
 
+_RETRY = 0.5
+"""Share of pulls that go to a member that failed once, while there is one."""
+_OLDEST = 0.25
+"""Share of pulls that go to the member not spoken to for longest, so that none stays that is gone."""
 _FAULT_OF_TELLER = (Reason.BAD_SIGNATURE, Reason.MALFORMED)
 _FAULT_OF_NODE = (Reason.IMPLAUSIBLE_FILTER,)
 
@@ -68,6 +72,8 @@ class Sampling:
         """Who introduced itself in this period."""
         self._asked: dict[PeerId, int] = {}
         self._resting: dict[PeerId, float] = {}
+        self._suspects: dict[PeerId, None] = {}
+        """Members that failed once."""
         self._favoured: PeerId | None = None
         """Whom we ask because the user trusts it, not because it is in the view."""
 
@@ -84,10 +90,13 @@ class Sampling:
                 self._favoured = self._rng.choices(list(trusted), list(trusted.values()))[0]
                 return self._favoured
         self._favoured = None
-        return self._sampler.draw_rare()
+        luck = self._rng.random()
+        if self._suspects and luck < _RETRY:
+            return next(iter(self._suspects))
+        return self.probe(now) if luck < _OLDEST else self._sampler.draw_rare()
 
     def probe(self, now: float) -> PeerId | None:
-        """The member of the view not spoken to for longest: is it up? Tell `answered` or `failed`."""
+        """The member of the view not spoken to for longest: it may be gone."""
         return max(self._sampler, key=self._age, default=None)
 
     def pulled(self, peer: PeerId, descriptors: tuple[Descriptor, ...], now: float) -> list[Record]:
@@ -128,11 +137,14 @@ class Sampling:
         self._acquaintances.contacted(peer, now)
         self._trust.spoke(peer, now)
         self._resting.pop(peer, None)
+        self._suspects.pop(peer, None)
 
     def failed(self, peer: PeerId, now: float) -> None:
         """A peer did not answer: the second time in a row it leaves the view, and rests."""
         failures = self._acquaintances.failed(peer)
         if failures < FAILURES:
+            if peer in self._sampler:
+                self._suspects[peer] = None
             return
         self.drop(peer)
         if len(self._resting) >= RESTING:
@@ -143,6 +155,7 @@ class Sampling:
 
     def drop(self, peer: PeerId) -> None:
         """Take a peer out of the view: it is gone, or broke the protocol."""
+        self._suspects.pop(peer, None)
         if self._sampler.remove(peer):
             self._acquaintances.unpin(peer)
 
@@ -260,6 +273,7 @@ class Sampling:
         evicted = self._sampler.offer(peer)
         if evicted is not None:
             self._acquaintances.unpin(evicted)
+            self._suspects.pop(evicted, None)
         if peer in self._sampler:
             self._acquaintances.pin(peer)
 

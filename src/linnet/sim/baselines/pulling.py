@@ -7,6 +7,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from linnet.core.ids import PeerId
+from linnet.overlay.trackerless.sampler import StreamSampler
 from linnet.sim.baselines.gossip import Ask, Entries, fresh
 
 
@@ -32,6 +33,8 @@ class Parts(NamedTuple):
     """Ids of an answer that are offered to the memory."""
     is_introduced: bool = True
     """Whether whoever asks is taken in by the one who is asked."""
+    halve_rounds: int = 0
+    """Rounds after which counts are halved; 0: never."""
 
 
 class AnyMemory:
@@ -62,6 +65,15 @@ class AnyMemory:
         return evicted
 
 
+class EvenEviction(StreamSampler):
+    """The sampler of nodes as it would be if any member gave way alike, as published."""
+
+    __slots__ = ()
+
+    def _crowded(self) -> int:
+        return int(self._rng.random() * self._size)
+
+
 class Pulling:
     """One node that pulls from random members of its memory."""
 
@@ -72,6 +84,7 @@ class Pulling:
         self._memory = memory
         self._parts = parts
         self._rng = rng
+        self._rounds = 0
         for peer in first:
             memory.offer(peer)
 
@@ -108,4 +121,9 @@ class Pulling:
         """Nothing."""
 
     def end(self) -> None:
-        """Nothing."""
+        """Counts age, if they do."""
+        self._rounds += 1
+        if isinstance(self._memory, StreamSampler):
+            self._memory.round()
+            if self._parts.halve_rounds and self._rounds % self._parts.halve_rounds == 0:
+                self._memory.halve()
