@@ -23,6 +23,23 @@ TESTED_ELSEWHERE = {
     "overlay/config.py": "values without behaviour",
     "overlay/effects.py": "names of unions; mypy closes them",
     "overlay/follower.py": "a protocol: tests/overlay/test_member_counter.py and test_member_naive.py",
+    "edge/commands.py": "values without behaviour",
+    "edge/config.py": "values without behaviour",
+    "edge/effects.py": "names of unions; mypy closes them",
+    "edge/messages.py": "every message of every protocol: tests/peer/test_messages.py",
+    "edge/notices.py": "values without behaviour",
+    "edge/proxy_commands.py": "values without behaviour",
+    "edge/proxy_config.py": "values without behaviour",
+    "node/edge_calls.py": "each by its command: tests/node/test_edge_control.py",
+    "node/edge_operations.py": "served and called: tests/node/test_edge_control.py",
+    "node/edge_types.py": "values without behaviour, spoken in tests/node/test_edge_control.py",
+    "node/lan_calls.py": "each by its command: tests/cli/lan/test_switching.py",
+    "node/lan_operations.py": "served and called: tests/node/test_lan_control.py",
+    "node/lan_types.py": "values without behaviour, spoken in tests/node/test_lan_control.py",
+    "overlay/trackerless/commands.py": "values without behaviour, asked in tests/overlay/trackerless/test_asking.py",
+    "overlay/trackerless/config.py": "values without behaviour",
+    "overlay/trackerless/messages.py": "every message of every protocol: tests/peer/test_messages.py",
+    "overlay/trackerless/status.py": "values without behaviour",
     "delivery/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "delivery/causal_messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "delivery/config.py": "values without behaviour",
@@ -88,7 +105,19 @@ TESTED_ELSEWHERE = {
 
 EXAMPLES = 6
 FORBIDDEN_WORDS = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "handler"}
-PURE = {"core", "identity", "wire", "event", "groups", "overlay", "delivery", "streams", "rooms", "peer"}
+PURE = {
+    "core",
+    "identity",
+    "wire",
+    "event",
+    "groups",
+    "overlay",
+    "delivery",
+    "edge",
+    "streams",
+    "rooms",
+    "peer",
+}
 WORLD = {
     "asyncio",
     "io",
