@@ -6,6 +6,7 @@ from random import Random
 
 from linnet.core.effects import AfterCommit, Announce, CancelTimer, Meet, Reply, SetTimer
 from linnet.core.errors import Refused
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Heard, Met, NetworkIs, NotMet
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
@@ -44,6 +45,15 @@ class LocalNetworks:
     def fired(self, tick: Tick, now: float) -> list[PresenceEffect]:
         """A timer of presence has run out."""
         return [] if self.presence is None else self.presence.fired(tick, now)
+
+    def is_here(self, peer: PeerId) -> bool:
+        """Whether a device is on some local network with us."""
+        return self.presence is not None and bool(self.presence.networks_of(peer))
+
+    def allowed_with(self, peer: PeerId) -> tuple[TopicId, ...]:
+        """Topics that a device may learn of: those allowed on any network that we share with it."""
+        shared = () if self.presence is None else self.presence.networks_of(peer)
+        return tuple(dict.fromkeys(topic for network in shared for topic in self.policy.allowed(network)))
 
     def ask(
         self, request: int, command: LanCommand, now: float

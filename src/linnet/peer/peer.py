@@ -273,9 +273,9 @@ class Peer:
         out: list[Asking] = [*asked]
         for notice in notices:
             if isinstance(notice, LanPeer):
-                allowed = self._local.policy.allowed(notice.network)
+                allowed = self._local.allowed_with(notice.contact.peer)
                 out += self._noticed(self._overlays.local(notice.contact, allowed, now), now)
-            else:
+            elif not self._local.is_here(notice.peer):
                 self._overlays.not_local(notice.peer)
         return out
 
