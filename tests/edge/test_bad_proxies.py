@@ -35,7 +35,7 @@ class Withholding(Watched):
     def _twisted(self, effect: Effect) -> Effect:
         if isinstance(effect, AfterCommit):
             kept = (each for each in effect.effects if not self._held(each))
-            return AfterCommit(tuple(self._twisted(each) for each in kept))  # type: ignore[misc, arg-type]
+            return AfterCommit(tuple(self._twisted(each) for each in kept))  # type: ignore[misc]
         if self.lies and isinstance(effect, Send) and isinstance(effect.message, Served):
             served = effect.message
             answers = tuple(Answer(each.refusal, True) for each in served.answers)

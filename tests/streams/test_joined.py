@@ -70,3 +70,37 @@ def test_a_stream_gets_another_overlay_whether_it_is_joined_or_not() -> None:
     alone.switch("tea", None, NOW)
     with pytest.raises(BadText):
         joined.switch("", None, NOW)
+
+
+def test_a_stream_is_kept_for_somebody_and_let_go_again() -> None:
+    joined = joined_of(StorageRule("configured"))
+    rule = StorageRule("tea", 60.0, 1000)
+    joined.keep(rule, NOW)
+    stream, _ = joined.open("tea", NOW)
+    assert stream.stores
+    assert (stream.keeper.retention, stream.keeper.quota) == (60.0, 1000)
+    assert joined.keep(rule, NOW) == []
+    joined.let_go("tea", NOW)
+    assert not stream.stores
+    assert (stream.keeper.retention, stream.keeper.quota) == (None, 0)
+    joined.lingered(stream, False, NOW + 60)
+    assert list(joined) == []
+    assert joined.let_go("tea", NOW) == []
+
+
+def test_what_the_configuration_keeps_stays_kept() -> None:
+    joined = joined_of(StorageRule("configured", 5.0, 50))
+    joined.keep(StorageRule("configured", 60.0, 1000), NOW)
+    stream, _ = joined.open("configured", NOW)
+    assert (stream.keeper.retention, stream.keeper.quota) == (5.0, 50)
+    assert joined.let_go("configured", NOW) == []
+    assert stream.stores
+
+
+def test_a_stream_that_is_open_already_is_kept_from_then_on() -> None:
+    joined = joined_of()
+    stream, _ = joined.open("tea", NOW)
+    assert not stream.stores
+    joined.keep(StorageRule("tea"), NOW)
+    assert stream.stores
+    assert stream.intake.wants_all

@@ -50,8 +50,8 @@ class Edge:
     def __init__(self, config: PeerConfig, store: Store, streams: Streams, links: Links) -> None:
         self._streams = streams
         self._links = links
-        self._client = EdgeClient(config.edge, streams) if config.edge.proxies else None
-        self._proxy = None if config.proxy is None else Proxy(config.proxy, store, streams, topic_of)
+        self._client = EdgeClient(config.edge, streams.serving) if config.edge.proxies else None
+        self._proxy = None if config.proxy is None else Proxy(config.proxy, store, streams.serving, topic_of)
         self._sleeping = Sleeping(config.edge)
         self._refused: dict[PeerId, None] = {}
         self.nearby: dict[PeerId, None] = {}
@@ -183,11 +183,11 @@ class Edge:
         for effect in effects:
             match effect:
                 case Keep(stream, retention, quota):
-                    out += self._streams.keep(StorageRule(stream, retention, quota), now)
+                    out += self._streams.serving.keep(StorageRule(stream, retention, quota), now)
                 case LetGo(stream):
-                    out += self._streams.let_go(stream, now)
+                    out += self._streams.serving.let_go(stream, now)
                 case Trim(topic, most):
-                    out += self._streams.trim(topic, most, now)
+                    out += self._streams.serving.trim(topic, most, now)
                 case _:
                     out += self._streams.heed((effect,), now)
         return out

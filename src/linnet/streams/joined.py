@@ -103,7 +103,9 @@ class Joined:
         stream = self._by_name.get(name)
         if name in self._configured or self._rules.pop(name, None) is None or stream is None:
             return []
-        return [*stream.let_go(), *self.join(stream, now), *self.linger(stream, now)]
+        stream.stores = False
+        rest = stream.keeper.let_go(is_used=bool(stream.readers) or stream.publishing.next > 0)
+        return [*rest, *self.join(stream, now), *self.linger(stream, now)]
 
     def join(self, stream: Stream, now: float) -> list[OverlaysEffect | ClientEffect]:
         """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""

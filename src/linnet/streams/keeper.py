@@ -62,6 +62,12 @@ class Keeper:
         changed, self._changed = self._changed, {}
         return self._tell(self._watchers, changed, now)
 
+    def let_go(self, is_used: bool) -> list[KeeperEffect]:
+        """Keep for others no longer; what is not needed here goes."""
+        config = self._context.config
+        self.retention, self.quota = (config.own_retention, config.own_bytes) if is_used else (None, 0)
+        return self.wrote()
+
     def wrote(self) -> list[KeeperEffect]:
         """Something was written: look in a while whether it is too old or too much."""
         if self._evicting or (self.retention is None and self.quota is None):

@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from linnet.core.ids import PeerId
+from linnet.core.ids import PeerId, TopicId
 from linnet.delivery.context import Context
 from linnet.delivery.messages import ChainPlace
 from linnet.edge.standing import digest_of
 from linnet.streams.effects import StreamEffect
+from linnet.streams.joined import Joined, JoinedEffect
+from linnet.streams.options import StorageRule
 from linnet.streams.stream import Stream
+
+Heed = Callable[[Iterable[JoinedEffect], float], list[StreamEffect]]
+
+
+class Serving:
+    """All streams of a node, as proxies and clients speak of them (`linnet.edge.standing.Standing`)."""
+
+    def __init__(self, context: Context, joined: Joined, heed: Heed) -> None:
+        self._context = context
+        self._joined = joined
+        self._heed = heed
+
+    def keep(self, rule: StorageRule, now: float) -> list[StreamEffect]:
+        """Keep a stream for others from now on."""
+        return self._heed(self._joined.keep(rule, now), now)
+
+    def let_go(self, name: str, now: float) -> list[StreamEffect]:
+        """Keep a stream for others no longer."""
+        return self._heed(self._joined.let_go(name, now), now)
+
+    def trim(self, topic: TopicId, most: int, now: float) -> list[StreamEffect]:
+        """Remove the oldest of a stream until it takes no more than so many bytes."""
+        stream = self._joined.get(topic)
+        return [] if stream is None else [*stream.archive.evict(None, most, now)]
+
+    def digest(self, topic: TopicId) -> bytes | None:
+        """A digest of how far a stream is known; None if it is not open here."""
+        stream = self._joined.get(topic)
+        return None if stream is None else digest(stream, self._context)
+
+    def reached(self, topic: TopicId) -> tuple[ChainPlace, ...]:
+        """Every chain that was received without a gap, and up to where."""
+        stream = self._joined.get(topic)
+        return () if stream is None else reached(stream)
 
 
 def reached(stream: Stream) -> tuple[ChainPlace, ...]:

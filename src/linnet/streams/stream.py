@@ -248,14 +248,6 @@ class Stream:
         # Our own subscribers need nobody else for history.
         return [*self.readers.storage((Contact(self._context.peer),)), *repairs, *self.keeper.wrote()]
 
-    def let_go(self) -> list[StreamEffect]:
-        """Keep this stream for others no longer; what is not needed here goes."""
-        self.stores = False
-        config, keeper = self._context.config, self.keeper
-        is_used = bool(self.readers) or self.publishing.next > 0
-        keeper.retention, keeper.quota = (config.own_retention, config.own_bytes) if is_used else (None, 0)
-        return [*keeper.wrote()]
-
     def link_up(self, peer: PeerId) -> list[StreamEffect]:
         """A link is open, to a storage node of this stream perhaps."""
         if peer not in self.storage:

@@ -16,7 +16,6 @@ from linnet.delivery import catchup, gaps, suppression
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import (
-    ChainPlace,
     Data,
     DeliveryMessage,
     Heads,
@@ -36,7 +35,7 @@ from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
-from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing, served
+from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing
 from linnet.streams.commands import (
     Declare,
     Publish,
@@ -55,6 +54,7 @@ from linnet.streams.publish import declare, publish
 from linnet.streams.sealed import search
 from linnet.streams.sealed.asking import ask_sealed
 from linnet.streams.sealed.vault import Vault, prune_all, sealed_topics
+from linnet.streams.served import Serving, meet
 from linnet.streams.status import status_of
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
@@ -99,6 +99,8 @@ class Streams:
         self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
         self._is_pruning = False
         self._unsent: Unsent | None = None
+        self.serving = Serving(context, self._joined, self.heed)
+        """What a proxy and its clients ask of streams."""
 
     def start(self, now: float) -> list[StreamEffect]:
         """Join the streams that this node keeps."""
@@ -356,7 +358,7 @@ class Streams:
                         out += self._publish_queued(stream, now)
                 case Reached(topic, peer, same):
                     if (stream := self._joined.get(topic)) is not None:
-                        out += served.meet(stream, peer, same, now)
+                        out += meet(stream, peer, same, now)
                         out += self._publish_queued(stream, now)
                 case StorageKnown(topic, nodes):
                     if (stream := self._joined.get(topic)) is not None:
@@ -409,31 +411,6 @@ class Streams:
             status_of(stream, self._context, self._joined.tracker(stream), self._joined.overlay(stream))
             for stream in self._joined
         )
-
-    # The edge.
-
-    def keep(self, rule: StorageRule, now: float) -> list[StreamEffect]:
-        """Keep a stream for others from now on."""
-        return self.heed(self._joined.keep(rule, now), now)
-
-    def let_go(self, name: str, now: float) -> list[StreamEffect]:
-        """Keep a stream for others no longer."""
-        return self.heed(self._joined.let_go(name, now), now)
-
-    def trim(self, topic: TopicId, most: int, now: float) -> list[StreamEffect]:
-        """Remove the oldest of a stream until it takes no more than so many bytes."""
-        stream = self._joined.get(topic)
-        return [] if stream is None else [*stream.archive.evict(None, most, now)]
-
-    def digest(self, topic: TopicId) -> bytes | None:
-        """See `linnet.edge.standing.Standing`."""
-        stream = self._joined.get(topic)
-        return None if stream is None else served.digest(stream, self._context)
-
-    def reached(self, topic: TopicId) -> tuple[ChainPlace, ...]:
-        """See `linnet.edge.standing.Standing`."""
-        stream = self._joined.get(topic)
-        return () if stream is None else served.reached(stream)
 
     def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
         """The stream of this name, joined if it was not."""
