@@ -146,7 +146,8 @@ class Desk:
         secrecy = room.parts.secrecy
         if secrecy is None:
             raise Refused(Reason.NOT_ALLOWED, "the room is not encrypted: whoever joins reads all of it")
-        return [Draft(HISTORY, None, body) for body in history_bodies(secrecy.shareable(command.newest))]
+        shown = secrecy.opening.shareable(command.newest)
+        return [Draft(HISTORY, None, body) for body in history_bodies(shown)]
 
     def _create(self, request: int, command: CreateRoom, now: float) -> list[RoomEffect]:
         context = self._context

@@ -149,7 +149,7 @@ class Parts:
 
     def _redact(self, event: Event) -> None:
         """Take an event back, or once it comes: it may have been gone, and be back as history."""
-        text = event.body if self.secrecy is None else self.secrecy.readable(event)
+        text = event.body if self.secrecy is None else self.secrecy.opening.readable(event)
         try:
             target = redaction_of(text).event
         except InvalidEvent:

@@ -100,7 +100,7 @@ class Passing:
                 return made, Declined(Reason.QUEUE_FULL, detail), effects
             made.append(verified)
             if sealed is not None and self._parts.secrecy is not None:
-                self._parts.secrecy.sealed(sealed, event.id)
+                self._parts.secrecy.opening.sealed(sealed, event.id)
             effects += self._said(verified, now)
         return made, None, effects
 
@@ -120,9 +120,9 @@ class Passing:
     def _make(self, draft: Draft, now: float) -> tuple[Verified, Sealed | None]:
         """An event of our own, sealed where the room is encrypted."""
         secrecy, author = self._parts.secrecy, self._parts.author
-        if secrecy is None or not secrecy.seals(draft.kind, draft.key):
+        if secrecy is None or not secrecy.opening.seals(draft.kind, draft.key):
             return author.make(draft.kind, draft.key, draft.body, now), None
-        sealed = secrecy.seal(draft.body, now)
+        sealed = secrecy.opening.seal(draft.body, now)
         return author.make(draft.kind, draft.key, b"", now, seal=sealed.fill), sealed
 
     def answer(

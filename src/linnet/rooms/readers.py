@@ -150,7 +150,7 @@ class Readers:
             return None
         if event.id in self.redacted:
             return replace(event, tail=replace(event.tail, body=b""))
-        return event if self._secrecy is None else self._secrecy.shown(event)
+        return event if self._secrecy is None else self._secrecy.opening.shown(event)
 
     @staticmethod
     def _after_commit(effects: Sequence[Deliver[Item] | Record]) -> list[ReadersEffect]:

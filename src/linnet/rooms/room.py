@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from linnet.core.effects import AfterCommit, CancelTimer, Send, SetTimer
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
@@ -16,6 +16,7 @@ from linnet.event.event import Verified
 from linnet.overlay.notices import NeighborUp, OverlayNotice
 from linnet.rooms import chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms.access.view import View
+from linnet.rooms.announcing import Announcing
 from linnet.rooms.answering import Answering
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.catching_up import CatchingUp
@@ -42,10 +43,6 @@ from linnet.rooms.secrecy.guarding import Guarding
 from linnet.rooms.taking import Taking
 from linnet.rooms.ticket import Ticket
 from linnet.trace.records import Kind, Record
-
-OWNER = "room"
-_HEADS = 256
-
 
 JOINED = "joined"
 LEFT = "left"
@@ -75,6 +72,7 @@ class Room:
         self.passing = Passing(parts)
         self.taking = Taking(parts, self.passing)
         self.meeting = Meeting(parts, self.passing, self.taking)
+        self.announcing = Announcing(parts, self.meeting)
         self.answering = Answering(parts, self.taking)
         self.catching_up = CatchingUp(parts, self.passing, self.taking)
         self._heeding = Heeding(parts, self.passing, self.taking)
@@ -88,7 +86,6 @@ class Room:
         self._was_present = self._was_active = False
         self.is_open = True
         """Whether the node runs: once it stops nothing begins again, while its links go one by one."""
-        self._armed: float | None = None
 
     @property
     def view(self) -> View:
@@ -150,11 +147,10 @@ class Room:
         effects += [*self.ledger.started(now), *self.relays.relays(named, now)]
         for peer in self.context.links:
             effects += self.link_up(peer, now)
-        return [*effects, *self._arm(self.config.announce_period)]
+        return [*effects, *self.announcing.arm(self.config.announce_period)]
 
     def stop(self, now: float) -> list[RoomEffect]:
         """Let go of everyone."""
-        self._armed = None
         self._was_present = False
         self.guests.by_peer.clear()
         self.flood.neighbors.clear()
@@ -164,7 +160,7 @@ class Room:
             *self.relays.stop(),
             *self.neighbors.stop(now),
             *self.chunks.stop(),
-            CancelTimer(self._tick("announce")),
+            *self.announcing.stop(),
             *(() if self.guarding is None else self.guarding.stop()),
         ]
         return [effect for effect in effects if not isinstance(effect, RelayNotice)]
@@ -303,7 +299,7 @@ class Room:
             case owner if owner in chunks.OWNERS:
                 return [*self.chunks.fired(tick, now)]
             case _:
-                return [*self._announce()]
+                return self.announcing.fired()
 
     def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[RoomStep]:
         """A link could not be opened."""
@@ -315,30 +311,6 @@ class Room:
         if isinstance(notice, NeighborUp) and notice.peer not in self.guests.by_peer:
             effects.append(self.meeting.approach(notice.peer))
         return effects
-
-    def _announce(self) -> list[RoomStep]:
-        """Tell our heads to those who may not know."""
-        self._armed = None
-        effects: list[RoomStep] = []
-        heads = self.sync.heads
-        for peer in self.guests.members:
-            guest = self.guests.by_peer[peer]
-            if guest.heads != heads or guest.control != self.control.heads[:_HEADS]:
-                effects.append(Send(peer, self.meeting.greeting(answer=True)))
-        linked = (peer for peer in self.context.links if self.neighbors.knows(peer))
-        silent = (peer for peer in linked if peer not in self.guests.by_peer)
-        again = [self.meeting.approach(peer) for peer in silent]  # The first may be lost.
-        return [*effects, *again, *self._arm(self.config.announce_period)]
-
-    def _arm(self, delay: float) -> list[RoomStep]:
-        """Tell our heads after a while; sooner, if something happened."""
-        if self._armed is not None and self._armed <= delay:
-            return []
-        self._armed = delay
-        return [SetTimer(delay, self._tick("announce"))]
-
-    def _tick(self, what: str) -> Tick:
-        return Tick(OWNER, what, self.id)
 
     # What follows from a change of state.
 
@@ -355,7 +327,7 @@ class Room:
         grown = len(self.dag) > self._seen_events
         self._seen_events = len(self.dag)
         if grown and self.is_present:
-            effects += self._arm(self.config.announce_delay)
+            effects += self.announcing.arm(self.config.announce_delay)
         changed = self.control.heads != self._seen_control
         self._seen_control = self.control.heads
         if changed:

@@ -14,9 +14,8 @@ from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, W
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.messages import Data
 from linnet.overlay.notices import OverlayNotice
-from linnet.rooms import adding_relay, chunks, ledger, receipts, relay_notices, sync
+from linnet.rooms import adding_relay, announcing, chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms import joining as joins
-from linnet.rooms import room as rooms
 from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, NotePerson, RoomCommand
 from linnet.rooms.desk import Desk
 from linnet.rooms.effects import RoomEffect, RoomStep
@@ -53,7 +52,7 @@ from linnet.rooms.status import status_of
 from linnet.trace.records import Kind, Record
 
 OWNERS = (
-    rooms.OWNER,
+    announcing.OWNER,
     sync.OWNER,
     recovery.OWNER,
     ledger.OWNER,

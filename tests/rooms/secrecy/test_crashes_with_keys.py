@@ -160,7 +160,7 @@ def check_agreement(play: Sealed) -> None:
         known = play.room_of(name).dag.ids_in_order()
         for id in known:
             if id in said:
-                assert isinstance(play.secrecy(name).text(id), Text), f"{name} cannot read one"
+                assert isinstance(play.secrecy(name).opening.text(id), Text), f"{name} cannot read one"
     assert b"last" in [item.body for item in play.items["bob"] if isinstance(item, Event)]
 
 

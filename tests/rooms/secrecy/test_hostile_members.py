@@ -49,7 +49,7 @@ class Betrayal(Circle):
 
     def betray(self, name: str) -> None:
         """From now on its own machine does not look at what it signs."""
-        self.secrecy(name)._ours_came = lambda event, now: []  # type: ignore[method-assign]
+        self.secrecy(name).following._ours_came = lambda event, now: []  # type: ignore[method-assign]
 
     def sign(self, name: str, body: bytes, after: Iterable[EventId] = ()) -> EventId:
         """Let somebody say this in the group, whether it makes sense or not."""
@@ -137,7 +137,7 @@ def test_a_flood_of_additions_ends_at_the_limit() -> None:
     world = betrayal()
     for name in (*HONEST, "mal"):
         secrecy, state = world.secrecy(name), world.state_of(name)
-        secrecy._keep(replace(state, config=replace(state.config, members=4)))
+        secrecy.keep(replace(state, config=replace(state.config, members=4)))
     members = {name: agreement.members(world.state_of(name)) for name in HONEST}
     for number in range(1, 21):
         device = Device(AuthorId(number.to_bytes(32, "big")), DeviceId(b"flooding"))
@@ -244,5 +244,5 @@ def test_a_thief_of_a_devices_key_cannot_stop_the_device() -> None:
     world = betrayal()
     room = world.room_of("ben")
     event = room.parts.author.make(GROUP, None, b"\x01garbage", world.network.now, after=())
-    records = world.secrecy("ben")._ours_came(event.events[0], world.network.now)
+    records = world.secrecy("ben").following._ours_came(event.events[0], world.network.now)
     assert [record.reason for record in records] == [Reason.MALFORMED]

@@ -291,7 +291,8 @@ class Guarding:
 
     def _tell_repaired(self) -> list[RoomStep]:
         """Events that can be read at last, to whoever reads."""
-        repaired, self._secrecy.repaired = self._secrecy.repaired, []
+        opening = self._secrecy.opening
+        repaired, opening.repaired = opening.repaired, []
         return [*self._parts.readers.repaired()] if repaired else []
 
     @property
