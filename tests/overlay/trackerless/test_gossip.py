@@ -131,6 +131,22 @@ def test_a_round_turns_to_the_sample_and_to_first_addresses_while_there_is_none(
     assert gossip.sampling.view
 
 
+def test_first_addresses_are_turned_to_once_in_thirty_rounds_though_others_are_known() -> None:
+    """All others may be on our side of a network that was cut."""
+    gossip = _gossip()
+    gossip.approach([Contact(_peer(A), AT)], NOW)
+    gossip.told(_peer(A), Pulled(1, (_descriptor(B), _descriptor(C))), NOW)
+    gossip.failed(_peer(A), Pull(1, _descriptor(US)), NOW)
+    asked: list[int] = []
+    for number in range(1, 61):
+        effects = gossip.round(NOW + number * 10.0)
+        asked += [number for effect in effects if isinstance(effect, Hold) and effect.peer == _peer(A)]
+        for peer in (_peer(A), _peer(B), _peer(C)):
+            gossip.errands.answered(peer, Pull)
+            gossip.errands.answered(peer, AskAlike)
+    assert asked == [30, 60]
+
+
 def test_whoever_broke_the_protocol_is_left_out() -> None:
     gossip = _gossip()
     _learned(gossip)

@@ -39,6 +39,9 @@ _KEY = b"key"
 _REMEMBERED = 64
 """Peers that are written down, to begin with after a restart."""
 _REMEMBER_ROUNDS = 30
+_RETURN_ROUNDS = 30
+"""Rounds after which one of those whom we began with is asked once more: if the network was cut for long,
+all whom we know are on our side of the cut."""
 _RETURNED = 8
 """Of them, those that are turned to at once where all that was known has ended."""
 _ASKS = 16
@@ -142,7 +145,7 @@ class Gossip:
         target = self.sampling.target(now)
         if target is not None:
             effects += self.pull(target, now)
-        elif self._bootstrap:
+        if self._bootstrap and (target is None or self._rounds % _RETURN_ROUNDS == 0):
             effects += self.pull(self.rng.choice(list(self._bootstrap)), now)
         self.clustering.likeness.become(shown.interests)
         self.clustering.refresh_fingers(self.sampling.view, now)

@@ -14,6 +14,7 @@ from linnet.overlay.overlays import TrackerlessEffect
 from linnet.overlay.trackerless.beside import BesideUs
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.intersecting import Intersecting, Step
+from linnet.overlay.trackerless.joined_topic import JoinedTopic
 from linnet.overlay.trackerless.messages import (
     Beside,
     Intersect,
@@ -34,24 +35,6 @@ from linnet.trace.records import Kind, Record
 
 _CALM_ROUNDS = 6
 """Rounds in which rings that do not change are spoken about once."""
-_TRIED = 8
-"""Contacts named with a topic that are tried as neighbours until members are known."""
-
-
-class _Joined:
-    """One topic."""
-
-    __slots__ = ("contacts", "keepers", "keeps", "keys", "uncovered", "wanted")
-
-    def __init__(self, keys: TopicKeys, keeps: bool, contacts: dict[PeerId, tuple[str, ...]]) -> None:
-        self.keys = keys
-        self.keeps = keeps
-        self.contacts = contacts
-        """Perhaps members: they are tried until members are known."""
-        self.keepers: tuple[PeerId, ...] = ()
-        self.wanted: tuple[PeerId, ...] | None = None
-        """Whom the ring wanted when neighbours were last chosen."""
-        self.uncovered = 0
 
 
 class Topics:
@@ -60,7 +43,7 @@ class Topics:
     def __init__(self, gossip: Gossip, group: Group, entropy: Entropy) -> None:
         self._gossip = gossip
         self._config = gossip.config
-        self._joined: dict[TopicId, _Joined] = {}
+        self._joined: dict[TopicId, JoinedTopic] = {}
         self._beside = BesideUs(gossip.ours, gossip.links)
         self._intersecting = Intersecting(gossip.ours, gossip.config, group, entropy)
         self._rings: Rings | None = None
@@ -78,14 +61,14 @@ class Topics:
         known = self._joined.get(topic)
         if known is None:
             named = {each.peer: each.hints for each in contacts if each.peer != self._gossip.ours}
-            known = self._joined[topic] = _Joined(topic_keys(topic, secret), keeps, named)
+            known = self._joined[topic] = JoinedTopic(topic_keys(topic, secret), keeps, named)
             self._searches.open(known.keys)
             self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
         known.keeps = keeps
         self._ring_gossip(now).open(known.keys, now, keeps)
         effects: list[TrackerlessEffect] = [*self._beside.open(known.keys, keeps, self._epoch(now))]
-        tried = list(known.contacts.items())[:_TRIED]
-        effects += self._gossip.approach([Contact(peer, hints) for peer, hints in tried], now)
+        tried = known.first_contacts()
+        effects += self._gossip.approach([Contact(peer, hints) for peer, hints in tried.items()], now)
         return effects + self._mend(topic, now)
 
     def leave(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
@@ -361,8 +344,7 @@ class Topics:
                 continue
             held[peer] = held.get(peer, 0) + 1
             wanted[peer] = self._gossip.hints(peer)
-        if not len(ring):
-            wanted.update(list(joined.contacts.items())[:_TRIED])
+        wanted |= joined.tried(dict.fromkeys(ring), len(ring) > 0, self._rounds // _CALM_ROUNDS)
         effects: list[TrackerlessEffect] = []
         if uncovered > joined.uncovered:
             effects.append(
