@@ -206,8 +206,10 @@ def test_a_blocked_peer_gets_no_link_and_no_dial() -> None:
     assert links.link_up(up(), 3.0) == ([HangUp(ANN, Reason.BLOCKED)], False)
     assert links.hold(Hold(ANN, HINTS, "more")) == []
     assert links.block(BEN, True) == []
-    assert links.block(ANN, False) == []
+    assert links.block(BEN, False) == []
+    assert links.block(ANN, False) == [Dial(ANN, HINTS)], "it is held still"
     assert links.link_up(up(), 4.0)[1]
+    assert links.block(ANN, False) == []
 
 
 def test_status_tells_of_links_open_and_wanted() -> None:

@@ -142,7 +142,8 @@ class Links:
         """Have nothing to do with a peer any more, or again."""
         if not blocked:
             self.blocked.pop(peer, None)
-            return []
+            link = self._links.get(peer)
+            return [] if link is None else self._dial_now(peer, link)
         self.blocked[peer] = None
         return [HangUp(peer, Reason.BLOCKED)] if self.is_up(peer) else []
 
@@ -156,9 +157,7 @@ class Links:
         self._is_asleep = False
         effects: list[LinksEffect] = []
         for peer, link in self._links.items():
-            if link.holds and link.up_at is None and not link.dialing:
-                link.backoff = 0.0
-                effects += self._dial(peer, link)
+            effects += self._dial_now(peer, link)
         return effects
 
     # What happens.
@@ -295,6 +294,13 @@ class Links:
         self._shunned[peer] = (now + self._config.backoff_most / 2, reason)
         while len(self._shunned) > self._config.max_links or next(iter(self._shunned.values()))[0] < now:
             del self._shunned[next(iter(self._shunned))]
+
+    def _dial_now(self, peer: PeerId, link: _Link) -> list[LinksEffect]:
+        """Dial a peer that is held and was left alone for a while."""
+        if not link.holds or link.up_at is not None or link.dialing:
+            return []
+        link.backoff = 0.0
+        return self._dial(peer, link)
 
     def _dial(self, peer: PeerId, link: _Link) -> list[LinksEffect]:
         if peer in self.blocked or not link.hints or self._is_asleep:
