@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from linnet.delivery.items import CaughtUp, Ended, Missed, Overdue
     from linnet.event.event import Event
     from linnet.node.config import (
+        LanSection,
         NodeConfig,
         NodeSection,
         RelaySection,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from linnet.node.library import Node
     from linnet.node.room import Room
     from linnet.node.subscription import Subscription
+    from linnet.overlay.config import Overlay
     from linnet.peer.interface import NodeStatus
     from linnet.rooms.config import RelayPolicy, RoomsConfig
     from linnet.rooms.content import JoinRule, Membership
@@ -40,6 +42,7 @@ __all__ = [
     "Fate",
     "Invitation",
     "JoinRule",
+    "LanSection",
     "LinnetError",
     "Membership",
     "Missed",
@@ -48,6 +51,7 @@ __all__ = [
     "NodeSection",
     "NodeStatus",
     "Overdue",
+    "Overlay",
     "Policy",
     "Published",
     "Reason",
@@ -69,6 +73,7 @@ _MODULES = {
     "linnet.delivery.items": ("CaughtUp", "Ended", "Missed", "Overdue"),
     "linnet.event.event": ("Event",),
     "linnet.node.config": (
+        "LanSection",
         "NodeConfig",
         "NodeSection",
         "RelaySection",
@@ -79,6 +84,7 @@ _MODULES = {
     "linnet.node.library": ("Node",),
     "linnet.node.room": ("Room",),
     "linnet.node.subscription": ("Subscription",),
+    "linnet.overlay.config": ("Overlay",),
     "linnet.peer.interface": ("NodeStatus",),
     "linnet.rooms.config": ("RelayPolicy", "RoomsConfig"),
     "linnet.rooms.content": ("JoinRule", "Membership"),

@@ -12,6 +12,12 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SAID = {
     "chat.py": ["bea reads: Did it arrive?", "ada reads: Yes.", "ada reads: Without one:"],
     "durable_reader.py": ["new: one, two", "resumed: three, four, five", "nothing lost, nothing twice: True"],
+    "lan_chat.py": [
+        "on the LAN, reads: ada is here, bea is here, cai is here",
+        "meanwhile, reads: nothing",
+        "the remote one reads: ada is here, bea is here, cai is here",
+        "through ada, reads: ada is here, bea is here, cai is here, so am I",
+    ],
     "owned_stream.py": ["kept by 1 storage node", "and published", "and was refused: not_a_publisher"],
     "publish_and_subscribe.py": ["bob heard 'rain'", "bob heard 'sun'", "bob heard 'rainbow'"],
     "room.py": [
