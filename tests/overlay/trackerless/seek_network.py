@@ -38,6 +38,7 @@ class Seeker:
         self.peer = peer_of(name)
         self.topics = topics
         self.links: list[PeerId] = []
+        self.alike: list[PeerId] = []
         noise = sha256(self.peer).digest()
         shown = release([tag_in(keys, EPOCH) for keys in topics], EPOCH, noise, config)
         self.descriptor = Descriptor(
@@ -45,6 +46,7 @@ class Seeker:
             int(START + DAY), bytes(64),
         )  # fmt: skip
         self.shown: Shown = read(self.descriptor)
+        self.likely = [likelihood(self.shown, (position,)) for position in range(config.filter_bits)]
         self.seeking = Seeking(config, rng, rng.randbytes, noise)
         for keys in topics:
             self.seeking.open(keys)
@@ -84,6 +86,7 @@ class SeekNetwork:
             others.sort(key=lambda other: -cosine(own, self.seekers[other].shown))
             far = self.rng.sample(others[-len(others) // 5 :], fingers)
             anyone = self.rng.sample(peers, random)
+            seeker.alike = others[:similar]
             seeker.links = list(dict.fromkeys([*others[:similar], *far, *anyone]))
 
     def topics_of_size(self, least: int, most: int) -> list[TopicKeys]:
@@ -94,7 +97,7 @@ class SeekNetwork:
         self.now += WALK
         result = Search([], 0, 0)
         seeker = self.seekers[peer]
-        first = seeker.seeking.begin(keys, EPOCH, seeker.links, self._score, self.now)
+        first = seeker.seeking.begin(keys, EPOCH, seeker.links, self._score, self.now, seeker.alike)
         waiting: deque[tuple[PeerId, PeerId, Seek | Sought]] = deque()
         self._post(waiting, peer, first, result)
         while waiting:
@@ -105,7 +108,9 @@ class SeekNetwork:
                 hop = node.seeking.sought(source, message, self.now)
             else:
                 result.visited += not result.found
-                hop = node.seeking.step(source, message, node.descriptor, node.links, self._score, self.now)
+                hop = node.seeking.step(
+                    source, message, node.descriptor, node.links, self._score, self.now, node.alike
+                )
             self._post(waiting, target, hop, result)
         return result
 
@@ -122,7 +127,8 @@ class SeekNetwork:
                 waiting.append((peer, target, message))
 
     def _score(self, peer: PeerId, positions: Sequence[int]) -> float:
-        return likelihood(self.seekers[peer].shown, positions)
+        likely = self.seekers[peer].likely
+        return sum([likely[position] for position in positions])
 
 
 def success(

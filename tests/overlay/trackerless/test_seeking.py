@@ -87,7 +87,7 @@ def test_two_walkers_go_to_the_two_likeliest_by_the_true_bits_alone() -> None:
 
     hop = seeking_of().begin(KEYS, EPOCH, [ANN, BEN, CID], score, START)
     assert [peer for peer, _ in hop.sends] == [BEN, CID]
-    assert set(seen) == {bits(KEYS)}
+    assert set(seen) == {bits(KEYS)}, "k = 1: one bit is meant"
     one, other = (message for _, message in walkers(hop))
     assert one.request != other.request
     assert one.reply_key != other.reply_key
@@ -446,4 +446,27 @@ def test_a_node_that_answers_for_a_bit_sends_the_walker_on_for_the_others() -> N
         return 0.0
 
     seeking_of(decoy).step(ANN, seek, described(DAN, decoy), [BEN, CID], score, START)
-    assert set(looked_for) == {tuple(bit for bit in seek.positions if bit not in bits(decoy))}
+    assert set(looked_for) == {(bit,) for bit in seek.positions if bit not in bits(decoy)}
+
+
+def test_a_bit_that_few_of_our_like_show_is_no_reason_to_stay_among_them() -> None:
+    """Noise lets some show any bit; of a topic of theirs many would."""
+    _, seek = a_search()
+    near = [peer_of(number) for number in range(10)]
+
+    def chosen(showing: int, far: float) -> set[PeerId]:
+        """Who a walker goes to if so many of those alike show a bit, and one far off does so less surely."""
+        bit = seek.positions[0]
+        likely = dict.fromkeys(near[:showing], 2.0) | {BEN: far}
+
+        def score(peer: PeerId, asked: Sequence[int]) -> float:
+            return sum(likely.get(peer, -1.0) if position == bit else -1.0 for position in asked)
+
+        hops = [
+            seeking_of(seed=seed).step(ANN, seek, described(DAN), [*near, BEN], score, START, near)
+            for seed in range(10)
+        ]
+        return {peer for hop in hops for peer, _ in walkers(hop)}
+
+    assert chosen(showing=2, far=1.0) == {BEN}
+    assert chosen(showing=5, far=1.0) <= set(near[:5])

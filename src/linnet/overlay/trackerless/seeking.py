@@ -19,7 +19,8 @@ Two things would tell more than intended, and do not:
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import compress
 from random import Random
 
 from msgspec import MsgspecError, Struct, msgpack, structs
@@ -52,6 +53,8 @@ _ANSWERS = 64
 """Answers that are passed back for one walker."""
 _HIDDEN_START = 4
 """A walker begins with up to so many hops less than all: whoever gets it first cannot tell that it is."""
+_THEIRS = 0.3
+"""Share of those who are alike that show a bit if it is of a topic of theirs; by noise it is a tenth."""
 _DECOY = b"linnet/overlay/decoy/1"
 _NOISE = b"linnet/overlay/answers/1"
 
@@ -121,13 +124,22 @@ class Seeking:
             self._forget(request)
 
     def begin(
-        self, keys: TopicKeys, epoch: int, neighbors: Sequence[PeerId], score: Score, now: float
+        self,
+        keys: TopicKeys,
+        epoch: int,
+        neighbors: Sequence[PeerId],
+        score: Score,
+        now: float,
+        alike: Collection[PeerId] = (),
     ) -> Hop:
-        """Send out walkers, each to another of the likeliest neighbours. Only here the true bits count."""
+        """Send out walkers, each to another of the likeliest neighbours. Only here the true bits count.
+
+        `alike` are those of the neighbours that were chosen for being like us.
+        """
         hop = Hop([], self._make_room(now))
         meant = self._meant(keys, epoch)
         shown = self._disguised(keys, epoch)
-        likeliest = self._ranked(neighbors, score, meant)
+        likeliest = self._ranked(neighbors, score, meant, alike)
         for peer in likeliest[: self._config.seek_walkers]:
             walk = Walk(None, meant, now + WALK)
             walk.key, walk.topic = reply_key(self._entropy), keys
@@ -139,7 +151,14 @@ class Seeking:
         return hop
 
     def step(
-        self, peer: PeerId, seek: Seek, own: Descriptor, neighbors: Sequence[PeerId], score: Score, now: float
+        self,
+        peer: PeerId,
+        seek: Seek,
+        own: Descriptor,
+        neighbors: Sequence[PeerId],
+        score: Score,
+        now: float,
+        alike: Collection[PeerId] = (),
     ) -> Hop:
         """A walker comes by, or comes back: answer it, pass it on, or send it back."""
         self._check(seek)
@@ -147,7 +166,7 @@ class Seeking:
         if seek.back:
             if walk is None or peer not in walk.tried:
                 return Hop([], [_rejected(peer, Reason.STALE, "a walker came back that was not sent")])
-            return self._onward(walk, seek, neighbors, score)
+            return self._onward(walk, seek, neighbors, score, alike)
         if walk is not None:
             return self._back(peer, seek)
         if self._of.get(peer, 0) >= _OF_ONE:
@@ -167,15 +186,22 @@ class Seeking:
         except MalformedMessage as error:
             # Whoever passed it on need not have seen it.
             return Hop([], [*records, _rejected(peer, error.reason, error.detail)])
-        onward = self._onward(walk, seek, neighbors, score)
+        onward = self._onward(walk, seek, neighbors, score, alike)
         return Hop([*answers.sends, *onward.sends], [*records, *answers.records, *onward.records])
 
-    def failed(self, peer: PeerId, seek: Seek, neighbors: Sequence[PeerId], score: Score) -> Hop:
+    def failed(
+        self,
+        peer: PeerId,
+        seek: Seek,
+        neighbors: Sequence[PeerId],
+        score: Score,
+        alike: Collection[PeerId] = (),
+    ) -> Hop:
         """A walker could not be sent to a peer: it is sent to another."""
         walk = self._walks.get(seek.request)
         if walk is None or seek.back or peer not in walk.tried:
             return Hop([], [_rejected(peer, Reason.UNREACHABLE, "a walker was lost")])
-        return self._onward(walk, seek, neighbors, score)
+        return self._onward(walk, seek, neighbors, score, alike)
 
     def sought(self, peer: PeerId, answer: Sought, now: float) -> Hop:
         """An answer comes: it is for us, or goes back the way that the walker came."""
@@ -260,7 +286,9 @@ class Seeking:
     def _seal(self, seek: Seek, ring: bytes, answer: bytes) -> bytes:
         return seal_answer(seek.reply_key, ring, seek.request, answer, self._entropy)
 
-    def _onward(self, walk: Walk, seek: Seek, neighbors: Sequence[PeerId], score: Score) -> Hop:
+    def _onward(
+        self, walk: Walk, seek: Seek, neighbors: Sequence[PeerId], score: Score, alike: Collection[PeerId]
+    ) -> Hop:
         """To the likeliest whom it has not been sent to; back if there is none; nowhere if it is tired."""
         if seek.hops <= 1:
             note = "a search has gone far enough"
@@ -271,7 +299,7 @@ class Seeking:
                 note = "a search found no way on"
                 return Hop([], [Record(Kind.EXPIRED, reason=Reason.NO_ADDRESS, note=note)])
             return self._back(walk.origin, seek)
-        best = self._ranked(free, score, walk.bits)[0]
+        best = self._ranked(free, score, walk.bits, alike)[0]
         walk.tried[best] = None
         return Hop([(best, structs.replace(seek, hops=seek.hops - 1, back=False))], [])
 
@@ -279,11 +307,24 @@ class Seeking:
         hops = max(0, seek.hops - 1)
         return Hop([(peer, structs.replace(seek, hops=hops, back=True))], [])
 
-    def _ranked(self, peers: Iterable[PeerId], score: Score, bits: Sequence[int]) -> list[PeerId]:
-        """The likeliest first; among equals by lot."""
+    def _ranked(
+        self, peers: Iterable[PeerId], score: Score, bits: Sequence[int], alike: Collection[PeerId]
+    ) -> list[PeerId]:
+        """The likeliest first; among equals by lot.
+
+        Those who are alike have topics in common. So a bit that only few of them show is shown by
+        noise, and no reason to stay among them; one that many show is of a topic of theirs.
+        """
         drawn = list(peers)
         self._rng.shuffle(drawn)
-        return sorted(drawn, key=lambda peer: -score(peer, bits))
+        each = {peer: [max(0.0, score(peer, (bit,))) for bit in bits] for peer in drawn}
+        near = [likely for peer, likely in each.items() if peer in alike]
+        theirs = [sum(map(bool, shown)) >= _THEIRS * len(near) for shown in zip(*near, strict=True)]
+
+        def likelihood(peer: PeerId) -> float:
+            return sum(compress(each[peer], theirs) if peer in alike else each[peer])
+
+        return sorted(drawn, key=likelihood, reverse=True)
 
     def _meant(self, keys: TopicKeys, epoch: int) -> tuple[int, ...]:
         """The bits of a topic in an epoch."""
