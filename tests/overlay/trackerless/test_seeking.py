@@ -420,6 +420,7 @@ def population() -> SeekNetwork:
     return SeekNetwork(*((2000, 40) if SOAK else (240, 6)), seed=1)
 
 
+@pytest.mark.timeout(1_500 if SOAK else 600)
 def test_searches_find_members_of_large_topics_and_without_fingers_are_trapped_at_home() -> None:
     """Two searches, since a node looks again after a pause if it found nobody."""
     network, count = population(), 60 if SOAK else 30
