@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -68,22 +68,28 @@ def mobile(*proxies: str) -> NodeConfig:
     return NodeConfig(edge=section, delivery=DELIVERY, net=NET)
 
 
-async def started(home: Path, tracker: Node) -> tuple[asyncio.subprocess.Process, str]:
-    """A proxy in a process of its own, and its address."""
+@asynccontextmanager
+async def apart(home: Path, tracker: Node) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """A proxy in a process of its own, and its address; it is killed at the latest at the end."""
     init(home, Clock().now())
     options = ("--role", "proxy", "--allow", "anyone", "--tracker", tracker.address, "--json")
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "linnet.cli", "up", "--home", str(home), *options, stdout=subprocess.PIPE
     )
     assert process.stdout is not None
-    return process, json.loads(await process.stdout.readline())["address"]
+    try:
+        yield process, json.loads(await process.stdout.readline())["address"]
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def test_the_only_proxy_is_killed_in_mid_stream_and_the_next_goes_on_without_loss(
     tracker: Node, tmp_path: Path
 ) -> None:
-    first, address = await started(tmp_path / "first", tracker)
     async with AsyncExitStack() as stack:
+        first, address = await stack.enter_async_context(apart(tmp_path / "first", tracker))
         second = await stack.enter_async_context(Node(config=core(tracker, proxy=True)))
         sender = await stack.enter_async_context(Node(config=core(tracker)))
         phone = await stack.enter_async_context(Node(config=mobile(address, second.address)))
