@@ -284,6 +284,15 @@ STREAM_COUNTS = Table(
 STREAM_PAIRS = Table("stream_pairs", 1, "a INT NOT NULL, b INT NOT NULL, graphs BIGINT NOT NULL", ("a", "b"))
 """In how many graphs the nodes that joined as number a and b, with a < b, were neighbours."""
 
+OVERLAY_COUNTS = Table(
+    "overlay_counts",
+    1,
+    "experiment STRING NOT NULL, setting STRING NOT NULL, repeat INT NOT NULL, measure STRING NOT NULL, "
+    "bin INT NOT NULL, count BIGINT NOT NULL",
+    ("experiment", "setting", "repeat", "measure", "bin"),
+)
+"""What a run without trackers came to: curves by bin, single numbers in bin 0. Ratios are millionths."""
+
 WATCH_OPEN = Table(
     "watch_open",
     1,

@@ -1,0 +1,1 @@
+"""The study of overlays without trackers: attacks, what filters tell, rings, failures, and cost."""
