@@ -41,6 +41,7 @@ from linnet.cli.lab import (
     generate_chats,
     ingest,
     study_groups,
+    study_overlay,
     study_relays,
     study_retention,
     study_streams,
@@ -212,6 +213,7 @@ app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilo
 _add(lab, "ingest", ingest.ingest, "Read traces of the world into tables.", ingest.EPILOG)
 _add(generate, "chats", generate_chats.chats, "Chats like those of WhatsApp.", generate_chats.EPILOG)
 lab.add_typer(generate, name="generate", help="Make workloads.", epilog=EXIT_CODES)
+_add(study, "overlay", study_overlay.overlay, "Nodes without trackers.", study_overlay.EPILOG)
 _add(study, "groups", study_groups.groups, "What keys without a server cost.", study_groups.EPILOG)
 _add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
 _add(study, "retention", study_retention.retention, "How long relays should keep.", study_retention.EPILOG)
