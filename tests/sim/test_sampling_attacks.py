@@ -172,6 +172,7 @@ THOUSAND = AttackPlan(nodes=1000, liars=100, rounds=400)
 
 
 @soak
+@pytest.mark.timeout(3600)
 def test_a_thousand_nodes_with_everything_taken_in() -> None:
     """Counting alone does not help where all that an answer names is offered, and any member gives way."""
     figures = run(
@@ -183,6 +184,7 @@ def test_a_thousand_nodes_with_everything_taken_in() -> None:
 
 
 @soak
+@pytest.mark.timeout(3600)
 def test_a_thousand_nodes_without_counting() -> None:
     figures = run(pulling(Parts(10, 1), view=20), THOUSAND)
     assert [figures[at - 1].share for at in (10, 50, 100)] == pytest.approx([0.11, 0.20, 0.38], abs=0.06)
@@ -190,6 +192,7 @@ def test_a_thousand_nodes_without_counting() -> None:
 
 
 @soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("liars", [100, 200, 300])
 def test_a_thousand_nodes_with_the_defaults(liars: int) -> None:
     figures = run(shipped(TrackerlessConfig()), msgspec.structs.replace(THOUSAND, liars=liars, friends=3))
@@ -199,6 +202,7 @@ def test_a_thousand_nodes_with_the_defaults(liars: int) -> None:
 
 
 @soak
+@pytest.mark.timeout(3600)
 def test_a_thousand_nodes_with_sleepers() -> None:
     plan = msgspec.structs.replace(
         THOUSAND, liars=200, rounds=600, attack=Attack.SLEEPER, start=200, friends=3
