@@ -29,7 +29,7 @@ def test_who_joins_long_after_the_filters_were_made_is_found_too() -> None:
     village.run(200.0)
     for at in (4, 9, 15):
         village.join(at, TOPIC)
-    village.run(120.0)
+    village.run(300.0)
     assert village.is_ring(TOPIC, (4, 9, 15))
 
 
