@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from linnet.sim.ring_spread import RingPlan, published_hops, spread_over_ring
+from linnet.sim.ring_spread import LargeRing, RingPlan, published_hops, spread_over_ring
 
 
 @pytest.mark.parametrize(("nodes", "fanout"), [(3, 2), (5, 3), (100, 2), (300, 3), (300, 5)])
@@ -35,6 +35,16 @@ def test_spares_bridge_most_gaps() -> None:
     assert whole.hit_ratio > 0.995
     assert none.hit_ratio < some.hit_ratio
     assert some.hit_ratio > 0.97
+
+
+def test_who_is_silent_is_reached_and_passes_nothing_on() -> None:
+    ring = LargeRing(RingPlan(nodes=30, shortcuts=0, spares=1, fanout=2))
+    assert len(ring.reached(0)) == 30
+    ring.silence((-1, 3))
+    reached = ring.reached(0)
+    assert sorted(reached) == [0, 1, 2, 3, 29], "none beyond either of them"
+    assert reached[3] == 3
+    assert sorted(ring.reached(3)) == list(range(30)), "its own it sends"
 
 
 @pytest.mark.skipif(not os.environ.get("LINNET_SOAK"), reason="ten thousand members")

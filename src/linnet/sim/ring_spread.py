@@ -8,6 +8,7 @@ and the others know: so it is right after a failure, before anything is repaired
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from random import Random
 
 from msgspec import Struct
@@ -88,6 +89,15 @@ class LargeRing:
         for place in dead:
             self._alive[place] = False
         self._up = [tuple(peer for peer in near if self._alive[self._place[peer]]) for near in self._near]
+        self._silent: dict[int, None] = {}
+
+    def silence(self, places: Iterable[int]) -> None:
+        """Those at these places, counted around the ring, pass nothing on from now on."""
+        self._silent.update(dict.fromkeys(place % len(self._peers) for place in places))
+
+    def reached(self, publisher: int) -> dict[int, int]:
+        """Publish one event: the places that it comes to, and over how many hops."""
+        return self._reached(publisher)[0]
 
     def run(self) -> RingFigures:
         """All events, each from another publisher."""
@@ -109,22 +119,25 @@ class LargeRing:
         return [other for other in dict.fromkeys((*near, *far)) if other != place]
 
     def _spread(self, publisher: int) -> RingFigures:
+        hops_of, copies = self._reached(publisher)
+        return RingFigures(0, len(hops_of) - 1, sum(hops_of.values()), max(hops_of.values()), copies)
+
+    def _reached(self, publisher: int) -> tuple[dict[int, int], int]:
         hops_of = {publisher: 0}
         queue: deque[tuple[int, PeerId | None]] = deque([(publisher, None)])
-        hops = copies = most = 0
+        copies = 0
         while queue:
             place, source = queue.popleft()
+            if place in self._silent and source is not None:
+                continue
             sources = () if source is None else (source,)
-            ahead = hops_of[place] + 1
             for peer in self._targets(place, sources):
                 copies += 1
                 other = self._place[peer]
                 if other not in hops_of:
-                    hops_of[other] = ahead
-                    hops += ahead
-                    most = max(most, ahead)
+                    hops_of[other] = hops_of[place] + 1
                     queue.append((other, self._peers[place]))
-        return RingFigures(0, len(hops_of) - 1, hops, most, copies)
+        return hops_of, copies
 
     def _targets(self, place: int, sources: tuple[PeerId, ...]) -> tuple[PeerId, ...]:
         return targets(self._rings[place], sources, self._up[place], self._plan.fanout, self._luck)
