@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.intersecting import guesses
-from linnet.sim.overlay_attacks import SMALL, AttackRow, AttackSize, attack_rows, intersection_probing
+from linnet.sim.overlay_attacks import (
+    ATTACKS,
+    SMALL,
+    AttackRow,
+    AttackSize,
+    attack_rows,
+    intersection_probing,
+)
 
-ATTACKS = {
+NAMES = [
     "eclipse of one victim",
     "poisoned ring",
     "intersection probing",
     "filter forgery",
     "withheld events",
     "flood",
-}
+]
 
 
-def test_every_attack_keeps_its_bounds() -> None:
-    rows = attack_rows(SMALL)
+@pytest.mark.parametrize(("attack", "name"), list(zip(ATTACKS, NAMES, strict=True)))
+def test_every_attack_keeps_its_bounds(
+    attack: Callable[[AttackSize], Iterator[AttackRow]], name: str
+) -> None:
+    rows = list(attack(SMALL))
     assert [row for row in rows if not row.holds] == []
-    assert {row.attack for row in rows} == ATTACKS
-    assert len({(row.attack, row.measure) for row in rows}) == len(rows)
+    assert {row.attack for row in rows} == {name}
+    assert len({row.measure for row in rows}) == len(rows)
 
 
 def test_all_guesses_that_are_allowed_are_answered_and_no_more() -> None:

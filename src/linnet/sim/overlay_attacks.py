@@ -59,9 +59,7 @@ class AttackSize(Struct, frozen=True):
     seed: int = 1
 
 
-SMALL = AttackSize(
-    nodes=100, rounds=100, members=60, events=150, community=8, overlay=40, crowd=300, probers=60
-)
+SMALL = AttackSize(nodes=80, rounds=60, members=60, events=50, community=8, overlay=20, crowd=300, probers=60)
 """For a look, in seconds."""
 
 
@@ -79,20 +77,6 @@ class AttackRow(Struct, frozen=True):
     def holds(self) -> bool:
         """Whether the bound is kept."""
         return self.value <= self.bound if self.is_most else self.value >= self.bound
-
-
-def attack_rows(size: AttackSize | None = None) -> list[AttackRow]:
-    """All attacks, one after the other."""
-    attacks: tuple[Callable[[AttackSize], Iterator[AttackRow]], ...] = (
-        eclipse,
-        poisoned_rings,
-        intersection_probing,
-        filter_forgery,
-        withheld_events,
-        floods,
-    )
-    given = size or AttackSize()
-    return [row for attack in attacks for row in attack(given)]
 
 
 def eclipse(size: AttackSize) -> Iterator[AttackRow]:
@@ -211,3 +195,18 @@ def floods(size: AttackSize) -> Iterator[AttackRow]:
     ring = 2 * config.spares + config.shortcuts
     yield AttackRow(name, "neighbours in one topic", crowd.neighbors, _ADOPTED + ring, True)
     yield AttackRow(name, "refusals without a name or a reason", crowd.unnamed, 0, True)
+
+
+ATTACKS: tuple[Callable[[AttackSize], Iterator[AttackRow]], ...] = (
+    eclipse,
+    poisoned_rings,
+    intersection_probing,
+    filter_forgery,
+    withheld_events,
+    floods,
+)
+
+
+def attack_rows(size: AttackSize | None = None) -> list[AttackRow]:
+    """All attacks, one after the other."""
+    return [row for attack in ATTACKS for row in attack(size or AttackSize())]
