@@ -73,6 +73,11 @@ class Flood:
         self.neighbors.pop(peer, None)
         self._strangers.pop(peer, None)
 
+    def is_served(self, peer: PeerId) -> bool:
+        """Whether this neighbour takes part through us."""
+        neighbor = self.neighbors.get(peer)
+        return neighbor is not None and neighbor.is_served
+
     @property
     def is_alone(self) -> bool:
         """Whether nobody is there but those who take part through us."""

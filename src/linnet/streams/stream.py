@@ -140,7 +140,7 @@ class Stream:
         ]
         age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
         effects += self.suppression.spread(verified, card, peer, hops + 1, age_us, now)
-        if self.stores and self.flood.is_alone:
+        if self.stores and self.flood.is_served(peer) and self.flood.is_alone:
             effects += self.publishing.alone(verified)
         effects += self._arrived(chain, verified, due, hops, now)
         if lost is not None:
