@@ -187,8 +187,8 @@ class RingWorld:
         for reader in self.readers:
             reader.start()
         for reader in self.readers:
-            if not reader.began.wait(60.0):
-                raise TimeoutError(f"{reader.name}: no subscription within a minute")
+            if not reader.began.wait(300.0):
+                raise TimeoutError(f"{reader.name}: no subscription within five minutes")
 
     def start_all(self) -> None:
         """Start whoever is down."""
