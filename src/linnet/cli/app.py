@@ -12,6 +12,7 @@ from linnet.cli import (
     block,
     declare,
     doctor,
+    edge,
     export,
     history,
     import_,
@@ -96,6 +97,7 @@ room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 identity = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 stream = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+edges = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 lan = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 trusting = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 without = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -167,6 +169,10 @@ _add(trusting, "remove", trust.remove, "Trust it no longer.", trust.REMOVE_EPILO
 app.add_typer(trusting, name="trust", help="Whom you trust; nobody is told.", epilog=EXIT_CODES)
 _add(without, "status", overlay_status.status, "Whom it knows, each topic's ring.", overlay_status.EPILOG)
 app.add_typer(without, name="overlay", help="How nodes find each other without trackers.", epilog=EXIT_CODES)
+_add(edges, "status", edge.status, "Proxies, or whom this one serves.", edge.STATUS_EPILOG)
+_add(edges, "sleep", edge.sleep, "Let go of all links, to save power.", edge.SLEEP_EPILOG)
+_add(edges, "wake", edge.wake, "Be there again.", edge.WAKE_EPILOG)
+app.add_typer(edges, name="edge", help="Phones and proxies.", epilog=EXIT_CODES)
 _add(lan, "status", lan_status.status, "Local networks, and who is there.", lan_status.EPILOG)
 _add(lan, "allow", switching.allow, "Let a topic be known on a network.", switching.ALLOW_EPILOG)
 _add(lan, "deny", switching.deny, "Keep it to yourself there again.", switching.DENY_EPILOG)
