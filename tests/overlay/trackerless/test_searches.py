@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from tests.overlay.trackerless.village import Village
 
+from linnet.core.effects import Send
 from linnet.core.ids import TopicId
+from linnet.overlay.trackerless.messages import Seek
+from linnet.overlay.trackerless.searches import Searches
+from linnet.overlay.trackerless.tags import topic_keys
+from linnet.sim.luck import SeededEntropy
 
 TOPIC = TopicId(bytes([1]) * 32)
 OTHER = TopicId(bytes([2]) * 32)
@@ -64,3 +69,28 @@ def test_answering_searches_is_entered_in_the_account_once_by_those_with_topics(
     assert {tuple(each) for each in answered} <= {(0,), (round(epsilon * 1000),)}
     assert sum(each == [round(epsilon * 1000)] for each in answered) > 5
     assert max(one.epsilon for one in told) == 2 * epsilon
+
+
+def test_a_search_goes_further_and_comes_more_rarely_each_time_that_nobody_is_found() -> None:
+    village = Village(6, seed=7)
+    village.start()
+    village.run(100.0)
+    gossip, keys = village.nodes[0].gossip, topic_keys(TOPIC)
+    searches = Searches(gossip, SeededEntropy(1, "searches"))
+    searches.open(keys)
+    now, far, pauses = village.world.now, list[int](), list[float]()
+    began = now
+    while len(far) < 5:
+        effects = searches.begin(keys, now)
+        seeks = [effect.message for effect in effects if isinstance(effect, Send)]
+        if seeks:
+            far.append(max(seek.hops for seek in seeks if isinstance(seek, Seek)))
+            pauses.append(now - began)
+            began = now
+        now += 0.5
+    whole, pause = village.config.seek_hops, village.config.seek_pause
+    limits = [whole // 4, whole // 2, whole, whole, whole]
+    assert all(limit // 2 < hops <= limit for hops, limit in zip(far, limits, strict=True))
+    assert pauses == [0.0, pause / 4, pause / 2, pause, 2 * pause]
+    searches.lost(TOPIC)
+    assert searches.begin(keys, now)

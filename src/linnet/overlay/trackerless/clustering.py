@@ -177,6 +177,8 @@ class Clustering:
             descriptor = self._fresh(peer, self._ours, now)
             if descriptor is None or self._avoided.get(peer, -1) >= descriptor.version:
                 continue
+            if self.likeness.cosine(descriptor) <= 0.0:
+                continue  # So are many, whatever the trust in them.
             score = self.score(descriptor, now)
             if score > 0.0:
                 scores[peer] = score

@@ -45,6 +45,7 @@ class Hearsay:
         if len(descriptors) > most:
             wrong[Reason.TOO_MANY] = len(descriptors) - most
         named: dict[PeerId, None] = {}
+        is_vouching = self._trust.is_vouching(teller, now)
         for descriptor in descriptors[:most]:
             node = descriptor.peer
             if node == self._ours or node in named or self._trust.is_banned(node, now):
@@ -55,7 +56,8 @@ class Hearsay:
                 self._blame(teller, node, fault, now)
             elif node in self._acquaintances:
                 named[node] = None
-                self._trust.vouched(node, teller, now)
+                if is_vouching:
+                    self._trust.vouched(node, teller, now)
         records = [Record(Kind.REJECTED, peer=teller, reason=why, events=n) for why, n in wrong.items()]
         return ([] if self._trust.is_banned(teller, now) else list(named)), records
 

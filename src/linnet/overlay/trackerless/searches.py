@@ -19,7 +19,10 @@ from linnet.trace.records import Kind, Record
 SearchEffect = ErrandEffect | Send[Seek | Sought] | Record
 
 _RARER = 2.0
-"""How much longer the pause is with each search for a topic in a row."""
+"""How much longer the pause is with each search for a topic in a row, and how much further it goes."""
+_NEAR = 0.25
+"""The first search goes so far, and the next comes so soon, compared with a whole one: most topics have
+members nearby, and what a search costs others grows with the square of how far it goes."""
 _KNOWN = 8.0
 """Pauses after someone was found until we look for more."""
 _LONGEST = 64.0
@@ -58,13 +61,15 @@ class Searches:
 
     def begin(self, keys: TopicKeys, now: float) -> list[SearchEffect]:
         """Look for members of a topic, unless that was done a while ago."""
-        first = self._gossip.config.seek_pause
-        due, pause = self._due.get(keys.topic, (now, first))
-        if now < due or not self._along():
+        config = self._gossip.config
+        due, pause = self._due.get(keys.topic, (now, config.seek_pause * _NEAR))
+        along = self._along() if now >= due else ()
+        if not along:
             return []
-        self._due[keys.topic] = (now + pause, min(pause * _RARER, first * _LONGEST))
+        self._due[keys.topic] = (now + pause, min(pause * _RARER, config.seek_pause * _LONGEST))
         epoch = self._gossip.own.epoch(now)
-        return self._hop(self._seeking.begin(keys, epoch, self._along(), self._score, now), now)[0]
+        hops = round(config.seek_hops * min(1.0, pause / config.seek_pause))
+        return self._hop(self._seeking.begin(keys, epoch, along, self._score, now, hops=hops), now)[0]
 
     def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[SearchEffect]:
         """A search comes by, or comes back."""

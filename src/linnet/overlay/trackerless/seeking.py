@@ -131,10 +131,12 @@ class Seeking:
         score: Score,
         now: float,
         alike: Collection[PeerId] = (),
+        hops: int | None = None,
     ) -> Hop:
         """Send out walkers, each to another of the likeliest neighbours. Only here the true bits count.
 
-        `alike` are those of the neighbours that were chosen for being like us.
+        `alike` are those of the neighbours that were chosen for being like us, `hops` how far they go at
+        most.
         """
         hop = Hop([], self._make_room(now))
         meant = self._meant(keys, epoch)
@@ -146,8 +148,8 @@ class Seeking:
             walk.tried[peer] = None
             request = self._entropy(16)
             self._walks[request] = walk
-            hops = max(1, self._config.seek_hops - self._rng.randrange(_HIDDEN_START))
-            hop.sends.append((peer, Seek(request, shown, epoch, walk.key.public, hops, False)))
+            left = max(1, (hops or self._config.seek_hops) - self._rng.randrange(_HIDDEN_START))
+            hop.sends.append((peer, Seek(request, shown, epoch, walk.key.public, left, False)))
         return hop
 
     def step(

@@ -91,7 +91,10 @@ class Topics:
         rings = self._rings
         if rings is None:
             return ()
-        return tuple(dict.fromkeys(peer for topic in self._joined for peer in rings[topic].neighbors))
+        found: dict[PeerId, None] = {}
+        for topic in self._joined:
+            found.update(dict.fromkeys(rings[topic].neighbors))
+        return tuple(found)
 
     def targets(self, topic: TopicId, sources: Collection[PeerId], up: Sequence[PeerId]) -> Sequence[PeerId]:
         """To whom an event is passed on."""

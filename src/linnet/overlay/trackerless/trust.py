@@ -70,11 +70,13 @@ class Trust:
 
     def of(self, peer: PeerId, now: float) -> float:
         """The trust in a peer: what the user set, or what is guessed, at least that in a stranger."""
-        if self.is_banned(peer, now):
+        if self._bans and self.is_banned(peer, now):
             return 0.0
-        if peer in self._known:
-            return self._known[peer]
-        return max(self._config.base_trust, self._guess(peer, now))
+        known = self._known.get(peer)
+        if known is not None:
+            return known
+        base = self._config.base_trust
+        return max(base, self._guess(peer, now)) if peer in self._vouched else base
 
     def is_vouching(self, by: PeerId, now: float) -> bool:
         """Whether being named by a peer makes any difference."""
@@ -105,7 +107,7 @@ class Trust:
 
     def is_banned(self, peer: PeerId, now: float) -> bool:
         """Whether it broke the protocol within the last day."""
-        until = self._bans.get(peer)
+        until = self._bans.get(peer) if self._bans else None
         if until is None:
             return False
         if until <= now:
@@ -114,7 +116,10 @@ class Trust:
         return True
 
     def _guess(self, peer: PeerId, now: float) -> float:
-        value, at = self._vouched.get(peer, (0.0, now))
+        vouched = self._vouched.get(peer)
+        if vouched is None:
+            return 0.0
+        value, at = vouched
         return value * float(_DECAY ** ((now - at) // (_DECAY_ROUNDS * self._config.period)))
 
 
