@@ -27,7 +27,17 @@ class _Rounds:
 class Acquaintance:
     """One peer: what it says of itself, and our own notes."""
 
-    __slots__ = ("_fresh_at", "_rounds", "contacted", "descriptor", "failures", "first_seen", "pins")
+    __slots__ = (
+        "_fresh_at",
+        "_rounds",
+        "contacted",
+        "descriptor",
+        "failures",
+        "first_seen",
+        "pins",
+        "worth",
+        "worth_of",
+    )
 
     def __init__(self, descriptor: Descriptor, first_seen: float, rounds: _Rounds) -> None:
         self.descriptor = descriptor
@@ -38,6 +48,10 @@ class Acquaintance:
         """Questions in a row that it did not answer."""
         self.pins = 0
         """How many views need it; it is not evicted while there are any."""
+        self.worth = 0.0
+        """What it is worth to us for being alike (`linnet.overlay.trackerless.clustering`)."""
+        self.worth_of: tuple[Descriptor, int, float] | None = None
+        """Of what that was reckoned, and until when it may be taken for true."""
         self._rounds = rounds
         self._fresh_at = rounds.count
 

@@ -35,6 +35,8 @@ CONTRADICTIONS = 2
 _COMPLETE = 0.75 * POINTS
 """Topics up to which an intersection is surely of all of them, and so may contradict a filter."""
 _REMEMBERED = 1024
+_WORTH_ROUNDS = 5
+"""Rounds for which a score stands: trust in a peer changes slowly."""
 _ASKED = 64
 
 _believing = believing()
@@ -111,7 +113,9 @@ class Clustering:
         for peer in (*self._view, *members):
             if peer not in known and (descriptor := self._fresh(peer, requester.peer, now)) is not None:
                 known[peer] = descriptor
-        candidates = self._rng.sample(list(known.values()), len(known))
+        start = int(self._rng.random() * len(known))
+        candidates = list(known.values())
+        candidates = candidates[start:] + candidates[:start]  # Among equals anyone may come first.
         theirs = self.likeness.shown(requester)
         if theirs is not None:
             common = {}
@@ -173,15 +177,19 @@ class Clustering:
     def _scores(self, peers: Iterable[PeerId], now: float) -> dict[PeerId, float]:
         """The scores of those that are worth anything."""
         scores = {}
+        avoided, known, serial = self._avoided, self._acquaintances.get, self.likeness.serial
         for peer in peers:
-            descriptor = self._fresh(peer, self._ours, now)
-            if descriptor is None or self._avoided.get(peer, -1) >= descriptor.version:
+            one = known(peer)
+            if one is None or peer == self._ours:
                 continue
-            if self.likeness.cosine(descriptor) <= 0.0:
-                continue  # So are many, whatever the trust in them.
-            score = self.score(descriptor, now)
-            if score > 0.0:
-                scores[peer] = score
+            descriptor, of = one.descriptor, one.worth_of
+            if descriptor.expires < now or avoided.get(peer, -1) >= descriptor.version:
+                continue
+            if of is None or of[0] is not descriptor or of[1] != serial or of[2] <= now:
+                one.worth = self.score(descriptor, now)
+                one.worth_of = (descriptor, serial, now + _WORTH_ROUNDS * self._config.period)
+            if one.worth > 0.0 and not self._trust.is_banned(peer, now):
+                scores[peer] = one.worth
         return scores
 
     def _keep(self, scores: dict[PeerId, float], came_back: Iterable[PeerId]) -> None:

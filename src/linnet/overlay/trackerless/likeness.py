@@ -35,6 +35,11 @@ class Likeness:
         self._serial = 0
         self._judged: dict[PeerId, _Judged] = {}
 
+    @property
+    def serial(self) -> int:
+        """Which of our own interests comparisons are with: another number when these change."""
+        return self._serial
+
     def become(self, own: Interests) -> None:
         """These are our topics. Those of the epoch before stay, for filters that are not renewed yet."""
         if self._own.get(own.epoch) == own:

@@ -120,6 +120,8 @@ class Trust:
         if vouched is None:
             return 0.0
         value, at = vouched
+        if now - at < _DECAY_ROUNDS * self._config.period:
+            return value
         return value * float(_DECAY ** ((now - at) // (_DECAY_ROUNDS * self._config.period)))
 
 
