@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from linnet.lab.errors import LabError
-from linnet.lab.studies.overlay.attacks import BRAHMS, CYCLON, TRUSTING, SamplingPlan, measure_attack, way_of
+from linnet.lab.studies.overlay.attacks import (
+    BRAHMS,
+    CYCLON,
+    PUBLISHED,
+    TRUSTING,
+    SamplingPlan,
+    measure_attack,
+    way_of,
+)
 
 
 def _end(way: str, nodes: int, rounds: int) -> float:
@@ -16,6 +24,7 @@ def _end(way: str, nodes: int, rounds: int) -> float:
 def test_who_gives_in_and_who_does_not() -> None:
     assert _end(CYCLON, 400, 40) > 0.9
     assert _end(TRUSTING, 100, 40) < 0.2
+    assert 0.0 < _end(PUBLISHED, 100, 20) < 1.0
     assert 0.0 < _end(BRAHMS, 100, 10) < 1.0
 
 

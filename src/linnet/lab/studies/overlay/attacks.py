@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from random import Random
+
 from msgspec import Struct
 
+from linnet.core.ids import PeerId
 from linnet.lab.errors import LabError
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.sim.baselines.brahms import BrahmsConfig
-from linnet.sim.baselines.gossip import Way
+from linnet.sim.baselines.gossip import Gossip, Way
+from linnet.sim.baselines.knowledge_free import KnowledgeFreeSampler
+from linnet.sim.baselines.pulling import Parts, Pulling
 from linnet.sim.sampling_attacks import Attack, AttackBench, AttackPlan, Figures, brahms, cyclon, shipped
 
 OURS, TRUSTING, CYCLON, BRAHMS = "ours", "ours, three friends", "cyclon", "brahms"
-WAYS = (OURS, TRUSTING, CYCLON, BRAHMS)
+PUBLISHED = "published sampler"
+"""Pulls with the sampler of Anceaume, Busnel, Sericola 2013: all ids of an answer are offered."""
+WAYS = (OURS, TRUSTING, PUBLISHED, CYCLON, BRAHMS)
+_VIEW, _ROWS, _COLUMNS = 20, 10, 50
+"""Of the published sampler, the latter two as in its evaluation."""
 _FRIENDS = 3
 _LOOK = 10
 """Rounds between two points of a curve."""
@@ -75,8 +85,20 @@ def way_of(plan: SamplingPlan) -> Way:
     if plan.way in (OURS, TRUSTING):
         halved = max(50, 2 * plan.nodes // TrackerlessConfig().answer)
         return shipped(TrackerlessConfig(halve_rounds=halved))
+    if plan.way == PUBLISHED:
+        return _published()
     if plan.way == CYCLON:
         return cyclon()
     if plan.way == BRAHMS:
         return brahms(BrahmsConfig())
     raise LabError(f"no way to sample peers is called {plan.way!r}")
+
+
+def _published() -> Way:
+    parts = Parts(_VIEW, _VIEW)
+
+    def make(ours: PeerId, first: Sequence[PeerId], trusted: Sequence[PeerId], rng: Random) -> Gossip:
+        memory = KnowledgeFreeSampler(_VIEW, _ROWS, _COLUMNS, rng.randbytes(16), rng)
+        return Pulling(ours, first, memory, parts, rng)
+
+    return Way(make, parts.answer, sent=1)
