@@ -1,0 +1,1 @@
+"""Names: zones of signed records, petnames, and how a name leads to a key."""

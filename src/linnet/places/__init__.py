@@ -1,0 +1,1 @@
+"""Places: stateful multicast channels that a host owns and guests enter."""

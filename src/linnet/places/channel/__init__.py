@@ -1,0 +1,1 @@
+"""Channels after PSYC: syntax, state, membership, history."""

@@ -1,0 +1,82 @@
+"""The deed of a place: whose it is and by which rules, signed by the place's own key."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct, msgpack
+
+from linnet.core.ids import AuthorId, Contact, Count, TopicId, WireAuthorId, WireSignature, WireTopicId
+from linnet.identity.keys import SigningKey, verify
+
+COHOSTS = 16
+KEEPERS = 8
+_TAG = b"linnet/deed/1"
+_encode = msgpack.Encoder().encode
+
+
+class Policy(StrEnum):
+    """Who comes in, and what of the past is open to them (Toth 2013, table 4.1)."""
+
+    ANONYMOUS = "anonymous"
+    """Everyone, unannounced, all history."""
+    PUBLIC = "public"
+    """Everyone, announced, history from their entry on."""
+    CLOSED = "closed"
+    """Whom the host admits, all history."""
+    PRIVATE = "private"
+    """Whom the host admits, history from their entry on."""
+
+    @property
+    def admits(self) -> bool:
+        """Whether the host decides who comes in."""
+        return self in (Policy.CLOSED, Policy.PRIVATE)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether history is open from one's own entry on only."""
+        return self in (Policy.PUBLIC, Policy.PRIVATE)
+
+    @property
+    def announces(self) -> bool:
+        """Whether entries are told to all: otherwise nobody knows who is in."""
+        return self is not Policy.ANONYMOUS
+
+
+class Deed(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The newest version counts."""
+
+    place: WireTopicId
+    version: Count
+    policy: Policy
+    host: WireAuthorId
+    cohosts: Annotated[tuple[WireAuthorId, ...], Meta(max_length=COHOSTS)]
+    """In the order of their rank, behind the host."""
+    keepers: Annotated[tuple[Contact, ...], Meta(max_length=KEEPERS)]
+    """Relays that keep what is said for guests who are away."""
+    sig: WireSignature
+
+    def rank(self, person: AuthorId) -> int | None:
+        """0: the host; then the co-hosts; None: who may not speak."""
+        voices = (self.host, *self.cohosts)
+        return voices.index(person) if person in voices else None
+
+
+def sign_deed(
+    key: SigningKey,
+    version: int,
+    policy: Policy,
+    host: AuthorId,
+    cohosts: tuple[AuthorId, ...] = (),
+    keepers: tuple[Contact, ...] = (),
+) -> Deed:
+    """A deed of the place whose key this is."""
+    fields = (TopicId(key.public), version, policy, host, cohosts, keepers)
+    return Deed(*fields, key.sign(_TAG + _encode(fields)))
+
+
+def check_deed(deed: Deed) -> None:
+    """Raise `RemoteError` unless the place's key signed it."""
+    fields = (deed.place, deed.version, deed.policy, deed.host, deed.cohosts, deed.keepers)
+    verify(deed.place, _TAG + _encode(fields), deed.sig)

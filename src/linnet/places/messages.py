@@ -1,0 +1,234 @@
+"""What nodes tell each other about places (tags 90 to 109). Fragments travel in `delivery.Data`."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from linnet.core.ids import Contact, Count, WireAuthorId, WireEventId, WirePeerId, WireSignature, WireTopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import Unverified
+from linnet.identity.cards import Card
+from linnet.places.deed import Deed
+
+ENTRY_BYTES = 32 * 1024
+"""Most bytes of what somebody says at the door, and of what is answered there."""
+RELAYS = 16
+STATE_PAGE_BYTES = 256 * 1024
+
+Text = Annotated[bytes, Meta(max_length=ENTRY_BYTES)]
+Peers = Annotated[tuple[Contact, ...], Meta(max_length=RELAYS)]
+Cards = Annotated[tuple[Card, ...], Meta(max_length=256)]
+
+
+class Enter(Struct, frozen=True, array_like=True, tag=90, gc=False):
+    """Let me in, or connect me again: the first that is said about a place on a link.
+
+    The card's device must be the peer at the other end, so that nobody can replay it from elsewhere.
+    """
+
+    place: WireTopicId
+    card: Card
+    at_ms: Count
+    known: Count
+    """The version of the deed that the sender has; 0: none."""
+    upto: Count
+    """It has everything below this fragment."""
+    state: Count
+    """The last message whose change of state it has applied; 0: none."""
+    text: Text
+    """In the form of PSYC: `linnet.places.channel.psyc`."""
+    prekeys: Annotated[bytes, Meta(max_length=4096)] | None
+    """With which the key of an encrypted place can be sealed to this device."""
+    sig: WireSignature
+
+
+class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
+    """The answer at the door. Whose relays lack the sender itself is a redirect."""
+
+    place: WireTopicId
+    admitted: bool
+    reason: Reason | None
+    deed: Deed | None
+    relays: Peers
+    text: Text
+    next: Count
+    """The number of the next fragment, as far as the sender knows."""
+    term: Count
+    membership: Annotated[tuple[Unverified, ...], Meta(max_length=256)]
+    """The fragments that made the membership that is in force now; more pages follow if not `done`."""
+    cards: Cards
+    done: bool
+
+
+class Away(Struct, frozen=True, array_like=True, tag=92, gc=False):
+    """Send me nothing more of this place over this link. Says nothing about membership."""
+
+    place: WireTopicId
+    reason: Reason | None
+
+
+class Replay(Struct, frozen=True, array_like=True, tag=93, gc=False):
+    """Send this fragment again: by its number, or by its message and offset."""
+
+    place: WireTopicId
+    request: Count
+    fragment: Count | None
+    message: Count
+    offset: Count
+    flags: Count
+    """For whoever answers; handed on untouched."""
+
+
+class Code(IntEnum):
+    """How a replay ended (Toth 2013, section 3.8)."""
+
+    OK = 0
+    NOT_FOUND = 1
+    ACCESS_DENIED = 3
+    INTERNAL_ERROR = 4
+
+
+class Replayed(Struct, frozen=True, array_like=True, tag=94, gc=False):
+    """One fragment as it came, or why not."""
+
+    place: WireTopicId
+    request: Count
+    code: Code
+    unit: Unverified | None
+    card: Card | None
+
+
+class AskState(Struct, frozen=True, array_like=True, tag=95, gc=False):
+    """Bring my state up to date, from after this message on."""
+
+    place: WireTopicId
+    request: Count
+    state: Count
+
+
+class StateIs(Struct, frozen=True, array_like=True, tag=96, gc=False):
+    """A page of the whole state as of a message that carries its hash; not signed, checked by that hash.
+
+    Where replaying is cheaper there is no page but the numbers of the messages to replay.
+    """
+
+    place: WireTopicId
+    request: Count
+    message: Count
+    """As of this message; 0: replay instead."""
+    replay: Annotated[tuple[Count, ...], Meta(max_length=4096)]
+    """Messages that change state, after that one, or all that the asker lacks."""
+    offset: Count
+    data: Annotated[bytes, Meta(max_length=STATE_PAGE_BYTES)]
+    done: bool
+    reason: Reason | None
+
+
+class Talk(Struct, frozen=True, array_like=True, tag=97, gc=False):
+    """A piece of what a guest says to the host, sealed to the device that speaks in the place.
+
+    Signed over everything but the hops, the place included: it cannot be played into another one.
+    """
+
+    place: WireTopicId
+    card: Card
+    to: WirePeerId
+    request: Count
+    """Grows from request to request of this device in this place."""
+    offset: Count
+    last: bool
+    sealed: Annotated[bytes, Meta(max_length=61 * 1024)]
+    sig: WireSignature
+    hops: Annotated[int, Meta(ge=0, le=64)]
+
+
+class Heard(Struct, frozen=True, array_like=True, tag=98, gc=False):
+    """The host's device has all of a request, and wrote it down; goes back the way it came."""
+
+    place: WireTopicId
+    device: WirePeerId
+    """Whose request it was."""
+    request: Count
+    reason: Reason | None
+    """Why it was not taken."""
+    sig: WireSignature
+
+
+class DeedIs(Struct, frozen=True, array_like=True, tag=99, gc=False):
+    """The deed as the sender knows it, for whoever has an older one."""
+
+    deed: Deed
+
+
+class GuestReceipt(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A guest's device has everything below this fragment that it may see; the latest one counts."""
+
+    nym: WireAuthorId
+    device: WirePeerId
+    term: Count
+    upto: Count
+    at_ms: Count
+    sig: WireSignature
+
+
+class Receipts(Struct, frozen=True, array_like=True, tag=100, gc=False):
+    """Receipts of guests on their way up to the host; relays put several together."""
+
+    place: WireTopicId
+    receipts: Annotated[tuple[GuestReceipt, ...], Meta(min_length=1, max_length=256)]
+    cards: Cards
+
+
+class Yield(Struct, frozen=True, array_like=True, tag=101, gc=False):
+    """A co-host asks the device that speaks to let it speak."""
+
+    place: WireTopicId
+    term: Count
+    card: Card
+    sig: WireSignature
+
+
+class Yielded(Struct, frozen=True, array_like=True, tag=102, gc=False):
+    """Go on from here: nothing more will be said in that term. Or why not."""
+
+    place: WireTopicId
+    term: Count
+    fragment: Count
+    message: Count
+    head: WireEventId | None
+    reason: Reason | None
+
+
+class Keep(Struct, frozen=True, array_like=True, tag=103, gc=False):
+    """The host asks a relay to keep what is said in a place."""
+
+    deed: Deed
+
+
+class Kept(Struct, frozen=True, array_like=True, tag=104, gc=False):
+    """The relay's answer."""
+
+    place: WireTopicId
+    reason: Reason | None
+
+
+PlaceMessage: TypeAlias = (
+    Enter
+    | Decision
+    | Away
+    | Replay
+    | Replayed
+    | AskState
+    | StateIs
+    | Talk
+    | Heard
+    | DeedIs
+    | Receipts
+    | Yield
+    | Yielded
+    | Keep
+    | Kept
+)

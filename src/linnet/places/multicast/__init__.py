@@ -1,0 +1,1 @@
+"""Delivery: one voice to all members, through members."""

@@ -1,0 +1,128 @@
+"""The clear part of a fragment: what those who carry it must read (docs/adr/0018-places.md).
+
+Toth 2013, section 3.4, has these fields in a header of its own; here they are the event's `clear`,
+so that one signature covers them together with the body.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from linnet.core.errors import InvalidEvent
+from linnet.core.ids import Count, WireAuthorId, WireEventId
+from linnet.core.reasons import Reason
+from linnet.event.event import Event
+
+FRAGMENT = "fragment"
+"""The kind of such an event."""
+
+PIECE_BYTES = 60 * 1024
+"""Most bytes of a message in one fragment: with head, signature and card it stays below 64 KiB."""
+
+
+class Flag(IntFlag):
+    """What a fragment is in its message."""
+
+    FIRST = 1
+    LAST = 2
+    STATE = 4
+    """Its message changes state."""
+    HASH = 8
+    """Its message carries the hash of the whole state."""
+    OPENING = 16
+    """It opens a term."""
+
+
+class Change(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A change of membership that the message announces."""
+
+    nym: WireAuthorId
+    joins: bool
+    effective_since: Count
+    """The first message that is open to whoever joins; 0 with a part."""
+
+
+class Cut(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Where a term begins: behind this fragment of the term before. Numbers go on from there."""
+
+    term: Count
+    fragment: Count
+    message: Count
+    head: WireEventId
+    """The fragment itself, by the id of its event."""
+
+
+class Head(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The place of one fragment in everything that is said in a place."""
+
+    term: Count
+    fragment: Count
+    """Grows by one from fragment to fragment, from 0 on: what gaps are found by."""
+    message: Count
+    """Grows by one from message to message, from 1 on."""
+    offset: Count
+    """Bytes of the message before this piece."""
+    generation: Count
+    """Grows by one behind every removal."""
+    flags: Annotated[int, Meta(ge=0, le=31)]
+    change: Change | None = None
+    cut: Cut | None = None
+    """With `OPENING`, except in the very first term."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether its message begins here."""
+        return bool(self.flags & Flag.FIRST)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its message ends here."""
+        return bool(self.flags & Flag.LAST)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(Head)
+
+
+def encode_head(head: Head) -> bytes:
+    """The bytes of `clear`."""
+    return _encode(head)
+
+
+def head_of(event: Event) -> Head:
+    """The head of a checked event; `InvalidEvent` if it has none, or one that contradicts itself."""
+    if event.kind != FRAGMENT or event.tail.clear is None or event.tail.key is not None:
+        raise InvalidEvent(Reason.MALFORMED, "no fragment of a place")
+    if len(event.body) > PIECE_BYTES + 256:  # an encrypted piece is a little longer
+        raise InvalidEvent(Reason.TOO_LARGE, f"a piece of {len(event.body)} bytes")
+    try:
+        head = _decoder.decode(event.tail.clear)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidEvent(Reason.MALFORMED, f"head: {error}") from error
+    fault = _contradiction(head)
+    if fault is not None:
+        raise InvalidEvent(Reason.MALFORMED, fault)
+    return head
+
+
+def _contradiction(head: Head) -> str | None:
+    whole = head.is_first and head.is_last
+    if head.is_first != (head.offset == 0):
+        return "an offset that does not fit the first fragment"
+    if head.message == 0:
+        return "messages are counted from 1"
+    if head.change is not None and not whole:
+        return "a change of membership in pieces"
+    if head.change is not None and not head.change.joins and head.change.effective_since:
+        return "a part that is effective since a message"
+    if head.change is not None and head.change.effective_since > head.message:
+        return "a join that is effective only after it is announced"
+    if bool(head.flags & Flag.OPENING) != (head.cut is not None or (head.fragment == 0 and head.is_first)):
+        return "a term that opens without a cut, or a cut without an opening"
+    if head.cut is not None and (head.cut.term >= head.term or head.cut.fragment + 1 != head.fragment):
+        return "a cut that is not right before this fragment"
+    return None
