@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import inspect
 
 from linnet.core.errors import ConfigError
 from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig, StorageSection, StreamSection
 from linnet.node.config_file import MAX_BYTES, load, parse
 from linnet.overlay.config import Control
+from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.trace.records import Level
 
 TRACKER = to_text(Sort.DEVICE, bytes(32)) + "@127.0.0.1:7700"
@@ -193,3 +195,40 @@ def test_any_text_is_a_configuration_or_a_config_error(text: str) -> None:
         message = str(error)
     assert message.startswith("linnet.toml:")
     assert len(message) < 20_000
+
+
+def test_every_number_without_trackers_has_a_range() -> None:
+    fields = inspect.type_info(TrackerlessConfig)
+    assert isinstance(fields, inspect.StructType)
+    for field in fields.fields:
+        if not isinstance(field.type, inspect.IntType | inspect.FloatType):
+            continue
+        least, most = field.type.ge, field.type.le
+        assert least is not None
+        assert most is not None
+        assert least <= field.default <= most
+        for good in (least, most):
+            if (field.name, good) not in (
+                ("epsilon", least),
+                ("least_topics", most),
+                ("filter_hashes", most),
+            ):
+                parse(f"[trackerless]\n{field.name} = {good}")
+        for bad in (least - 1, most + 1):
+            with pytest.raises(ConfigError) as caught:
+                parse(f"[trackerless]\n{field.name} = {bad}")
+            told = str(caught.value)
+            assert told.startswith(f"linnet.toml:2: trackerless.{field.name}: {bad} is wrong; allowed is ")
+            assert told.endswith(f" from {least} to {most}")
+
+
+def test_settings_of_a_filter_that_nobody_would_believe_are_told() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse("[trackerless]\nfilter_hashes = 8\nfilter_bits = 260\nleast_topics = 256")
+    assert [
+        line.partition(":")[2].partition(":")[2].partition(":")[0] for line in str(caught.value).splitlines()
+    ] == [
+        " trackerless.filter_bits",
+        " trackerless.epsilon",
+        " trackerless.least_topics",
+    ]

@@ -26,6 +26,7 @@ from linnet.node.config_types import Problem
 from linnet.node.toml_lines import Path
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, Overlay, TrackerConfig
 from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.trackerless.plausible import filter_faults
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.rooms.config import RelayConfig, RelayLimits, RelayPolicy, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
@@ -233,6 +234,7 @@ def problems_of(config: NodeConfig) -> list[Problem]:
         found.append(
             Problem(("relay", "allow"), 'has no meaning where relay.policy is "open": take one of them out')
         )
+    found += [Problem(("trackerless", name), what) for name, what in filter_faults(config.trackerless)]
     found += [*_http_problem(config), *_edge_problems(config)]
     seen: dict[str, None] = {}
     for number, rule in enumerate(config.storage):

@@ -15,7 +15,7 @@ from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.estimates import read
 from linnet.overlay.trackerless.filter import Interests, bits_of, release
 from linnet.overlay.trackerless.messages import Descriptor
-from linnet.overlay.trackerless.plausible import believing, is_contradicted, is_plausible
+from linnet.overlay.trackerless.plausible import believing, filter_faults, is_contradicted, is_plausible
 
 
 def tags(count: int, start: int = 0) -> list[bytes]:
@@ -94,3 +94,24 @@ def test_honest_filters_are_not_contradicted(common: int) -> None:
 
 def test_topics_that_are_new_since_the_filter_are_no_contradiction() -> None:
     assert not is_contradicted(own(40), read(honest(40, seed=1, start=1000)), common=30)
+
+
+def test_settings_by_which_nobody_would_believe_our_filter() -> None:
+    assert filter_faults(TrackerlessConfig()) == []
+    assert [name for name, _ in filter_faults(TrackerlessConfig(filter_bits=1001))] == ["filter_bits"]
+    assert filter_faults(TrackerlessConfig(epsilon=3.0, filter_hashes=8)) == [
+        (
+            "epsilon",
+            "3.0 is too little for filter_hashes = 8: nobody believes a filter of so much noise; "
+            "take 0.41 for each or more",
+        )
+    ]
+    assert not is_plausible(honest(8, 1, epsilon=3.0, hashes=8))
+    assert filter_faults(TrackerlessConfig(epsilon=3.28, filter_hashes=8)) == []
+    small = TrackerlessConfig(filter_bits=256, filter_hashes=8, epsilon=8.0, least_topics=10)
+    assert filter_faults(small) == [
+        (
+            "least_topics",
+            "10 is more than the 9 topics that such a filter shows at most; make filter_bits larger",
+        )
+    ]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from linnet.overlay.trackerless.messages import DESCRIPTORS, FILTER_BYTES
 
 DAY = 86_400.0
 
@@ -21,80 +24,80 @@ class RingOrder(StrEnum):
 class TrackerlessConfig(Struct, frozen=True):
     """How a node without trackers finds others, and what it tells of itself."""
 
-    period: float = 10.0
+    period: Annotated[float, Meta(ge=0.1, le=3600.0)] = 10.0
     """Seconds between rounds of gossip, give or take a fifth."""
-    hurried: int = 10
+    hurried: Annotated[int, Meta(ge=0, le=1000)] = 10
     """Rounds after the start that take a tenth of that: a node that is new had better be found."""
-    view: int = 20
+    view: Annotated[int, Meta(ge=2, le=256)] = 20
     """Peers in the sample of all nodes."""
-    close: int = 20
+    close: Annotated[int, Meta(ge=1, le=256)] = 20
     """Peers kept for being alike."""
-    answer: int = 20
+    answer: Annotated[int, Meta(ge=2, le=DESCRIPTORS)] = 20
     """Descriptors in an answer to a pull."""
-    gossip: int = 10
+    gossip: Annotated[int, Meta(ge=3, le=DESCRIPTORS - 1)] = 10
     """Descriptors in an answer about like peers, or of one ring."""
-    introductions: int = 10
+    introductions: Annotated[int, Meta(ge=1, le=1000)] = 10
     """Strangers that may introduce themselves to us in a period."""
-    sketch_rows: int = 4
+    sketch_rows: Annotated[int, Meta(ge=1, le=16)] = 4
     """Rows of counters of the sampler: the more, the less often a rare id is taken for a frequent one."""
-    sketch_columns: int = 1024
+    sketch_columns: Annotated[int, Meta(ge=16, le=262_144)] = 1024
     """Counters of the sampler; four for each invented key that it is to withstand."""
-    quantile: float = 0.25
+    quantile: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.25
     """Of the counters that are not zero: ids that were seen as often are let in for certain."""
-    halve_rounds: int = 100
+    halve_rounds: Annotated[int, Meta(ge=1, le=100_000)] = 100
     """Rounds after which all counters are halved: about two appearances of each id."""
-    trusted_share: float = 0.25
+    trusted_share: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.25
     """Share of pulls that go to peers whom the user trusts, if there are any."""
-    epsilon: float = 3.0
+    epsilon: Annotated[float, Meta(ge=0.5, le=100.0)] = 3.0
     """What a released filter tells of one topic, at most (differential privacy); for each epoch anew."""
-    filter_bits: int = 1024
+    filter_bits: Annotated[int, Meta(ge=256, le=8 * FILTER_BYTES)] = 1024
     """Bits of a filter; all nodes of a network need the same."""
-    filter_hashes: int = 1
+    filter_hashes: Annotated[int, Meta(ge=1, le=8)] = 1
     """Bits of a filter that a topic sets: with one, most is learned for the same privacy."""
-    least_topics: int = 8
+    least_topics: Annotated[int, Meta(ge=8, le=256)] = 8
     """Topics that a filter shows at least; what is lacking is made up."""
-    epoch_days: int = 7
+    epoch_days: Annotated[int, Meta(ge=1, le=365)] = 7
     """Days for which a filter is frozen."""
-    release_delay: float = 60.0
+    release_delay: Annotated[float, Meta(ge=0.0, le=DAY)] = 60.0
     """Seconds after the first topic was joined until a filter is made, so that it shows the others too."""
-    worth: float = 3.0
+    worth: Annotated[float, Meta(ge=0.0, le=1000.0)] = 3.0
     """Topics that two filters must seem to have in common for an intersection to be run."""
-    intersect_pause: float = 600.0
+    intersect_pause: Annotated[float, Meta(ge=1.0, le=DAY)] = 600.0
     """Seconds between two intersections with the same peer."""
-    intersect_inbound: int = 30
+    intersect_inbound: Annotated[int, Meta(ge=1, le=1000)] = 30
     """Intersections that others may begin with us in an hour."""
-    intersect_memory: float = DAY
+    intersect_memory: Annotated[float, Meta(ge=60.0, le=30 * DAY)] = DAY
     """Seconds for which the outcome of an intersection stands."""
-    fingers: int = 5
+    fingers: Annotated[int, Meta(ge=0, le=64)] = 5
     """Peers kept for being unlike, so that clusters stay bridged."""
-    finger_rounds: int = 10
+    finger_rounds: Annotated[int, Meta(ge=1, le=10_000)] = 10
     """Rounds after which they are chosen anew."""
-    seek_hops: int = 32
+    seek_hops: Annotated[int, Meta(ge=4, le=255)] = 32
     """Nodes that a search for members of a topic visits at most."""
-    seek_walkers: int = 2
+    seek_walkers: Annotated[int, Meta(ge=1, le=16)] = 2
     """Searches that are sent out at once."""
-    seek_pause: float = 30.0
+    seek_pause: Annotated[float, Meta(ge=0.1, le=3600.0)] = 30.0
     """Seconds between searches for the members of one topic, while too few are known."""
-    spares: int = 2
+    spares: Annotated[int, Meta(ge=1, le=8)] = 2
     """Neighbours known on each side of a ring."""
-    shortcuts: int = 2
+    shortcuts: Annotated[int, Meta(ge=0, le=16)] = 2
     """Members beside the ring's neighbours that a topic keeps links to."""
-    fanout: int = 3
+    fanout: Annotated[int, Meta(ge=2, le=16)] = 3
     """Members that an event is passed to by each (Setty et al. 2012)."""
     ring_order: RingOrder = RingOrder.ID
     """Where nodes stand on rings: by "id", with fewer links, or by "hash", where nobody chooses a place."""
-    request_timeout: float = 3.0
+    request_timeout: Annotated[float, Meta(ge=0.1, le=60.0)] = 3.0
     """Seconds until an unanswered question counts as failed."""
-    most_links: int = 64
+    most_links: Annotated[int, Meta(ge=4, le=4096)] = 64
     """Links that gossip and rings may hold at once; what is beyond stays uncovered and is recorded."""
-    base_trust: float = 0.1
+    base_trust: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.1
     """Trust in a stranger."""
-    transitivity: float = 0.9
+    transitivity: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.9
     """What is left of trust in the one who names a peer."""
-    trust_weight: float = 1.0
+    trust_weight: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
     """Between 0, where likeness alone counts, and 2, where trust alone does."""
-    overlap: float = 600.0
+    overlap: Annotated[float, Meta(ge=0.0, le=7 * DAY)] = 600.0
     """Seconds that a topic which changes its overlay stays in the old one as well, once it has neighbours in
     the new one: time for the others to change over too."""
-    descriptor_life: float = DAY
+    descriptor_life: Annotated[float, Meta(ge=60.0, le=DAY)] = DAY
     """Seconds that what a node says of itself may be passed on."""

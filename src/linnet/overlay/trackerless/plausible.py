@@ -11,9 +11,16 @@ from math import sqrt
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
+from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import DescriptorCheck, check_descriptor
-from linnet.overlay.trackerless.estimates import Shown, common_topics, read, spread_of_common
-from linnet.overlay.trackerless.filter import Interests
+from linnet.overlay.trackerless.estimates import (
+    Shown,
+    common_topics,
+    flip_probability,
+    read,
+    spread_of_common,
+)
+from linnet.overlay.trackerless.filter import Interests, most_topics
 from linnet.overlay.trackerless.messages import Descriptor
 
 FEWEST = 5
@@ -26,6 +33,25 @@ NOISIEST = 0.4
 SMALLEST = 256
 """Bits of the smallest filter that says something."""
 _DEVIATIONS = 4.0
+
+
+def filter_faults(config: TrackerlessConfig) -> list[tuple[str, str]]:
+    """Settings, each with what is wrong, by which a node would show filters that no other believes."""
+    found = []
+    if config.filter_bits % 8:
+        found.append(
+            ("filter_bits", f"{config.filter_bits} is wrong; a filter has whole bytes, of 8 bits each")
+        )
+    if flip_probability(round(config.epsilon * 1000), config.filter_hashes) > NOISIEST:
+        told = f"{config.epsilon} is too little for filter_hashes = {config.filter_hashes}"
+        found.append(
+            ("epsilon", f"{told}: nobody believes a filter of so much noise; take 0.41 for each or more")
+        )
+    most = most_topics(config.filter_bits, config.filter_hashes)
+    if config.least_topics > most:
+        told = f"{config.least_topics} is more than the {most} topics"
+        found.append(("least_topics", f"{told} that such a filter shows at most; make filter_bits larger"))
+    return found
 
 
 def is_plausible(descriptor: Descriptor) -> bool:
