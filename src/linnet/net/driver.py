@@ -35,6 +35,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.items import Item
 from linnet.identity.keys import SigningKey
+from linnet.net import sodium
 from linnet.net.clock import Clock
 from linnet.net.commits import Commits
 from linnet.net.config import LanConfig, NetConfig
@@ -97,6 +98,7 @@ class Driver:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self.turn = 0
         """See `LinkOwner`."""
+        sodium.tidy()
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()

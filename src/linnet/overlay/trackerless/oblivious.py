@@ -10,14 +10,15 @@ The library is loaded when the first element is made: a node that runs no inters
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import accumulate
+from types import ModuleType
 from typing import Protocol
 
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.overlay.trackerless.sodium import library
 
 POINT_BYTES = 32
 SCALAR_BYTES = 32
@@ -55,7 +56,7 @@ class Ristretto:
 
     def map_to_group(self, wide: bytes) -> bytes:
         """The element derived from 64 uniform bytes (RFC 9496, section 4.3.4)."""
-        return bytes(library().crypto_core_ristretto255_from_hash(wide))
+        return bytes(_library().crypto_core_ristretto255_from_hash(wide))
 
     def scalar(self, entropy: Entropy) -> bytes:
         """A secret to blind with, never zero."""
@@ -65,7 +66,7 @@ class Ristretto:
 
     def reduce(self, wide: bytes) -> bytes:
         """The scalar that 64 bytes are, modulo the order of the group."""
-        return bytes(library().crypto_core_ristretto255_scalar_reduce(wide))
+        return bytes(_library().crypto_core_ristretto255_scalar_reduce(wide))
 
     def inverses(self, scalars: Sequence[bytes]) -> list[bytes]:
         """What takes each of these off again; none may be zero.
@@ -73,7 +74,7 @@ class Ristretto:
         Only the product of all is inverted, and the rest is had by multiplying, which is far cheaper.
         """
         products = list(accumulate(scalars, _times))
-        inverse = bytes(library().crypto_core_ristretto255_scalar_invert(products[-1]))
+        inverse = bytes(_library().crypto_core_ristretto255_scalar_invert(products[-1]))
         found: list[bytes] = []
         for scalar, before in zip(reversed(scalars), [*products[-2::-1], None], strict=True):
             found.append(inverse if before is None else _times(inverse, before))
@@ -85,7 +86,7 @@ class Ristretto:
         if len(point) != POINT_BYTES:
             raise RemoteError(Reason.MALFORMED, f"a point has {POINT_BYTES} bytes")
         try:
-            return bytes(library().crypto_scalarmult_ristretto255(scalar, point))
+            return bytes(_library().crypto_scalarmult_ristretto255(scalar, point))
         except RuntimeError:
             # From nothing, for the library's own words are of the scalar as much as of the point.
             raise RemoteError(Reason.MALFORMED, "no point of the group, or its identity") from None
@@ -111,4 +112,25 @@ def expand_message(data: bytes, dst: bytes, size: int) -> bytes:
 
 
 def _times(one: bytes, other: bytes) -> bytes:
-    return bytes(library().crypto_core_ristretto255_scalar_mul(one, other))
+    return bytes(_library().crypto_core_ristretto255_scalar_mul(one, other))
+
+
+class _Library:
+    """libsodium, once it was needed."""
+
+    def __init__(self) -> None:
+        self.load: Callable[[], ModuleType] = lambda: import_module("rbcl")
+        self._loaded: ModuleType | None = None
+
+    def __call__(self) -> ModuleType:
+        if self._loaded is None:
+            self._loaded = self.load()
+        return self._loaded
+
+
+_library = _Library()
+
+
+def load_by(load: Callable[[], ModuleType]) -> None:
+    """Load the library by this when it is first needed: what becomes of its file is for drivers to say."""
+    _library.load = load
