@@ -8,7 +8,9 @@ import secrets
 import sys
 from random import Random
 
+from linnet.core.hello import Hello
 from linnet.core.ids import PeerId, TopicId
+from linnet.core.inputs import Asked
 from linnet.delivery.commands import Done
 from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus
 from linnet.edge.config import PresenceConfig
@@ -16,15 +18,35 @@ from linnet.net.clock import Clock
 from linnet.net.config import LanConfig, NetConfig
 from linnet.net.driver import Driver
 from linnet.peer.config import PeerConfig
-from linnet.peer.interface import Start, Stop
+from linnet.peer.interface import Effect, Input, Start, Stop
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Record
 
 TOPIC = TopicId(b"t" * 32)
-QUICK = PresenceConfig(period=0.5, expiry=2.0, doubt=1.5, patience=0.5, retry=0.5, reply_pause=0.2)
-"""As in the field, ten times as fast: tests wait for silence to be noticed."""
+QUICK = PresenceConfig(period=0.5, expiry=4.0, doubt=3.0, patience=0.5, retry=0.5, reply_pause=0.2)
+"""As in the field, many times as fast: tests wait for silence to be noticed. Silence is long enough that a
+process which gets no processor for seconds is not taken to be gone."""
+
+
+class Stirred:
+    """A node machine as it is; whatever happens to it is a reason to look at what it sees."""
+
+    def __init__(self, machine: Peer) -> None:
+        self._machine = machine
+        self.happened = asyncio.Event()
+
+    @property
+    def hello(self) -> Hello:
+        """See `Peer`."""
+        return self._machine.hello
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        """See `Peer`."""
+        if not isinstance(event, Asked):
+            self.happened.set()
+        return self._machine.handle(event, now)
 
 
 class Silent:
@@ -43,9 +65,11 @@ async def main(name: str) -> None:
     """Run until standard input ends; a line for each change of what is seen."""
     identity = known_identity(name)
     store = MemoryStore()
-    machine = Peer(PeerConfig(lan=QUICK), identity, store, Random(name), entropy=secrets.token_bytes)
+    entropy = secrets.token_bytes
+    machine = Stirred(Peer(PeerConfig(lan=QUICK), identity, store, Random(name), entropy=entropy))
     listening = LanConfig(scan_period=0.25)
     ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    ended.add_done_callback(lambda _: machine.happened.set())
     driving = Driver(
         machine,
         identity.device,
@@ -62,6 +86,7 @@ async def main(name: str) -> None:
         print(json.dumps({"peer": identity.peer.hex()}), flush=True)
         before = ""
         while not ended.done():
+            machine.happened.clear()
             status = await driver.ask(ExamineLan())
             assert isinstance(status, LanStatus)
             for each in status.networks:
@@ -75,7 +100,7 @@ async def main(name: str) -> None:
             if (line := json.dumps(seen)) != before:
                 before = line
                 print(line, flush=True)
-            await asyncio.sleep(0.05)
+            await machine.happened.wait()
         await driver.ask(Stop())
 
 

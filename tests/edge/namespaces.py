@@ -62,7 +62,7 @@ class Lab:
 
 
 def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True, timeout=30)
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True, timeout=120)
 
 
 @contextlib.contextmanager

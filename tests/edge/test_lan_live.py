@@ -14,7 +14,10 @@ from tests.edge.namespaces import Lab, lab
 
 from linnet.testing.identities import known_identity
 
-LIMIT = 60.0
+pytestmark = pytest.mark.timeout(600)
+LIMIT = 240.0
+"""Seconds after which what is waited for will not come, on a machine that has hardly any time for us: nothing
+is read from how long anything takes."""
 PROGRAM = Path(__file__).with_name("lan_node.py")
 
 
@@ -36,9 +39,12 @@ class LanNode:
 
     async def until(self, holds: Callable[[set[str]], bool]) -> None:
         """Wait until this is so of those whom it sees."""
-        async with asyncio.timeout(LIMIT):
-            while not holds({peer for peers in self.seen.values() for peer, *_ in peers}):
-                await self._read()
+        try:
+            async with asyncio.timeout(LIMIT):
+                while not holds({peer for peers in self.seen.values() for peer, *_ in peers}):
+                    await self._read()
+        except TimeoutError as error:
+            raise TimeoutError(f"{self.name} sees no other than {self.seen} for {LIMIT:.0f} s") from error
 
     async def sees(self, *others: LanNode) -> None:
         """Wait until it sees exactly these."""
@@ -67,7 +73,7 @@ class LanNode:
         assert self._process.stdin is not None
         self._process.stdin.close()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(10.0):
+            async with asyncio.timeout(60.0):
                 await self._process.communicate()
         if self._process.returncode is None:
             self._process.kill()
