@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.overlay.trackerless.ring_network import RingNetwork, Spread, keys_of
 from tests.overlay.trackerless.test_ring import PLACES, at, ring_at
 
-from linnet.core.ids import EventId, PeerId
+from linnet.core.ids import PeerId
 from linnet.overlay.trackerless.ring import QUIET, Ring
-from linnet.overlay.trackerless.spreading import Launches, gaps, targets
+from linnet.overlay.trackerless.spreading import gaps, targets
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
 KEYS = keys_of("x")
@@ -146,60 +146,6 @@ def test_events_of_our_own_say_nothing_about_neighbours() -> None:
     one, rng = ring(), Random(1)
     for _ in range(2 * QUIET):
         assert len(targets(one, [], UP, 3, rng)) == 3
-
-
-def event(number: int) -> EventId:
-    return EventId(number.to_bytes(32, "big"))
-
-
-def test_a_publisher_sends_on_until_two_have_its_event() -> None:
-    launches, (a, b, c, d) = Launches(), FAR[:4]
-    assert launches.launched(event(1), [a, b]) is None
-    assert launches.lost(a) == [event(1)]
-    assert launches.sent(event(1)) == (b,), "b is not sent it again"
-    launches.launched(event(1), [c])
-    assert not launches.has(b, event(1))
-    assert launches.lost(b) == [], "what b has it has"
-    assert launches.lost(c) == [event(1)]
-    launches.launched(event(1), [d])
-    assert launches.has(d, event(1))
-    assert len(launches) == 0
-    assert launches.lost(d) == []
-    assert launches.has(a, event(1)), "enough have it"
-
-
-def test_events_that_are_not_known_to_have_left_are_bounded_and_the_oldest_is_named() -> None:
-    launches = Launches(limit=2)
-    assert launches.launched(event(1), FAR[:2]) is None
-    assert launches.launched(event(2), FAR[:2]) is None
-    assert launches.launched(event(1), FAR[2:3]) is None, "no new one"
-    assert launches.launched(event(3), FAR[:2]) == event(1)
-    assert launches.lost(FAR[0]) == [event(2), event(3)]
-
-
-@pytest.mark.parametrize("tries_again", [False, True])
-def test_no_event_ends_with_its_publisher_if_it_sends_on(tries_again: bool) -> None:
-    """Seven of ten members are dead and nobody knows it: without sending on, many events reach no one."""
-    rng, died = Random(1), 0
-    for number in range(200):
-        dead = set(rng.sample(UP, 7 * len(UP) // 10))
-        here, launches, up = ring(), Launches(), list(UP)
-        sent = targets(here, (), up, 2, rng)
-        launches.launched(event(number), sent)
-        waiting = list(sent)
-        for peer in waiting:
-            if peer not in dead:
-                launches.has(peer, event(number))
-            elif tries_again:
-                assert launches.lost(peer) == [event(number)]
-                here.drop(peer)
-                up.remove(peer)
-                more = targets(here, launches.sent(event(number)), up, 1, rng)
-                launches.launched(event(number), more)
-                waiting += more
-        died += dead.issuperset(waiting)
-        assert len(launches) == 0 or not tries_again, "two have it"
-    assert died == 0 if tries_again else died > 50
 
 
 # Rings of many.

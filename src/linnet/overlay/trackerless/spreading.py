@@ -22,13 +22,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from random import Random
 
-from linnet.core.ids import EventId, PeerId
+from linnet.core.ids import PeerId
 from linnet.overlay.trackerless.ring import Ring
-
-_LAUNCHES = 256
-"""Events of our own at a time that are not known to have left."""
-_CERTAIN = 2
-"""Members that must have an event of ours before it is left to the ring."""
 
 
 def targets(
@@ -83,54 +78,3 @@ def gaps(ring: Ring, up: Collection[PeerId]) -> tuple[PeerId, ...]:
         if there is None and (beyond := ring.beyond(up, ahead)) is not None:
             asked[beyond] = None
     return tuple(asked)
-
-
-class Launches:
-    """Events of our own, until enough members have each for certain.
-
-    An event whose first few receivers are all gone would end there, and nobody could miss it. So its
-    publisher counts who has it, and sends it to others in place of those who are lost.
-    """
-
-    def __init__(self, limit: int = _LAUNCHES) -> None:
-        self._limit = limit
-        self._open: dict[EventId, dict[PeerId, bool]] = {}
-        """By event: to whom it was sent, and whether that is certain."""
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def launched(self, event: EventId, peers: Sequence[PeerId]) -> EventId | None:
-        """Our event was sent to these, at first or once more; returns one that is given up for it."""
-        given_up = None
-        if event not in self._open and len(self._open) >= self._limit:
-            given_up = next(iter(self._open))
-            del self._open[given_up]
-        sent = self._open.setdefault(event, {})
-        for peer in peers:
-            sent.setdefault(peer, False)
-        return given_up
-
-    def has(self, peer: PeerId, event: EventId) -> bool:
-        """A member has the event: it acknowledged, or passed it to us. True once enough have it."""
-        sent = self._open.get(event)
-        if sent is None:
-            return True
-        sent[peer] = True
-        if sum(sent.values()) < _CERTAIN:
-            return False
-        del self._open[event]
-        return True
-
-    def lost(self, peer: PeerId) -> list[EventId]:
-        """A member is gone; returns the events that have to be sent to others for it."""
-        again = []
-        for event, sent in self._open.items():
-            if sent.get(peer) is False:
-                del sent[peer]
-                again.append(event)
-        return again
-
-    def sent(self, event: EventId) -> tuple[PeerId, ...]:
-        """Who was sent an event and is not lost: as good as its sources, when it is sent to others."""
-        return tuple(self._open.get(event, ()))
