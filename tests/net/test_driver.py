@@ -311,6 +311,24 @@ async def test_a_store_that_fails_stops_the_node() -> None:
     assert node.delivered == []
 
 
+async def test_a_task_that_fails_ends_the_node_with_its_own_error() -> None:
+    async def broken() -> None:
+        raise OSError("no such luck")
+
+    node = LiveNode(SMALL)
+
+    async def run() -> None:
+        async with node:
+            task = node.driver.spawn(broken(), "broken")
+            await asyncio.wait((task,))
+            # What happens before the group has ended the body is not what the node is said to fail of.
+            node.act(Dial(LiveNode(LARGE).peer, ()))
+            await asyncio.sleep(10)
+
+    with pytest.raises(OSError, match="no such luck"):
+        await run()
+
+
 async def test_an_error_of_the_body_leaves_as_it_is() -> None:
     with pytest.raises(KeyError):
         async with LiveNode(SMALL):

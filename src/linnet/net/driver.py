@@ -179,8 +179,15 @@ class Driver:
         """See `SwitchboardOwner`."""
         task = self._group.create_task(work, name=name)
         self._tasks[task] = None
-        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """If a task fails the node ends with its error, and not with one that follows from it."""
+        self._tasks.pop(task, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)
 
     def put(self, event: Input) -> None:
         """Handle an input, after those that wait."""
