@@ -183,13 +183,15 @@ def test_a_refusing_member_shows_for_itself_alone() -> None:
     assert account.fates(0) == [Fate.REFUSED, Fate.AT_RELAY]
 
 
-def test_a_refusing_relay_shows_for_all_while_no_relay_holds_it() -> None:
+def test_a_refusing_relay_shows_for_all_while_no_relay_holds_it_and_nobody_has_it() -> None:
     account = Account(1)
-    account.ledger.acked(CID, 0, 105.0)
     (record,) = account.ledger.relay_refused(event(0).id, R1, Reason.QUOTA, 110.0)
     assert (record.kind, record.peer, record.reason) == (Kind.REJECTED, R1, Reason.QUOTA)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.REFUSED, 110.0, (), Reason.QUOTA)
-    assert account.fates(0) == [Fate.REFUSED, Fate.DELIVERED]
+    assert account.fates(0) == [Fate.REFUSED, Fate.REFUSED]
+    account.ledger.acked(CID, 0, 115.0)
+    assert account.of(0, BEN) == MemberFate(BEN, Fate.PENDING, 110.0, (), Reason.QUOTA), "Cid may bring it"
+    assert account.fates(0) == [Fate.PENDING, Fate.DELIVERED]
     account.ledger.at_relay(ids(0), R2, 120.0)
     assert account.fates(0) == [Fate.AT_RELAY, Fate.DELIVERED]
     account.ledger.expired(ids(0), R2, Reason.RETENTION, 130.0)
@@ -426,7 +428,12 @@ class Truth:
             return Fate.AT_RELAY
         if held:
             return Fate.EXPIRED
-        return Fate.REFUSED if seq in self.no else Fate.PENDING
+        return Fate.REFUSED if seq in self.no and not self.is_reached(seq) else Fate.PENDING
+
+    def is_reached(self, seq: int) -> bool:
+        """Whether somebody who is in the account has it."""
+        known = [person for meant in self.meant.values() for person in meant]
+        return any(covered >= seq and person in known for covered, person in self.acks)
 
 
 @settings(max_examples=2000 if os.environ.get("LINNET_SOAK") else 150, deadline=None)

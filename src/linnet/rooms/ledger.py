@@ -281,7 +281,9 @@ class Ledger:
             return MemberFate(person, Fate.EXPIRED, last.at, tuple(gone), last.reason)
         if row.relays:
             last = max(row.relays.values(), key=lambda word: word.at)
-            return MemberFate(person, Fate.REFUSED, last.at, (), last.reason)
+            # What somebody has may come to this person, or has come, whatever a relay says of it.
+            fate = Fate.REFUSED if row.seq > self._reached else Fate.PENDING
+            return MemberFate(person, fate, last.at, (), last.reason)
         return MemberFate(person, Fate.PENDING, None, (), None)
 
     def _forget_oldest(self) -> list[Record]:
