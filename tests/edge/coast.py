@@ -13,6 +13,7 @@ from linnet.core.inputs import LinkUp, Received
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Item, Missed
+from linnet.edge.config import PresenceConfig
 from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.event.event import Event
@@ -22,6 +23,7 @@ from linnet.peer.messages import CODEC, Message
 from linnet.peer.peer import Peer
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
+from linnet.sim.luck import SeededEntropy
 from linnet.sim.network import Network
 from linnet.sim.verifier import RememberingVerifier
 from linnet.store.memory import MemoryStore
@@ -79,6 +81,7 @@ class Coast:
         proxy: ProxyConfig | None = None,
         edge: EdgeConfig | None = None,
         behind: tuple[str, ...] = (),
+        lan: bool = False,
     ) -> None:
         self.notes = Notes()
         self.network = Network(
@@ -90,6 +93,8 @@ class Coast:
         self.edge_config = edge or EdgeConfig()
         self.behind = behind or tuple(name for name in names if name[0] == "q")
         """The proxies of mobiles that are made from now on."""
+        self.lan = lan
+        """Whether mobiles look at local networks."""
         self.met: dict[str, set[str]] = {}
         """Whom a node ever had a link to."""
         self.heard: list[tuple[float, str, str, Message, int]] = []
@@ -105,7 +110,11 @@ class Coast:
         self._subscriptions = 0
         for name in self.names:
             self.network.add(
-                self.peer(name), Watched(self, name), deliver=self._deliver, store=self.stores[name]
+                self.peer(name),
+                Watched(self, name),
+                deliver=self._deliver,
+                store=self.stores[name],
+                dialable=name[0] != "m",
             )
             self.network.ask(self.peer(name), Start())
 
@@ -121,12 +130,15 @@ class Coast:
     def machine(self, name: str) -> Peer:
         life = self._lives[name] = self._lives.get(name, -1) + 1
         luck = Random(f"{self.seed}/{name}/{life}")
-        return Peer(self.config(name), self.identity[name], self.stores[name], luck, self._verifier)
+        entropy = SeededEntropy(self.seed, f"{name}/{life}")
+        identity, store = self.identity[name], self.stores[name]
+        return Peer(self.config(name), identity, store, luck, self._verifier, entropy=entropy)
 
     def config(self, name: str) -> PeerConfig:
         if name[0] == "m":
             proxies = tuple(map(self.contact, self.behind))
-            return PeerConfig(delivery=PATIENT, edge=replace(self.edge_config, proxies=proxies))
+            edge = replace(self.edge_config, proxies=proxies)
+            return PeerConfig(delivery=PATIENT, edge=edge, lan=PresenceConfig() if self.lan else None)
         return PeerConfig(
             listens=(f"tls://{name}:1",),
             trackers=(self.contact("t0"),),

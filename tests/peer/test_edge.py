@@ -10,6 +10,7 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Asked, LinkUp, Received
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
+from linnet.edge.hints import lan_hint
 from linnet.edge.messages import Answer, Serve, Served, Unserve, Wanted
 from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, Sleep, Wake
 from linnet.edge.proxy_config import EdgeConfig
@@ -63,6 +64,24 @@ def test_what_others_want_links_for_is_refused_once_with_a_record() -> None:
     edge.nearby[STRANGER] = None
     assert edge.objection(Hold(STRANGER, HINTS, "gaps")) is None
     assert peer_of(PeerConfig())._edge.objection(Hold(STRANGER, HINTS, "gaps")) is None
+
+
+def test_those_on_the_local_network_are_dialled_there_while_they_are_there_and_proxies_anywhere() -> None:
+    peer = peer_of(EDGE)
+    links, edge = peer._links, peer._edge
+    far, near = "tls://s:1", lan_hint(bytes(32), "10.0.0.7", 4711)
+    assert links.hold(Hold(STRANGER, (near, far), "asked")) == []
+    edge.nearby[STRANGER] = None
+    assert links.hold(Hold(STRANGER, (near, far), "gossip")) == [Dial(STRANGER, (near,))]
+    assert links.hold(Hold(Q, HINTS, "proxy")) == [Dial(Q, HINTS)]
+    assert peer_of(PeerConfig())._links.hold(Hold(STRANGER, (far,), "asked")) == [Dial(STRANGER, (far,))]
+
+
+def test_how_many_refused_links_are_remembered_is_bounded() -> None:
+    edge = peer_of(EDGE)._edge
+    for number in range(1500):
+        assert edge.objection(Hold(PeerId(number.to_bytes(32, "big")), HINTS, "gaps"))
+    assert len(edge._refused) == 1024
 
 
 def test_a_node_that_is_no_proxy_says_so() -> None:

@@ -63,6 +63,17 @@ def test_a_switch_is_durable_before_it_is_answered() -> None:
     assert reply == Reply(1, LanStatus((shown,)))
 
 
+def test_what_may_be_spoken_of_is_what_is_allowed_where_we_are() -> None:
+    networks = local(PeerConfig(lan=PresenceConfig()))
+    networks.ask(1, AllowOnNetwork(TOPIC, HOME, True), 0.0)
+    spoken = [networks.spoken]
+    for event in (HERE, NetworkIs(())):
+        networks.handle(event, 0.0)
+        spoken.append(networks.spoken)
+    assert spoken == [(), (TOPIC,), ()]
+    assert local(PeerConfig()).spoken == ()
+
+
 def test_notices_are_told_apart_from_what_is_for_the_driver() -> None:
     peer = PeerId(b"p" * 32)
     announced, here, gone = Announce(HOME, b"x"), LanPeer(Contact(peer), HOME), LanGone(peer, HOME)

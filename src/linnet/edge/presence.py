@@ -93,6 +93,11 @@ class Presence:
         """The topics that may be spoken of there: nothing else may enter a filter or an intersection."""
         return self.policy.allowed(network)
 
+    @property
+    def here(self) -> tuple[bytes, ...]:
+        """The networks that this device is on now."""
+        return tuple(self._here)
+
     def networks_of(self, peer: PeerId) -> tuple[bytes, ...]:
         """The networks on which this device is now."""
         return tuple(network for network, here in self._here.items() if _entry_of(here.view, peer))

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from linnet.core.effects import AfterCommit, Hold, Reply, Send
-from linnet.core.ids import PeerId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
@@ -21,12 +21,16 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.edge import client, proxy, sleeping
 from linnet.edge.client import PURPOSE, EdgeClient
 from linnet.edge.effects import ClientEffect, Keep, LetGo, ProxyEffect, Trim
+from linnet.edge.hints import is_lan_hint
+from linnet.edge.lan_keys import CORE
 from linnet.edge.messages import Answer, EdgeMessage, Serve, Served, Taken, Unserve
+from linnet.edge.notices import LanNotice, LanPeer
 from linnet.edge.proxy import Proxy
 from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, ProxyCommand, Sleep
 from linnet.edge.sleeping import Sleeping
 from linnet.peer.config import PeerConfig
 from linnet.peer.links import Links, LinksEffect
+from linnet.peer.local_networks import LocalNetworks
 from linnet.rooms.commands import RoomCommand, SendToRoom
 from linnet.streams.commands import Publish, StreamCommand
 from linnet.streams.effects import StreamEffect
@@ -41,6 +45,8 @@ OWNERS = (client.OWNER, proxy.OWNER, sleeping.OWNER)
 EdgePartEffect: TypeAlias = (
     StreamEffect | LinksEffect | Send[EdgeMessage] | AfterCommit[Send[EdgeMessage]] | Reply[EdgeStatus]
 )
+_MOST_REFUSED = 1024
+"""Peers of which it is remembered that a link to them was refused; others are told of once more."""
 _NO_EDGE = "this node has no proxies: only a node on the edge sleeps, see [edge] in its configuration"
 
 
@@ -56,8 +62,10 @@ class Edge:
         self._refused: dict[PeerId, None] = {}
         self.nearby: dict[PeerId, None] = {}
         """Peers on a local network, to whom a node on the edge may have links as well."""
+        self._settled: tuple[tuple[TopicId, ...], tuple[TopicId, ...]] = ((), ())
         if self._client is not None:
             streams.through(self._client)
+            links.reach = self._reach
 
     @property
     def is_edge(self) -> bool:
@@ -155,8 +163,39 @@ class Edge:
         if hold.peer in self._client.all or hold.peer in self._refused:
             return []
         self._refused[hold.peer] = None
+        if len(self._refused) > _MOST_REFUSED:
+            del self._refused[next(iter(self._refused))]
         note = f"a node on the edge has links to its proxies alone: {hold.purpose}"
         return [Record(Kind.REJECTED, peer=hold.peer, reason=Reason.NOT_ALLOWED, note=note)]
+
+    def on_local(
+        self, notices: Iterable[LanNotice], local: LocalNetworks, now: float
+    ) -> list[EdgePartEffect]:
+        """Who came to or left our local networks, and what may be spoken of there or with proxies by now."""
+        if self._client is None:
+            return []
+        for notice in notices:
+            peer = notice.contact.peer if isinstance(notice, LanPeer) else notice.peer
+            if local.is_here(peer):
+                self.nearby[peer] = None
+                self._refused.pop(peer, None)
+            else:
+                self.nearby.pop(peer, None)
+        wanted = (local.spoken, local.policy.denied(CORE))
+        if wanted == self._settled:
+            return []
+        self._settled = wanted
+        return [*self._streams.serving.settle(*wanted, now)]
+
+    def is_ours(self, peer: PeerId) -> bool:
+        """Whether a peer is one of our proxies: with them nothing is spoken of but what they serve."""
+        return self._client is not None and peer in self._client.all
+
+    def _reach(self, peer: PeerId, hints: tuple[str, ...]) -> tuple[str, ...]:
+        """Proxies wherever they are; others on the local network alone, and while they are there."""
+        if self.is_ours(peer):
+            return hints
+        return tuple(hint for hint in hints if peer in self.nearby and is_lan_hint(hint))
 
     def status(self) -> EdgeStatus:
         """How the edge stands."""

@@ -8,6 +8,7 @@ of them lets go (Juslenius 2021, section 4.1).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from linnet.core.effects import Blame, Dial, HangUp, Hold, Release, Send, SetTimer
@@ -84,6 +85,8 @@ class Links:
         self._links: dict[PeerId, _Link] = {}
         self.blocked: dict[PeerId, None] = {}
         self._is_asleep = False
+        self.reach: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
+        """Which of the addresses of a peer may be dialled from here."""
         self._shunned: dict[PeerId, tuple[float, Reason]] = {}
         """Until when, and why; the latest are last."""
 
@@ -303,11 +306,12 @@ class Links:
         return self._dial(peer, link)
 
     def _dial(self, peer: PeerId, link: _Link) -> list[LinksEffect]:
-        if peer in self.blocked or not link.hints or self._is_asleep:
+        hints = self.reach(peer, link.hints)
+        if peer in self.blocked or not hints or self._is_asleep:
             # Without an address the other end has to open the link: it is told to as we are.
             return []
         link.dialing = True
-        return [Dial(peer, link.hints)]
+        return [Dial(peer, hints)]
 
     def _ping(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
         link.ping += 1

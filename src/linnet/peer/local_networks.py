@@ -55,6 +55,12 @@ class LocalNetworks:
         shared = () if self.presence is None else self.presence.networks_of(peer)
         return tuple(dict.fromkeys(topic for network in shared for topic in self.policy.allowed(network)))
 
+    @property
+    def spoken(self) -> tuple[TopicId, ...]:
+        """Topics that are allowed on any of the networks that this device is on."""
+        here = () if self.presence is None else self.presence.here
+        return tuple(dict.fromkeys(topic for network in here for topic in self.policy.allowed(network)))
+
     def ask(
         self, request: int, command: LanCommand, now: float
     ) -> tuple[list[PresenceEffect], list[LanReply]]:

@@ -55,6 +55,7 @@ from linnet.overlay.registry import Registry
 from linnet.overlay.tracked import Graph
 from linnet.overlay.tracker import Tracker
 from linnet.overlay.trackerless.commands import TrackerlessCommand
+from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer import links
@@ -183,11 +184,14 @@ class Peer:
 
     def _without_trackers(self, identity: Identity, rng: Random) -> Trackerless | None:
         config = self._config
-        if config.trackerless is None:
+        # A node on the edge finds those who are on its local networks, and nobody else, without trackers.
+        is_local = config.lan is not None and bool(config.edge.proxies)
+        chosen = config.trackerless or (TrackerlessConfig() if is_local else None)
+        if chosen is None:
             return None
         return Trackerless(
             identity.device,
-            config.trackerless,
+            chosen,
             self._store.cells,
             rng,
             self._context.entropy,
@@ -270,8 +274,10 @@ class Peer:
         """What presence on local networks asks; its notices are for overlays without trackers."""
         asked, notices = parted(effects)
         self._account.announced(asked, now)
-        out: list[Asking] = [*asked]
+        out: list[Asking] = [*asked, *self._edge.on_local(notices, self._local, now)]
         for notice in notices:
+            if self._edge.is_ours(notice.contact.peer if isinstance(notice, LanPeer) else notice.peer):
+                continue
             if isinstance(notice, LanPeer):
                 allowed = self._local.allowed_with(notice.contact.peer)
                 out += self._noticed(self._overlays.local(notice.contact, allowed, now), now)
@@ -289,6 +295,9 @@ class Peer:
         if kind in _OVERLAY_MESSAGES:
             return self._overlay(Received(peer, message), now)  # type: ignore[arg-type] # just seen
         if kind in _TRACKERLESS_MESSAGES:
+            if self._edge.is_ours(peer):
+                note = f"{kind.__name__}: nothing but streams is spoken of with a proxy"
+                return [Record(Kind.REJECTED, peer=peer, reason=Reason.NOT_ALLOWED, note=note)]
             heard = self._overlays.on_message(peer, cast("TrackerlessMessage", message), now)
             return self._noticed(heard, now)
         if kind is Data:
@@ -329,7 +338,7 @@ class Peer:
         if isinstance(event, Received):
             told = self._overlays.on_tracker_message(event.peer, event.message, now)
         else:
-            told = self._overlays.links(event, now)
+            told = [] if self._edge.is_ours(event.peer) else self._overlays.links(event, now)
         effects = self._noticed(told, now)
         if self._tracker is not None:
             effects += self._tracker.handle(event, now)
@@ -375,6 +384,7 @@ class Peer:
                 self._started_at = now
                 online = Record(Kind.ONLINE)
                 found = self._noticed(self._overlays.start(self._config.bootstrap, now), now)
+                found += self._on_local([], now)
                 started = [*found, *self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():

@@ -14,6 +14,7 @@ from linnet.delivery.subscription import has_cursor
 from linnet.edge.client import EdgeClient
 from linnet.edge.effects import ClientEffect
 from linnet.overlay.config import Overlay
+from linnet.overlay.notices import StorageKnown
 from linnet.overlay.overlays import Overlays, OverlaysEffect
 from linnet.overlay.registry import Registry
 from linnet.overlay.trackerless.commands import NO_PART
@@ -51,6 +52,8 @@ class Joined:
         self._configured = tuple(self._rules)
         self.client: EdgeClient | None = None
         """What joins streams at a node on the edge, instead of the overlays."""
+        self._nearby: dict[TopicId, None] = {}
+        self._withheld: dict[TopicId, None] = {}
         self._by_topic: dict[TopicId, Stream] = {}
         self._by_name: dict[str, Stream] = {}
         self._used_at: dict[TopicId, float] = {}
@@ -110,7 +113,7 @@ class Joined:
     def join(self, stream: Stream, now: float) -> list[OverlaysEffect | ClientEffect]:
         """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
         if self.client is not None:
-            return [*self.client.join(stream.topic, stream.name)]
+            return [*self._served(stream, self.client), *self._beside(stream, now)]
         options = self._options.get(stream.name, StreamOptions())
         policy = stream.governance.policy
         joined = self._overlays.join(
@@ -125,6 +128,37 @@ class Joined:
             contacts=tuple(Contact(peer, ()) for peer in stream.flood.neighbors),
         )
         stream.flood.route(self._overlays.routing(stream.topic))
+        return [*joined]
+
+    def settle(
+        self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float
+    ) -> list[OverlaysEffect | ClientEffect]:
+        """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
+        before, self._nearby = self._nearby, dict.fromkeys(nearby)
+        self._withheld = dict.fromkeys(withheld)
+        effects: list[OverlaysEffect | ClientEffect] = []
+        for stream in self:
+            effects += self.join(stream, now)
+            if stream.topic in before and stream.topic not in self._nearby:
+                effects += self._overlays.leave(stream.topic, now)
+                stream.flood.route(None)
+        return effects
+
+    def _served(self, stream: Stream, client: EdgeClient) -> list[ClientEffect]:
+        if stream.topic not in self._withheld:
+            return [*client.join(stream.topic, stream.name)]
+        left = client.leave(stream.topic, False)
+        return [*left, StorageKnown(stream.topic, ())] if stream.storage else [*left]
+
+    def _beside(self, stream: Stream, now: float) -> list[OverlaysEffect]:
+        """Beside its proxies a node on the edge has those who are on its local networks."""
+        topic = stream.topic
+        if topic not in self._nearby or self._overlays.overlay(topic) is not None:
+            return []
+        joined = self._overlays.join(
+            topic, Overlay.RING, (), degree=0, near=False, storage=stream.stores, now=now
+        )
+        stream.flood.route(self._overlays.routing(topic))
         return [*joined]
 
     def overlay(self, stream: Stream) -> Overlay:
@@ -161,7 +195,8 @@ class Joined:
         self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
         if self.client is not None:
             kept = has_cursor(self._context.store.cells, stream.topic)
-            return [*stream.leave(), *self.client.leave(stream.topic, kept)]
+            gone = [*self.client.leave(stream.topic, kept), *self._overlays.leave(stream.topic, now)]
+            return [*stream.leave(), *gone]
         return [*stream.leave(), *self._overlays.leave(stream.topic, now)]
 
     def linger(self, stream: Stream, now: float) -> list[SetTimer[Tick]]:

@@ -37,6 +37,12 @@ class Serving:
         stream = self._joined.get(topic)
         return [] if stream is None else [*stream.archive.evict(None, most, now)]
 
+    def settle(
+        self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float
+    ) -> list[StreamEffect]:
+        """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
+        return self._heed(self._joined.settle(nearby, withheld, now), now)
+
     def digest(self, topic: TopicId) -> bytes | None:
         """A digest of how far a stream is known; None if it is not open here."""
         stream = self._joined.get(topic)
