@@ -1,0 +1,125 @@
+"""Answers to whoever asks for a fragment again (Toth 2013, section 3.8).
+
+Every answer has its own membership test, without the memory that relaying has. A test that cannot be decided
+here is our fault, not the asker's: it is told to ask another, never that it may not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from linnet.core.errors import StoreError
+from linnet.core.ids import AuthorId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.event import Unverified
+from linnet.identity.cards import Card
+from linnet.places.messages import Code, Replay, Replayed
+from linnet.places.multicast.head import Head
+from linnet.places.multicast.relaying import MembershipTest, Verdict, is_farewell
+from linnet.trace.records import Kind, Record
+
+ASKERS = 4096
+"""Members whose rate is remembered; the one unheard of for longest is forgotten."""
+BURST_SECONDS = 0.5
+"""So many seconds of the rate may be asked at once."""
+
+
+class Found(NamedTuple):
+    """A fragment as it came, with what was read of it."""
+
+    unit: Unverified
+    head: Head
+    card: Card | None
+
+
+class Fragments(Protocol):
+    """What is held of a place."""
+
+    def get(self, fragment: int) -> Found | None:
+        """By its number."""
+
+    def get_at(self, message: int, offset: int) -> Found | None:
+        """By its message, and the bytes of it that come before."""
+
+
+class Answer(NamedTuple):
+    """What goes back, and the flags of the question for whoever answers above us."""
+
+    message: Replayed
+    flags: int
+    record: Record | None
+
+
+class _Rate:
+    __slots__ = ("at", "left", "told")
+
+    def __init__(self, left: float, at: float) -> None:
+        self.left = left
+        self.at = at
+        self.told = False
+
+
+class Replaying:
+    """Answers from what is held, each member at a bounded rate."""
+
+    def __init__(
+        self, place: TopicId, fragments: Fragments, membership: MembershipTest, rate: float = 2000.0
+    ) -> None:
+        self._place = place
+        self._fragments = fragments
+        self._membership = membership
+        self._rate = rate
+        self._most = max(1.0, rate * BURST_SECONDS)
+        self._askers: dict[AuthorId, _Rate] = {}
+
+    def answer(self, peer: PeerId, nym: AuthorId, question: Replay, now: float) -> Answer:
+        """The fragment, or why not."""
+        asker = self._asker(nym, now)
+        if asker.left < 1.0:
+            first, asker.told = not asker.told, True
+            record = self._record(peer, Reason.FLOODING, "replays past the rate") if first else None
+            return self._code(question, Code.INTERNAL_ERROR, record)
+        asker.left -= 1.0
+        asker.told = False
+        try:
+            found = self._find(question)
+            return self._checked(peer, nym, question, found)
+        except StoreError as error:
+            record = self._record(peer, Reason.NO_STORAGE, str(error)[:100])
+            return self._code(question, Code.INTERNAL_ERROR, record)
+
+    def _find(self, question: Replay) -> Found | None:
+        if question.fragment is not None:
+            return self._fragments.get(question.fragment)
+        return self._fragments.get_at(question.message, question.offset)
+
+    def _checked(self, peer: PeerId, nym: AuthorId, question: Replay, found: Found | None) -> Answer:
+        if found is None:
+            return self._code(question, Code.NOT_FOUND, None)
+        head = found.head
+        verdict = self._membership.test(nym, head.message, head.generation).name
+        if verdict == Verdict.YES.name or is_farewell(head, nym):
+            sent = Replayed(self._place, question.request, Code.OK, found.unit, found.card)
+            return Answer(sent, question.flags, None)
+        if verdict == Verdict.NO.name:
+            record = self._record(peer, Reason.NOT_A_MEMBER, f"replay of fragment {head.fragment}")
+            return self._code(question, Code.ACCESS_DENIED, record)
+        record = self._record(peer, Reason.MISSING_DEPENDENCY, f"generation {head.generation} is not known")
+        return self._code(question, Code.INTERNAL_ERROR, record)
+
+    def _asker(self, nym: AuthorId, now: float) -> _Rate:
+        asker = self._askers.pop(nym, None)
+        if asker is None:
+            if len(self._askers) >= ASKERS:
+                del self._askers[next(iter(self._askers))]
+            asker = _Rate(self._most, now)
+        self._askers[nym] = asker
+        asker.left = min(self._most, asker.left + max(0.0, now - asker.at) * self._rate)
+        asker.at = max(asker.at, now)
+        return asker
+
+    def _code(self, question: Replay, code: Code, record: Record | None) -> Answer:
+        return Answer(Replayed(self._place, question.request, code, None, None), question.flags, record)
+
+    def _record(self, peer: PeerId, reason: Reason, note: str) -> Record:
+        return Record(Kind.REJECTED, self._place, peer=peer, reason=reason, note=note)

@@ -1,0 +1,300 @@
+"""One voice at a time: the line of terms that follows from the openings that are known (decision 0018).
+
+A term is opened behind a fragment of the term before. Where two open the same term, the one whose person
+stands higher in the deed counts, then the smaller device id. The line is a function of the deed, the openings
+and the fragments that are held: in which order they came, and how often, makes no difference.
+
+What somebody in the deed can do with ill will: open a term behind an old fragment, which orphans what was
+said since; and open a term again that a lower rank spoke in. Neither is hidden, since openings are signed,
+and nothing is lost: what is orphaned stays known and its authors say it again. What they cannot do: skip
+terms (so these cannot be used up), go on from a fragment that nobody has (that waits for ever), speak in a
+term of another's, or say two things under one number unseen. Who is no longer in a newer deed opens
+nothing more; its old terms count only where the next term was built on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+
+from msgspec import Struct
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import AuthorId, DeviceId, EventId
+from linnet.core.reasons import Reason
+from linnet.places.deed import Deed
+from linnet.places.multicast.head import Cut, Flag, Head
+from linnet.places.multicast.numbering import FIRST_TERM
+
+AHEAD = 256
+"""Terms past the end of the line whose openings may wait."""
+EACH = 4
+"""Openings of one term by one device that are kept, those with the smallest ids: an honest one has one."""
+
+
+class Spoken(Struct, frozen=True, gc=False):
+    """A fragment that is held: what a cut is compared with."""
+
+    term: int
+    fragment: int
+    message: int
+    device: DeviceId
+
+
+Held = Callable[[EventId], Spoken | None]
+"""The fragment of this event, if it is held."""
+
+
+class Opening(Struct, frozen=True, array_like=True, gc=False):
+    """The fragment that opens a term."""
+
+    term: int
+    fragment: int
+    message: int
+    cut: Cut | None
+    person: AuthorId
+    device: DeviceId
+    event: EventId
+
+
+class Segment(Struct, frozen=True, gc=False):
+    """A term of the line: its fragments from its opening to its end, both included."""
+
+    opening: Opening
+    end: int | None
+    """None: it is the last term, and goes on."""
+
+
+class Base(Struct, frozen=True, gc=False):
+    """Where the line begins for a newcomer who may not see the past: as told at the admission."""
+
+    term: int
+    fragment: int
+    """The first one that it can see."""
+
+
+class Orphaned(Struct, frozen=True, gc=False):
+    """Fragments of one device in one term, from this number on, that are not in the line."""
+
+    term: int
+    device: DeviceId
+    first: int
+
+
+class Shift(Struct, frozen=True, gc=False):
+    """The line is another now: what was applied behind this point is to be undone first."""
+
+    fragment: int
+    """The last one that stands; -1: none."""
+    message: int
+    """What began later does not stand; 0: nothing stands."""
+
+
+class Where(Enum):
+    """Where a fragment stands."""
+
+    IN_LINE = "in line"
+    ORPHANED = "orphaned"
+    WAITING = "waiting"
+    """Its term, or one before it, is not known yet."""
+
+
+def opening_of(head: Head, person: AuthorId, device: DeviceId, event: EventId) -> Opening:
+    """The opening that this fragment is; `RemoteError` if it is none that can count."""
+    if not head.flags & Flag.OPENING:
+        raise RemoteError(Reason.MALFORMED, "no opening of a term")
+    if not head.is_first:
+        raise RemoteError(Reason.MALFORMED, "a term that opens in the middle of a message")
+    if head.cut is None:
+        if (head.term, head.fragment, head.message) != (FIRST_TERM, 0, 1):
+            raise RemoteError(Reason.MALFORMED, f"term {head.term} opens behind nothing")
+    elif head.term != head.cut.term + 1 or head.term == FIRST_TERM:
+        raise RemoteError(Reason.MALFORMED, f"term {head.term} opens behind term {head.cut.term}")
+    elif head.message != head.cut.message + 1 or head.fragment != head.cut.fragment + 1:
+        raise RemoteError(Reason.MALFORMED, "numbers that do not go on from the cut")
+    return Opening(head.term, head.fragment, head.message, head.cut, person, device, event)
+
+
+class Terms:
+    """The line of terms of one place."""
+
+    def __init__(self, deed: Deed, held: Held, base: Base | None = None) -> None:
+        self._deed = deed
+        self._held = held
+        self._base = base
+        self._former: dict[AuthorId, None] = {}
+        self._known: dict[int, dict[EventId, Opening]] = {}
+        self._awaited: dict[EventId, int] = {}
+        """Fragments that cuts name and that are not held, with the lowest term that opens behind them."""
+        self._line: list[Segment] = []
+
+    @property
+    def line(self) -> tuple[Segment, ...]:
+        """The terms that count, the first one first."""
+        return tuple(self._line)
+
+    @property
+    def voice(self) -> Opening | None:
+        """Who speaks now; None if nobody has yet."""
+        return self._line[-1].opening if self._line else None
+
+    @property
+    def awaited(self) -> tuple[EventId, ...]:
+        """Fragments to ask for, since openings name them."""
+        return tuple(self._awaited)
+
+    @property
+    def openings(self) -> Iterator[Opening]:
+        """All that are known, to be kept and offered again after a restart."""
+        return (each for term in sorted(self._known) for each in self._known[term].values())
+
+    def offer(self, opening: Opening) -> Shift | None:
+        """An opening that was checked; what it changes. `RemoteError` if it cannot count."""
+        if self._deed.rank(opening.person) is None and opening.person not in self._former:
+            raise RemoteError(Reason.NOT_A_PUBLISHER, "the deed does not let this person speak")
+        if self._base is not None and opening.term < self._base.term:
+            raise RemoteError(Reason.STALE, f"term {opening.term} is before term {self._base.term}")
+        last = self._line[-1].opening.term if self._line else max(0, self._base.term if self._base else 0)
+        if opening.term > last + AHEAD:
+            raise RemoteError(Reason.MISSING_DEPENDENCY, f"term {opening.term}, and {last} is the last known")
+        row = self._known.setdefault(opening.term, {})
+        row[opening.event] = opening
+        mine = sorted(event for event, each in row.items() if each.device == opening.device)
+        for surplus in mine[EACH:]:
+            del row[surplus]
+        return self._settle(opening.term)
+
+    def equivocated(self, opening: Opening) -> bool:
+        """Whether its device opened the same term twice: a fault to be told, whichever of them counts."""
+        row = self._known.get(opening.term, {})
+        return any(each.device == opening.device and each.event != opening.event for each in row.values())
+
+    def arrived(self, event: EventId) -> Shift | None:
+        """A fragment is held now; if an opening waits for it, the line may change."""
+        term = self._awaited.get(event)
+        return None if term is None else self._settle(term)
+
+    def renew(self, deed: Deed) -> Shift | None:
+        """A newer deed; who is not in it any more opens nothing from now on."""
+        if deed.version <= self._deed.version:
+            return None
+        for person in (self._deed.host, *self._deed.cohosts):
+            self._former[person] = None
+        self._deed = deed
+        return self._settle(FIRST_TERM)
+
+    def where(self, head: Head, device: DeviceId) -> Where:
+        """Where a fragment of this device stands now."""
+        index = head.term - self._first_term
+        if index < 0:
+            return Where.ORPHANED  # before our time
+        if index >= len(self._line):
+            return Where.WAITING
+        segment = self._line[index]
+        if segment.opening.device != device or head.fragment < segment.opening.fragment:
+            return Where.ORPHANED
+        return Where.IN_LINE if segment.end is None or head.fragment <= segment.end else Where.ORPHANED
+
+    def orphans(self) -> list[Orphaned]:
+        """What is known not to be in the line: behind cuts, and in terms that others won."""
+        found: list[Orphaned] = []
+        for segment in self._line:
+            voice = segment.opening
+            if segment.end is not None:
+                found.append(Orphaned(voice.term, voice.device, segment.end + 1))
+            losers = {each.device: each for each in self._ordered(voice.term) if each.device != voice.device}
+            found += [Orphaned(voice.term, device, 0) for device in losers]
+        return found
+
+    @property
+    def _first_term(self) -> int:
+        return FIRST_TERM if self._base is None else max(FIRST_TERM, self._base.term)
+
+    def _rank(self, person: AuthorId) -> int:
+        rank = self._deed.rank(person)
+        return len(self._deed.cohosts) + 1 if rank is None else rank
+
+    def _ordered(self, term: int) -> list[Opening]:
+        row = self._known.get(term, {}).values()
+        return sorted(row, key=lambda each: (self._rank(each.person), each.device, each.event))
+
+    def _settle(self, term: int) -> Shift | None:
+        """Compute the line anew from this term on."""
+        before = list(self._line)
+        # an opening by one who left may count by what is built on it: begin below its whole run
+        start = self._first_term if self._former else max(term, self._first_term)
+        del self._line[start - self._first_term :]
+        if self._line:
+            self._line[-1] = Segment(self._line[-1].opening, None)
+        vouched = self._vouched() if self._former else {}
+        for event in [event for event, waiting in self._awaited.items() if waiting >= start]:
+            del self._awaited[event]
+        self._await(start)
+        while (found := self._next(vouched)) is not None:
+            if self._line and found.cut is not None:
+                self._line[-1] = Segment(self._line[-1].opening, found.cut.fragment)
+            self._line.append(Segment(found, None))
+        return self._shift(before)
+
+    def _next(self, vouched: dict[EventId, None]) -> Opening | None:
+        term = self._first_term + len(self._line)
+        for each in self._ordered(term):
+            named = self._deed.rank(each.person) is not None
+            if (named or each.event in vouched) and self._follows_line(each):
+                return each
+        return None
+
+    def _follows_line(self, opening: Opening) -> bool:
+        if not self._line:
+            return opening.cut is None or self._base is not None
+        return self._follows(opening, self._line[-1].opening)
+
+    def _follows(self, opening: Opening, before: Opening) -> bool:
+        """Whether its cut names a fragment that this term's voice said in it."""
+        cut = opening.cut
+        if cut is None or cut.term != before.term:
+            return False
+        base = self._base
+        if base is not None and cut.term == base.term and cut.fragment < base.fragment:
+            return True  # before what we can see: by the word of who opens it
+        spoken = self._held(cut.head)
+        return (
+            spoken is not None
+            and (spoken.term, spoken.fragment, spoken.device) == (cut.term, cut.fragment, before.device)
+            and before.fragment <= cut.fragment
+            and spoken.message <= cut.message
+        )
+
+    def _vouched(self) -> dict[EventId, None]:
+        """Openings of people who left on which a term that counts is built, from the last term down."""
+        good: dict[EventId, None] = {}
+        for term in sorted(self._known, reverse=True):
+            above = [each for each in self._known.get(term + 1, {}).values() if self._counts(each, good)]
+            for each in self._known[term].values():
+                if any(self._follows(later, each) for later in above):
+                    good[each.event] = None
+        return good
+
+    def _counts(self, opening: Opening, vouched: dict[EventId, None]) -> bool:
+        return self._deed.rank(opening.person) is not None or opening.event in vouched
+
+    def _await(self, start: int) -> None:
+        for term in range(start, max(self._known, default=0) + 1):
+            for each in self._known.get(term, {}).values():
+                if each.cut is not None and self._held(each.cut.head) is None:
+                    self._awaited.setdefault(each.cut.head, term)
+
+    def _shift(self, before: list[Segment]) -> Shift | None:
+        """The last point that both lines have, if it is not the end of both."""
+        same = 0
+        for old, new in zip(before, self._line, strict=False):
+            if old.opening != new.opening:
+                break
+            same += 1
+        if same == len(before) == len(self._line):
+            return None
+        if same == 0:
+            return Shift(-1, 0) if before or self._line else None
+        cuts = [rest[same].opening.cut for rest in (before, self._line) if len(rest) > same]
+        points = [(cut.fragment, cut.message) for cut in cuts if cut is not None]
+        return Shift(*min(points)) if points else None
