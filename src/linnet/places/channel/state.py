@@ -1,0 +1,201 @@
+"""The state of a place: variables that every participant has a copy of (Toth 2013, sections 4.6 and 5.3)."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from linnet.core.errors import RemoteError
+from linnet.core.reasons import Reason
+from linnet.places.channel.keywords import is_name, slices
+from linnet.places.channel.operators import operate
+from linnet.places.channel.psyc import ASSIGN, Ignored, Modifier
+from linnet.places.config import PlacesConfig
+
+Changes = dict[str, bytes | None]
+"""New values by name; None: the variable went."""
+
+_AFTER_UNDERSCORE = "`"
+_name_length = struct.Struct(">I")
+_value_length = struct.Struct(">Q")
+
+
+class Effect(Struct, frozen=True):
+    """What a list of modifiers did, or would do."""
+
+    changes: Changes
+    ignored: tuple[Ignored, ...] = ()
+
+
+class State:
+    """Variables by name. Its encoding and so its hash depend on nothing but these."""
+
+    def __init__(self, limits: PlacesConfig | None = None, variables: dict[str, bytes] | None = None) -> None:
+        self._limits = limits or PlacesConfig()
+        self._variables = dict(variables or {})
+        self._names = sorted(self._variables)
+        self._size = sum(len(name) + len(value) for name, value in self._variables.items())
+        self._digest: bytes | None = None
+        self._heads: dict[str, bytes] = {}
+        """What stands in front of a value in the encoding, as far as it was needed."""
+
+    @property
+    def variables(self) -> dict[str, bytes]:
+        """All of them, in the order of their names: a copy."""
+        return {name: self._variables[name] for name in self._names}
+
+    @property
+    def size(self) -> int:
+        """Bytes of all names and values."""
+        return self._size
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def copy(self) -> State:
+        """Another one that is equal; the values themselves are shared."""
+        return State(self._limits, self._variables)
+
+    # Reading
+
+    def exact(self, name: str) -> bytes | None:
+        """The value of exactly this variable."""
+        return self._variables.get(name)
+
+    def get(self, name: str) -> tuple[str, bytes] | None:
+        """The best match: this variable, or the closest less specific one that there is."""
+        for candidate in slices(name)[:-1]:
+            value = self._variables.get(candidate)
+            if value is not None:
+                return candidate, value
+        return None
+
+    def get_all(self, prefix: str) -> dict[str, bytes]:
+        """This variable and all more specific ones, by whole keywords; all of them with an empty prefix."""
+        return {name: self._variables[name] for name in self._covered(prefix)}
+
+    def _covered(self, prefix: str) -> Iterator[str]:
+        if not prefix:
+            yield from self._names
+            return
+        if prefix in self._variables:
+            yield prefix
+        first = bisect_left(self._names, prefix + "_")
+        past = bisect_left(self._names, prefix + _AFTER_UNDERSCORE)
+        yield from self._names[first:past]
+
+    # Changing
+
+    def effect(self, modifiers: Iterable[Modifier], reset: bool = False) -> Effect:
+        """What these would do. `RemoteError` if a value, or all together, would become too large."""
+        changes: Changes = dict.fromkeys(self._names) if reset else {}
+        ignored: list[Ignored] = []
+        for modifier in modifiers:
+            if not modifier.is_persistent:
+                continue
+            name = modifier.name
+            if modifier.operator == ASSIGN:
+                value = modifier.value
+            else:
+                old = changes[name] if name in changes else self._variables.get(name)
+                try:
+                    value = operate(modifier, old or b"")
+                except RemoteError as error:
+                    ignored.append(Ignored(modifier, error.reason, error.detail))
+                    continue
+            if len(value) > self._limits.value_bytes:
+                raise RemoteError(Reason.TOO_LARGE, f"{name}: a value of {len(value)} bytes")
+            changes[name] = value or None
+        size = self._size + sum(self._growth(name, value) for name, value in changes.items())
+        if size > self._limits.state_bytes:
+            raise RemoteError(Reason.TOO_LARGE, f"a state of {size} bytes")
+        return Effect(changes, tuple(ignored))
+
+    def apply(self, modifiers: Iterable[Modifier], reset: bool = False) -> Effect:
+        """Apply those that persist, in their order, all or (with `RemoteError`) none."""
+        effect = self.effect(modifiers, reset)
+        self.change(effect.changes)
+        return effect
+
+    def reset(self) -> Changes:
+        """Forget all variables; which ones those were."""
+        return self.apply((), reset=True).changes
+
+    def change(self, changes: Changes) -> None:
+        """Set and remove variables."""
+        for name, value in changes.items():
+            self._size += self._growth(name, value)
+            known = name in self._variables
+            self._heads.pop(name, None)
+            if value is not None:
+                self._variables[name] = value
+                if not known:
+                    insort(self._names, name)
+            elif known:
+                del self._variables[name]
+                del self._names[bisect_left(self._names, name)]
+        if changes:
+            self._digest = None
+
+    def _growth(self, name: str, value: bytes | None) -> int:
+        old = self._variables.get(name)
+        before = 0 if old is None else len(name) + len(old)
+        return (0 if value is None else len(name) + len(value)) - before
+
+    # The form in which it is hashed and sent
+
+    def digest(self) -> bytes:
+        """SHA-256 of the encoding: the same on every node with these variables."""
+        if self._digest is None:
+            self._digest = hashlib.sha256(self.encode()).digest()
+        return self._digest
+
+    def encode(self) -> bytes:
+        """By the bytes of the names: u32 length, name, u64 length, value."""
+        heads, variables = self._heads, self._variables
+        parts: list[bytes] = []
+        for name in self._names:
+            value = variables[name]
+            head = heads.get(name)
+            if head is None:
+                raw = name.encode()
+                head = heads[name] = _name_length.pack(len(raw)) + raw + _value_length.pack(len(value))
+            parts.append(head)
+            parts.append(value)
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, data: bytes, limits: PlacesConfig | None = None) -> State:
+        """The state of an encoding; `RemoteError` if it is not the one encoding of some state."""
+        limits = limits or PlacesConfig()
+        variables: dict[str, bytes] = {}
+        at, size, last = 0, 0, ""
+        while at < len(data):
+            name, start, end = _read_variable(data, at)
+            size += len(name) + end - start
+            if end - start > limits.value_bytes or size > limits.state_bytes:
+                raise RemoteError(Reason.TOO_LARGE, f"offset {at}: a variable beyond what a state may hold")
+            if name <= last or start == end:
+                raise RemoteError(Reason.MALFORMED, f"offset {at}: not in order, or without a value")
+            variables[name] = data[start:end]
+            at, last = end, name
+        return cls(limits, variables)
+
+
+def _read_variable(data: bytes, at: int) -> tuple[str, int, int]:
+    """Name of the variable at an offset, and where its value begins and ends."""
+    try:
+        name_at = at + _name_length.size
+        name_end = name_at + _name_length.unpack_from(data, at)[0]
+        name = data[name_at:name_end].decode("ascii")
+        start = name_end + _value_length.size
+        end = start + _value_length.unpack_from(data, name_end)[0]
+    except (struct.error, UnicodeDecodeError) as error:
+        raise RemoteError(Reason.MALFORMED, f"offset {at}: no variable") from error
+    if not is_name(name) or end > len(data):
+        raise RemoteError(Reason.MALFORMED, f"offset {at}: no variable")
+    return name, start, end
