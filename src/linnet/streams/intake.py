@@ -97,15 +97,18 @@ class Intake:
         Raises `InvalidEvent` if there are too many chains.
         """
         chain = self.chains.get(place.author + place.device)
+        # On the edge, what began while we took part was due to us from its beginning: if who keeps it for us
+        # has removed that, it is missing, and others may have it.
+        removed = storage and place.held and not (self.anchored and self._context.config.gap_waits)
         if chain is None:
             if self.wants_all:
-                base = place.first if storage and place.held else 0
+                base = place.first if removed else 0
             else:
                 base = 0 if self.anchored else place.last + 1
             chain = self._begin(place.author, place.device, base)
             self._hearsay[chain.key] = None
         due: list[Verified] = []
-        if storage and place.held and place.first > chain.base and not chain.seen.touches(0, place.first - 1):
+        if removed and place.first > chain.base and not chain.seen.touches(0, place.first - 1):
             due = chain.rebase(place.first)
         if place.last <= max(chain.announced, chain.seen.last) and not due:
             return None, due
