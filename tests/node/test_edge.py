@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.edge.secrets_of import found_in, key_secrets, room_secrets, sealed_secrets
 from tests.node.conftest import NET, STREAM
 from tests.node.village import QUICK as ROOMS
 from tests.node.village import until
@@ -31,6 +32,7 @@ from linnet.node.config import (
     TrackerSection,
 )
 from linnet.node.home import init
+from linnet.node.keyfiles import load_key
 from linnet.node.library import Node
 from linnet.node.subscription import Subscription
 from linnet.rooms.config import RelayPolicy
@@ -145,12 +147,13 @@ async def test_a_proxy_finds_nothing_of_a_sealed_stream_that_it_could_read(
     tracker: Node, tmp_path: Path
 ) -> None:
     """Every file that the proxy wrote is looked through after it has served both ends of it."""
-    home = tmp_path / "proxy"
+    home, home_of_owner = tmp_path / "proxy", tmp_path / "owner"
     init(home, Clock().now())
+    init(home_of_owner, Clock().now())
     secrets = [f"the eagle lands at {number} o'clock" for number in range(20)]
     async with AsyncExitStack() as stack:
         proxy = await stack.enter_async_context(Node(home, core(tracker, proxy=True)))
-        owner = await stack.enter_async_context(Node(config=mobile(proxy.address)))
+        owner = await stack.enter_async_context(Node(home_of_owner, mobile(proxy.address)))
         reader = await stack.enter_async_context(Node(config=mobile(proxy.address)))
         stream = f"{to_text(Sort.PERSON, owner.author)}/diary"
         await owner.declare(stream, Policy(), sealed=True)
@@ -162,11 +165,17 @@ async def test_a_proxy_finds_nothing_of_a_sealed_stream_that_it_could_read(
         assert await read(subscription, 20) == secrets
         [client] = {client.streams for client in (await proxy.edge.status()).clients}
         assert client == (stream,)
+        keys = [*sealed_secrets(owner.store.cells), *sealed_secrets(reader.store.cells)]
+        keys += key_secrets(reader.identity.device)
+    assert len(keys) >= 3 + 4
+    for sort in ("person", "device"):
+        keys += key_secrets(load_key(home_of_owner / f"{sort}.key", sort))
     written = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     assert sum(map(len, written.values())) > 20 * 100
     for path, content in written.items():
         assert not [secret for secret in secrets if secret.encode() in content], path
         assert b"eagle" not in content, path
+        assert found_in(content, keys) == [], path
 
 
 async def test_two_mobiles_talk_in_an_encrypted_room_through_a_proxy_that_can_read_nothing(
@@ -200,5 +209,11 @@ async def test_two_mobiles_talk_in_an_encrypted_room_through_a_proxy_that_can_re
         for phone in (ann, bob):
             links = (await phone.status()).peers
             assert [peer.peer for peer in links] == [proxy.identity.peer]
+        keys = [secret for phone in (ann, bob) for secret in key_secrets(phone.identity.device)]
+        kept = [room_secrets(phone.store.cells, room.id) for phone in (ann, bob)]
+    assert all(kept), "each has secrets of the group"
+    keys += [*kept[0], *kept[1]]
     for path in home.rglob("*"):
-        assert not path.is_file() or b"eagle" not in path.read_bytes(), path
+        content = path.read_bytes() if path.is_file() else b""
+        assert b"eagle" not in content, path
+        assert found_in(content, keys) == [], path
