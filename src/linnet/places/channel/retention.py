@@ -1,0 +1,78 @@
+"""What of a place may go when it has more bytes than it may keep.
+
+Never: what changes state behind the last verified hash, the changes of membership that are in force,
+and the last fragment of each device, behind which its chain goes on.
+"""
+
+from __future__ import annotations
+
+from linnet.core.reasons import Reason
+from linnet.core.stores import Entry, EventLog
+from linnet.event.signing import decode_unit, recall_unit
+from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.membership import Membership
+from linnet.places.channel.rows import Row
+from linnet.places.multicast.head import Head, head_of
+from linnet.trace.records import Kind, Record
+
+EVICT_UNITS = 256
+"""Fragments that one look removes or moves: a bound on the time it takes."""
+
+
+def retain(
+    fragments: Fragments, membership: Membership, log: EventLog, max_bytes: int, most: int = EVICT_UNITS
+) -> list[Record]:
+    """Evict the oldest fragments of a place until its bytes fit, or all that is left must stay.
+
+    The log forgets from its beginning only: what must stay is appended again, as it was.
+    """
+    place = fragments.place
+    tips = {head.head: None for head in log.heads(place)}
+    moved: dict[bytes, None] = {}
+    gone: list[Record] = []
+    for _ in range(most):
+        evicted = log.evict(place, None, max_bytes, 1)
+        if not evicted:
+            break
+        entry = evicted[0]
+        head = head_of(recall_unit(decode_unit(entry.raw)).events[0])
+        row = fragments.get(head.fragment)
+        row = row if row is not None and row.event == entry.head else None
+        if entry.head in tips or (row is not None and _must_stay(fragments, membership, head)):
+            position = log.append(entry)
+            if row is not None and position is not None:
+                fragments.moved(row, position)
+            if entry.head in moved:
+                break
+            moved[entry.head] = None
+            continue
+        _forget(fragments, row, entry)
+        gone.append(_record(entry))
+    return gone
+
+
+def _must_stay(fragments: Fragments, membership: Membership, head: Head) -> bool:
+    if fragments.state.needs(head.message):
+        return True
+    return head.change is not None and membership.matters(head.change.nym, head.message)
+
+
+def _forget(fragments: Fragments, row: Row | None, entry: Entry) -> None:
+    if row is not None:
+        fragments.evicted(row)
+        return
+    for orphan in fragments.orphans():
+        if orphan.event == entry.head:
+            fragments.forget_orphan(orphan)
+
+
+def _record(entry: Entry) -> Record:
+    return Record(
+        Kind.EVICTED,
+        entry.topic,
+        entry.head,
+        entry.device,
+        entry.first,
+        bytes=len(entry.raw),
+        reason=Reason.QUOTA,
+    )
