@@ -64,6 +64,9 @@ class Reason(StrEnum):
     GROUP_FULL = "group_full"
     BEFORE_JOINING = "before_joining"
 
+    # A place's state is not the one whose hash its voice signed.
+    STATE_MISMATCH = "state_mismatch"
+
     # Something accepted was given up.
     GAP_UNFILLED = "gap_unfilled"
     QUEUE_FULL = "queue_full"
