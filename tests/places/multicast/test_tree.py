@@ -1,0 +1,136 @@
+"""The tree of a place: the way up, whom newcomers are handed on to, and who is silent."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from linnet.core.errors import Refused
+from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.places.config import PlacesConfig
+from linnet.places.multicast.tree import SILENT, Tree
+
+PLACE = TopicId(b"t" * 32)
+NYM = AuthorId(b"n" * 32)
+GUESTS = 10_000 if os.environ.get("LINNET_SOAK") else 1_000
+
+
+def peer(number: int) -> PeerId:
+    return PeerId(number.to_bytes(32, "big"))
+
+
+def contact(number: int) -> Contact:
+    return Contact(peer(number), (f"tls://10.0.0.1:{1 + number}",))
+
+
+def tree(fanout: int = 3, upstreams: int = 2) -> Tree:
+    return Tree(PLACE, peer(0), PlacesConfig(fanout=fanout, upstreams=upstreams))
+
+
+def test_the_way_up_is_the_upstream_with_the_fewest_hops() -> None:
+    found = tree()
+    assert found.way_up() is None
+    for number in (1, 2, 3):
+        found.connect_up(peer(number))
+    found.delivered(peer(1), 4, True)
+    found.delivered(peer(2), 2, False)
+    assert found.way_up() == peer(2)  # the third has brought nothing yet
+    found.delivered(peer(3), 1, False)
+    assert found.way_up() == peer(3)
+    found.disconnect(peer(3))
+    assert (found.way_up(), found.lacks) == (peer(2), 0)
+    found.disconnect(peer(2))
+    assert found.lacks == 1
+
+
+def test_newcomers_are_handed_on_in_turn_when_it_is_full() -> None:
+    found = tree(upstreams=1)
+    assert [found.connect_down(contact(number), NYM) for number in (1, 2, 3, 4)] == [True] * 3 + [False]
+    assert found.is_full
+    first = [found.redirect(peer(9))[0].peer for _ in range(6)]
+    assert first == [peer(1), peer(2), peer(3)] * 2
+    assert found.connect_down(contact(2), NYM)  # known already
+    found.disconnect(peer(1))
+    assert found.connect_down(contact(4), NYM)
+    assert list(found.downstreams) == [peer(2), peer(3), peer(4)]
+
+
+def test_nobody_is_sent_to_itself_or_to_whom_nobody_can_dial() -> None:
+    found = tree()
+    found.connect_down(contact(1), NYM)
+    found.connect_down(Contact(peer(2)), NYM)
+    assert found.redirect(peer(1)) == ()
+    assert found.redirect(peer(5)) == (contact(1),)
+
+
+def test_an_upstream_is_not_taken_below_and_nobody_is_its_own() -> None:
+    found = tree()
+    found.connect_up(peer(1))
+    assert not found.connect_down(contact(1), NYM)
+    assert not found.connect_down(contact(0), NYM)
+    with pytest.raises(Refused) as refused:
+        found.connect_up(peer(0))
+    assert refused.value.reason is Reason.NOT_ALLOWED
+
+
+def test_an_upstream_that_brings_nothing_is_named_after_so_many() -> None:
+    found = tree()
+    found.connect_up(peer(1))
+    found.connect_up(peer(2))
+    named = [found.delivered(peer(1), 1, True) for _ in range(SILENT)]
+    assert named[:-1] == [[]] * (SILENT - 1)
+    assert [(each.peer, each.record.reason, each.record.note) for each in named[-1]] == [
+        (peer(2), Reason.SLOW_PEER, f"brought 0 of {SILENT} fragments")
+    ]
+
+
+def test_loss_does_not_make_an_upstream_silent_and_one_alone_is_not_judged() -> None:
+    found = tree()
+    found.connect_up(peer(1))
+    found.connect_up(peer(2))
+    for number in range(10 * SILENT):
+        assert found.delivered(peer(1), 1, True) == []
+        if number % 4:  # one of four is lost
+            assert found.delivered(peer(2), 1, False) == []
+    found.disconnect(peer(2))
+    assert [found.delivered(peer(3), 1, True) for _ in range(2 * SILENT)] == [[]] * (2 * SILENT)
+
+
+def entered(trees: dict[PeerId, Tree], number: int) -> list[PeerId]:
+    """How a newcomer gets in: at the host first, then at whom it is handed on to."""
+    mine, asked = trees[peer(number)], dict[PeerId, None]()
+    line = [peer(0)]
+    while line and mine.lacks:
+        at = line.pop(0)
+        if at in asked:
+            continue
+        asked[at] = None
+        if trees[at].connect_down(contact(number), NYM):
+            mine.connect_up(at)
+        else:
+            line = [*(each.peer for each in trees[at].redirect(peer(number))), *line]
+    return list(asked)
+
+
+@pytest.mark.parametrize(("upstreams", "deepest"), [(1, 4), (2, 5)])
+def test_many_joins_make_a_shallow_tree(upstreams: int, deepest: int) -> None:
+    config = PlacesConfig(fanout=8, upstreams=upstreams)
+    trees = {peer(number): Tree(PLACE, peer(number), config) for number in range(GUESTS + 1)}
+    asked = [len(entered(trees, number)) for number in range(1, GUESTS + 1)]
+    depth = {peer(0): 0}
+    level = [peer(0)]
+    while level:
+        level = [below for each in level for below in trees[each].downstreams if below not in depth]
+        for each in level:
+            depth.setdefault(each, 1 + min(depth[up] for up in trees[each].upstreams if up in depth))
+        level = list(dict.fromkeys(level))
+    figures = (max(depth.values()), max(len(each.downstreams) for each in trees.values()), max(asked))
+    assert len(depth) == GUESTS + 1, figures  # everybody is reached
+    assert figures[0] <= deepest + (2 if GUESTS > 1_000 else 0), figures
+    assert figures[1] <= 8
+    assert len(trees[peer(0)].downstreams) == 8
+    assert figures[2] <= 8 + 2 * (GUESTS > 1_000), figures  # nodes that one newcomer had to ask
+    ways = [len(trees[peer(number)].upstreams) for number in range(2, GUESTS + 1)]
+    assert sum(ways) >= 0.95 * upstreams * len(ways), sum(ways)
