@@ -7,12 +7,10 @@ is looped back, so that a node may be its own tracker and storage.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
 from random import Random
 from typing import assert_never, cast, get_args
 
-from linnet.core.effects import AfterCommit, Blame, HangUp, Hold, Release, Reply, Send
+from linnet.core.effects import AfterCommit, HangUp, Hold, Release, Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import (
@@ -36,7 +34,6 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
-from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, DeliveryMessage
 from linnet.edge.commands import LanCommand
 from linnet.edge.messages import EdgeMessage
@@ -46,23 +43,15 @@ from linnet.edge.presence import PresenceEffect
 from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
-from linnet.overlay.effects import TrackerEffect
-from linnet.overlay.member import Member
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import OverlayNotice
-from linnet.overlay.overlays import OVERLAP, Overlays, OverlaysEffect
-from linnet.overlay.registry import Registry
+from linnet.overlay.overlays import OverlaysEffect
 from linnet.overlay.tracked import Graph
-from linnet.overlay.tracker import Tracker
 from linnet.overlay.trackerless.commands import TrackerlessCommand
-from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.messages import TrackerlessMessage
-from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer import links
-from linnet.peer.account import Account, AccountEffect
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.edge import OWNERS as EDGE_OWNERS
-from linnet.peer.edge import Edge, EdgePartEffect, edge_delivery, only_links
 from linnet.peer.interface import (
     Block,
     Command,
@@ -75,21 +64,16 @@ from linnet.peer.interface import (
     Start,
     Stop,
 )
-from linnet.peer.links import Links, LinksEffect
-from linnet.peer.local_networks import LanEffect, LanReply, LocalNetworks, parted
-from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, LinkMessage, Message, Pong
+from linnet.peer.local_networks import parted
+from linnet.peer.messages import PROTOCOLS, LinkMessage, Message, Pong
+from linnet.peer.outgoing import Asking, Outgoing
+from linnet.peer.parts import Parts
 from linnet.rooms.commands import AskRelay, RoomCommand
-from linnet.rooms.effects import RoomEffect
 from linnet.rooms.messages import RoomMessage
-from linnet.rooms.parts import Setting
-from linnet.rooms.relay.relay import Relay
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
-from linnet.rooms.rooms import Rooms
 from linnet.streams.commands import StreamCommand
-from linnet.streams.effects import StreamEffect
 from linnet.streams.messages import StreamMessage
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
-from linnet.streams.streams import Streams
 from linnet.trace.records import Kind, Record
 
 _BLOCKED = "blocked"
@@ -99,23 +83,7 @@ _TRACKERLESS_MESSAGES = frozenset(get_args(TrackerlessMessage))
 _EDGE_MESSAGES = frozenset(get_args(EdgeMessage))
 _ROOM_MESSAGES = frozenset(get_args(RoomMessage))
 
-_FOR_THE_NODE = frozenset({Hold, Release, Blame})
-_LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
 _NOTICES = frozenset(get_args(OverlayNotice))
-
-Asking = (
-    StreamEffect
-    | RoomEffect
-    | OverlaysEffect
-    | TrackerEffect
-    | LinksEffect
-    | LanEffect
-    | LanReply
-    | EdgePartEffect
-    | AccountEffect
-    | Reply[NodeStatus]
-)
-"""What the parts return, before the node machine has heeded what is meant for itself."""
 
 
 class Peer:
@@ -134,40 +102,18 @@ class Peer:
         self._config = config
         self._ours = identity.peer
         self._store = store
-        self._context = Context(
-            identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
-        )
-        self._links = Links(self._ours, config.links, rng)
+        parts = Parts(config, identity, store, rng, verifier, card_check, entropy)
+        self._context = parts.context
+        self._links = parts.links
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
-        self._member = Member(config.member, config.listens)
-        self._tracker = Tracker(config.tracker, rng) if config.is_tracker else None
-        trackerless = self._without_trackers(identity, rng)
-        self._account = Account(trackerless, store.cells)
-        overlap = OVERLAP if config.trackerless is None else config.trackerless.overlap
-        self._overlays = Overlays(self._member, trackerless, overlap)
-        self._streams = Streams(
-            self._context,
-            self._overlays,
-            Registry(config.trackers),
-            config.streams,
-            config.storage,
-            config.overlay,
-        )
-        setting = Setting(
-            self._context,
-            config.rooms,
-            self._overlays,
-            config.trackers,
-            config.listens,
-            config.overlay,
-            only_links(config),
-        )
-        relay: Relay | None = None
-        if config.relay is not None:
-            relay = Relay(self._context, config.relay, config.rooms, self._context.entropy)
-        self._rooms = Rooms(setting, relay)
-        self._edge = Edge(config, store, self._streams, self._links)
-        self._local = LocalNetworks(config, identity, store.cells, rng, self._context.entropy)
+        self._member = parts.member
+        self._tracker = parts.tracker
+        self._account = parts.account
+        self._overlays = parts.overlays
+        self._streams = parts.streams
+        self._rooms = parts.rooms
+        self._edge = parts.edge
+        self._local = parts.local
         self._started_at = 0.0
         self._hello = Hello(
             WIRE_VERSION,
@@ -178,25 +124,7 @@ class Peer:
             config.listens,
             config.agent,
         )
-        self._looped: deque[Input] = deque()
-        self._lacking: dict[PeerId, tuple[str, ...]] = {}
-        """Peers of which we know that they do not speak all of our protocols, and which they lack."""
-
-    def _without_trackers(self, identity: Identity, rng: Random) -> Trackerless | None:
-        config = self._config
-        # A node on the edge finds those who are on its local networks, and nobody else, without trackers.
-        is_local = config.lan is not None and bool(config.edge.proxies)
-        chosen = config.trackerless or (TrackerlessConfig() if is_local else None)
-        if chosen is None:
-            return None
-        return Trackerless(
-            identity.device,
-            chosen,
-            self._store.cells,
-            rng,
-            self._context.entropy,
-            config.listens,
-        )
+        self._outgoing = Outgoing(self._ours, self._hello, self._links, self._edge)
 
     @property
     def hello(self) -> Hello:
@@ -221,9 +149,9 @@ class Peer:
             if type(event.message) is Data and event.peer != self._ours:  # type: ignore[union-attr]
                 # By far the most frequent input, and nearly all that it brings about is for the driver.
                 asked: list[Asking] = self._on_data(event.peer, event.message, now)  # type: ignore[union-attr]
-                if not self._lacking and _FOR_THE_NODE.isdisjoint(map(type, asked)):
+                if self._outgoing.is_plain(asked):
                     return asked  # type: ignore[return-value] # just seen
-                return self._heed(asked, now)
+                return self._outgoing.heed(asked, now)
             asked = self._received(event.peer, event.message, now)  # type: ignore[union-attr]
         elif kind is TimerFired:
             asked = self._fired(event.timer, now)  # type: ignore[union-attr]
@@ -231,9 +159,10 @@ class Peer:
             asked = self._apply(event, now)
         if self._edge.is_edge:
             self._account.served(asked, now)
-        effects = self._heed(asked, now) if asked else []
-        while self._looped:
-            effects += self._heed(self._apply(self._looped.popleft(), now), now)
+        outgoing = self._outgoing
+        effects = outgoing.heed(asked, now) if asked else []
+        while outgoing.looped:
+            effects += outgoing.heed(self._apply(outgoing.looped.popleft(), now), now)
         return effects
 
     def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Asking]:
@@ -250,7 +179,7 @@ class Peer:
             case LinkUp():
                 return self._link_up(event, now)
             case LinkDown(peer, reason):
-                self._lacking.pop(peer, None)
+                self._outgoing.link_down(peer)
                 mended = self._links.link_down(peer, reason, now)
                 down = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
                 return [*self._overlay(event, now), *down, *self._edge.links(event, now), *mended]
@@ -325,9 +254,7 @@ class Peer:
         effects, stays = self._links.link_up(event, now)
         if not stays:
             return [*effects]
-        spoken = event.hello.protocols
-        if not PROTOCOLS.keys() <= spoken.keys():
-            self._lacking[event.peer] = tuple(name for name in PROTOCOLS if name not in spoken)
+        self._outgoing.link_up(event.peer, event.hello.protocols)
         up = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
         return [*effects, *up, *self._overlay(event, now), *self._edge.links(event, now)]
 
@@ -437,46 +364,6 @@ class Peer:
         else:
             self._store.cells.delete(_BLOCKED, peer)
         return [*self._links.block(peer, blocked), AfterCommit((Reply(request, Done()),))]
-
-    def _heed(self, asked: Sequence[Asking], now: float) -> list[Effect]:
-        """Act on what is meant for the node machine, loop back what is meant for this node."""
-        effects: list[Effect] = []
-        ours = self._ours
-        for effect in asked:
-            # By type first: most of what is asked is for the driver.
-            if isinstance(effect, Send):
-                if effect.peer == ours:
-                    self._looped.append(Received(ours, effect.message))
-                elif self._lacking:
-                    effects.append(self._spoken(effect))
-                else:
-                    effects.append(effect)
-            elif type(effect) not in _LOOKED_AT:
-                effects.append(effect)  # type: ignore[arg-type] # just seen
-            elif isinstance(effect, Hold):
-                if effect.peer == ours:
-                    self._looped.append(LinkUp(ours, self.hello, True))
-                elif (objection := self._edge.objection(effect)) is not None:
-                    effects += objection
-                else:
-                    effects += self._links.hold(effect)
-            elif isinstance(effect, Release):
-                effects += self._links.release(effect)
-            elif isinstance(effect, Blame):
-                effects += self._links.blame(effect, now)
-            elif isinstance(effect, AfterCommit) and self._lacking:
-                promises = (self._spoken(it) if isinstance(it, Send) else it for it in effect.effects)
-                effects.append(AfterCommit(tuple(promises)))
-            else:
-                effects.append(effect)  # type: ignore[arg-type] # no notice comes so far
-        return effects
-
-    def _spoken(self, send: Send[Message]) -> Send[Message] | Record:
-        """The message, or a record of it if the peer does not speak its protocol."""
-        if PROTOCOL_OF[type(send.message)] not in self._lacking.get(send.peer, ()):
-            return send
-        note = f"{type(send.message).__name__}: the peer does not speak this protocol"
-        return Record(Kind.DROPPED, peer=send.peer, reason=Reason.UNSUPPORTED, note=note)
 
     def _status(self) -> NodeStatus:
         tracked: tuple[Graph, ...] = ()

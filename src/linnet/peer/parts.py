@@ -1,0 +1,87 @@
+"""The parts of a node, made from its configuration and given to each other."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linnet.core.luck import Entropy
+from linnet.core.stores import Store
+from linnet.delivery.context import Context
+from linnet.event.signing import Verifier
+from linnet.identity.cards import CardCheck
+from linnet.overlay.member import Member
+from linnet.overlay.overlays import OVERLAP, Overlays
+from linnet.overlay.registry import Registry
+from linnet.overlay.tracker import Tracker
+from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.trackerless.trackerless import Trackerless
+from linnet.peer.account import Account
+from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.edge import Edge, edge_delivery, only_links
+from linnet.peer.links import Links
+from linnet.peer.local_networks import LocalNetworks
+from linnet.rooms.parts import Setting
+from linnet.rooms.relay.relay import Relay
+from linnet.rooms.rooms import Rooms
+from linnet.streams.streams import Streams
+
+
+class Parts:
+    """One machine for each protocol; `linnet.peer.peer` routes between them."""
+
+    def __init__(
+        self,
+        config: PeerConfig,
+        identity: Identity,
+        store: Store,
+        rng: Random,
+        verifier: Verifier,
+        card_check: CardCheck,
+        entropy: Entropy | None,
+    ) -> None:
+        self.context = Context(
+            identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
+        )
+        self.links = Links(identity.peer, config.links, rng)
+        self.member = Member(config.member, config.listens)
+        self.tracker = Tracker(config.tracker, rng) if config.is_tracker else None
+        trackerless = _without_trackers(config, identity, self.context)
+        self.account = Account(trackerless, store.cells)
+        overlap = OVERLAP if config.trackerless is None else config.trackerless.overlap
+        self.overlays = Overlays(self.member, trackerless, overlap)
+        self.streams = Streams(
+            self.context,
+            self.overlays,
+            Registry(config.trackers),
+            config.streams,
+            config.storage,
+            config.overlay,
+        )
+        self.rooms = _rooms(config, self.context, self.overlays)
+        self.edge = Edge(config, store, self.streams, self.links)
+        self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
+
+
+def _without_trackers(config: PeerConfig, identity: Identity, context: Context) -> Trackerless | None:
+    # A node on the edge finds those who are on its local networks, and nobody else, without trackers.
+    is_local = config.lan is not None and bool(config.edge.proxies)
+    chosen = config.trackerless or (TrackerlessConfig() if is_local else None)
+    if chosen is None:
+        return None
+    cells = context.store.cells
+    return Trackerless(identity.device, chosen, cells, context.rng, context.entropy, config.listens)
+
+
+def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:
+    setting = Setting(
+        context,
+        config.rooms,
+        overlays,
+        config.trackers,
+        config.listens,
+        config.overlay,
+        only_links(config),
+    )
+    if config.relay is None:
+        return Rooms(setting, None)
+    return Rooms(setting, Relay(context, config.relay, config.rooms, context.entropy))
