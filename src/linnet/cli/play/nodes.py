@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import socket
 import subprocess
 import sys
@@ -36,6 +37,7 @@ _TRACE = TraceSection(level=Level.FULL, max_bytes=256 * 1024 * 1024)
 _READY_SECONDS = 40.0
 _STOP_SECONDS = 20.0
 _LOOK_SECONDS = 0.2
+_PORTS = range(20_000, 32_000)
 
 
 class Ready(msgspec.Struct):
@@ -219,7 +221,13 @@ class LiveWorld:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that stays free while the node is down: none of those that systems give to who dials."""
+    for _ in _PORTS:
+        port = _PORTS.start + secrets.randbelow(len(_PORTS))
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError(f"no free port from {_PORTS.start} to {_PORTS.stop - 1}")
