@@ -7,7 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, msgpack
 
+from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, Contact, Count, TopicId, WireAuthorId, WireSignature, WireTopicId
+from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey, verify
 
 COHOSTS = 16
@@ -71,7 +73,13 @@ def sign_deed(
     cohosts: tuple[AuthorId, ...] = (),
     keepers: tuple[Contact, ...] = (),
 ) -> Deed:
-    """A deed of the place whose key this is."""
+    """A deed of the place whose key this is; `Refused` if nobody would take it."""
+    if version < 1:
+        raise Refused(Reason.MALFORMED, "versions of a deed are counted from 1: 0 says that there is none")
+    if len(cohosts) > COHOSTS or len(keepers) > KEEPERS:
+        raise Refused(Reason.TOO_MANY, f"at most {COHOSTS} co-hosts and {KEEPERS} keepers")
+    if len(dict.fromkeys((host, *cohosts))) != 1 + len(cohosts):
+        raise Refused(Reason.DUPLICATE, "a person has one rank only")
     fields = (TopicId(key.public), version, policy, host, cohosts, keepers)
     return Deed(*fields, key.sign(_TAG + _encode(fields)))
 
