@@ -1,0 +1,264 @@
+"""Fragments that did not come: noticed by their numbers, asked for one by one (Toth 2013, section 3.8).
+
+A gap may close by itself, by another way, so a question waits a little, and is dropped when the fragment
+comes. Members are asked in turn. One that says that we may not see a fragment is not asked for it again;
+when all say so, and more than one where there is more than one way up, the fragment is closed to us and
+no longer missing.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.places.config import PlacesConfig
+from linnet.places.messages import Code, Replay
+from linnet.places.multicast.gaps import Gaps
+from linnet.places.multicast.head import Head
+from linnet.trace.records import Kind, Record
+
+RANGES = 16_384
+"""Gaps at once: who speaks in so many scattered numbers is not honest."""
+WANTED = 4096
+"""Pieces that may be asked for by their message at once."""
+
+Wish = tuple[int, int]
+"""A message and an offset in it."""
+
+
+class Question(Struct, frozen=True, gc=False):
+    """What to ask whom."""
+
+    peer: PeerId
+    message: Replay
+
+
+class Due(Struct, frozen=True, gc=False):
+    """What is to be done now."""
+
+    questions: list[Question]
+    records: list[Record]
+
+
+class _Asking:
+    __slots__ = ("asked", "deadline", "denied", "peer", "request", "tries", "what")
+
+    def __init__(self, what: int | Wish) -> None:
+        self.what = what
+        self.tries = 0
+        self.asked: dict[PeerId, None] = {}
+        """In this round."""
+        self.denied: dict[PeerId, None] = {}
+        self.peer: PeerId | None = None
+        """None: to be asked next."""
+        self.request = 0
+        self.deadline = 0.0
+
+
+class Missing:
+    """What one node lacks of a place, and whom it asks."""
+
+    def __init__(self, place: TopicId, config: PlacesConfig, upto: int = 0) -> None:
+        self._place = place
+        self._config = config
+        self._next = upto
+        """The number after the highest that was seen."""
+        self._gaps = Gaps()
+        self._parked = Gaps()
+        """Asked for in vain, until somebody else connects or a sign of life comes."""
+        self._closed = Gaps()
+        self._wanted: dict[Wish, None] = {}
+        self._asking: dict[int | Wish, _Asking] = {}
+        self._requests: dict[int, _Asking] = {}
+        self._request = 0
+        self._members: dict[PeerId, None] = {}
+
+    @property
+    def count(self) -> int:
+        """Fragments that are missing, by number."""
+        return self._gaps.count + self._parked.count
+
+    @property
+    def closed(self) -> list[tuple[int, int]]:
+        """Fragments that are not for us, as all say."""
+        return [(gap.first, gap.last) for gap in self._closed]
+
+    @property
+    def asking(self) -> int:
+        """Questions that are open."""
+        return len(self._requests)
+
+    def connect(self, peer: PeerId, now: float) -> None:
+        """Another member may be asked, also for what nobody else had."""
+        if peer not in self._members:
+            self._members[peer] = None
+            self.revive(now)
+
+    def disconnect(self, peer: PeerId) -> None:
+        """This one can be asked no more; what it was asked goes to the next."""
+        self._members.pop(peer, None)
+        for asking in [each for each in self._requests.values() if each.peer == peer]:
+            self._withdraw(asking)
+
+    def revive(self, now: float) -> None:
+        """Ask again for what was left: somebody gave a sign of life."""
+        for gap in self._parked:
+            self._gaps.open(gap.first, gap.last, now)
+        self._parked.clear()
+
+    def reopen(self, now: float) -> None:
+        """What was closed may be open by now: our membership changed."""
+        for gap in self._closed:
+            self._gaps.open(gap.first, gap.last, now)
+        self._closed.clear()
+
+    def saw(self, number: int, now: float) -> None:
+        """There is a fragment of this number: what lies below is missing, and itself until it arrives."""
+        if number < self._next:
+            return
+        if len(self._gaps) >= RANGES:
+            raise RemoteError(Reason.TOO_MANY, f"{RANGES} gaps in the numbers of one place")
+        self._gaps.open(self._next, number, now)
+        self._next = number + 1
+
+    def arrived(self, head: Head, now: float) -> None:
+        """This fragment is here and was checked: nobody is asked for it any more."""
+        if head.fragment == self._next:  # by far the most common
+            self._next += 1
+        else:
+            self.saw(head.fragment, now)
+            if len(self._gaps) >= RANGES and self._gaps.splits(head.fragment):
+                raise RemoteError(Reason.TOO_MANY, f"{RANGES} gaps in the numbers of one place")
+            for gaps in (self._gaps, self._parked, self._closed):
+                gaps.fill(head.fragment)
+        wish = (head.message, head.offset)
+        self._wanted.pop(wish, None)
+        self._drop(head.fragment)
+        self._drop(wish)
+
+    def want(self, message: int, offset: int = 0) -> bool:
+        """Ask for this piece before all others: state rests on it. False: too many are wanted already."""
+        wish = (message, offset)
+        if wish in self._wanted or wish in self._asking:
+            return True
+        if len(self._wanted) >= WANTED:
+            return False
+        self._wanted[wish] = None
+        return True
+
+    def due(self, now: float) -> Due:
+        """The questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
+        found = Due([], [])
+        for asking in [each for each in self._requests.values() if each.deadline <= now]:
+            note = f"no answer about {asking.what}"
+            found.records.append(
+                Record(Kind.DROPPED, self._place, peer=asking.peer, reason=Reason.TIMEOUT, note=note)
+            )
+            self._withdraw(asking)
+        if not self._members:
+            return found
+        self._admit(now)
+        for asking in [each for each in self._asking.values() if each.peer is None]:
+            self._ask(asking, now, found)
+        return found
+
+    def next_at(self) -> float | None:
+        """When `due` should be called next; None: nothing is missing, or nobody is there to ask."""
+        if not self._members:
+            return None
+        times = [each.deadline for each in self._requests.values()]
+        if any(each.peer is None for each in self._asking.values()) or self._wanted:
+            times.append(0.0)
+        if len(self._asking) < self._config.replays_at_once:
+            times += [gap.since + self._config.gap_delay for gap in self._gaps if self._unasked(gap.first)]
+        return min(times, default=None)
+
+    def answered(self, peer: PeerId, request: int, code: Code, now: float) -> Record | None:
+        """An answer came. With ``OK`` the fragment is to be checked, then `arrived` called; where the check
+        fails this is to be called with ``INTERNAL_ERROR``, and the next member is asked."""
+        asking = self._requests.get(request)
+        if asking is None or asking.peer != peer:
+            raise RemoteError(Reason.SURPLUS, f"an answer to request {request}, which is not open with it")
+        if code is Code.OK:
+            return None
+        if code is Code.ACCESS_DENIED:
+            asking.denied[peer] = None
+        self._withdraw(asking)
+        return self._close_if_denied(asking, now)
+
+    def _admit(self, now: float) -> None:
+        """Take up wanted pieces, then the lowest missing numbers, as far as there is room."""
+        room = self._config.replays_at_once - len(self._asking)
+        for wish in list(self._wanted)[: max(0, room)]:
+            del self._wanted[wish]
+            self._asking[wish] = _Asking(wish)
+            room -= 1
+        for gap in self._gaps:
+            if room <= 0:
+                return
+            if gap.since + self._config.gap_delay > now:
+                continue
+            number = gap.first
+            while number <= gap.last and room > 0:
+                if number not in self._asking:
+                    self._asking[number] = _Asking(number)
+                    room -= 1
+                number += 1
+
+    def _ask(self, asking: _Asking, now: float, found: Due) -> None:
+        able = [peer for peer in self._members if peer not in asking.denied]
+        if asking.tries >= self._config.replay_tries or not able:
+            self._park(asking, now, found)
+            return
+        fresh = [peer for peer in able if peer not in asking.asked]
+        if not fresh:
+            asking.asked.clear()
+            fresh = able
+        peer = fresh[0]
+        self._members[peer] = self._members.pop(peer)  # whoever was asked is asked last
+        self._request += 1
+        asking.peer, asking.request = peer, self._request
+        asking.asked[peer] = None
+        asking.tries += 1
+        asking.deadline = now + self._config.replay_timeout
+        self._requests[self._request] = asking
+        found.questions.append(Question(peer, self._replay(asking)))
+
+    def _replay(self, asking: _Asking) -> Replay:
+        if isinstance(asking.what, int):
+            return Replay(self._place, asking.request, asking.what, 0, 0, 0)
+        message, offset = asking.what
+        return Replay(self._place, asking.request, None, message, offset, 0)
+
+    def _withdraw(self, asking: _Asking) -> None:
+        self._requests.pop(asking.request, None)
+        asking.peer = None
+
+    def _drop(self, what: int | Wish) -> None:
+        asking = self._asking.pop(what, None)
+        if asking is not None:
+            self._withdraw(asking)
+
+    def _close_if_denied(self, asking: _Asking, now: float) -> Record | None:
+        ways = min(2, self._config.upstreams)
+        if len(asking.denied) < ways or any(peer not in asking.denied for peer in self._members):
+            return None
+        self._drop(asking.what)
+        if isinstance(asking.what, int):
+            self._gaps.fill(asking.what)
+            self._closed.open(asking.what, asking.what, now)
+        note = f"all say that {asking.what} is not for us"
+        return Record(Kind.DROPPED, self._place, reason=Reason.NOT_ALLOWED, note=note)
+
+    def _park(self, asking: _Asking, now: float, found: Due) -> None:
+        self._drop(asking.what)
+        if isinstance(asking.what, int):
+            self._gaps.fill(asking.what)
+            self._parked.open(asking.what, asking.what, now)
+        note = f"{asking.what} after {asking.tries} questions"
+        found.records.append(Record(Kind.DROPPED, self._place, reason=Reason.GAP_UNFILLED, note=note))
+
+    def _unasked(self, number: int) -> bool:
+        return number not in self._asking

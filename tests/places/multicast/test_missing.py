@@ -1,0 +1,195 @@
+"""Gaps are found by number and asked for one by one, of one member after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.places.config import PlacesConfig
+from linnet.places.messages import Code, Replay
+from linnet.places.multicast.head import Flag, Head
+from linnet.places.multicast.missing import RANGES, WANTED, Missing, Question
+
+PLACE = TopicId(b"t" * 32)
+ANNA, BOB, CARL = (PeerId(letter * 32) for letter in (b"a", b"b", b"c"))
+CONFIG = PlacesConfig(gap_delay=1.0, replay_timeout=2.0, replay_tries=3, replays_at_once=4)
+
+
+def head(number: int, message: int = 0, offset: int = 0) -> Head:
+    first = int(Flag.FIRST) if not offset else 0
+    return Head(1, number, message or number + 1, offset, 0, first | int(Flag.LAST))
+
+
+def missing(*peers: PeerId, config: PlacesConfig = CONFIG) -> Missing:
+    found = Missing(PLACE, config)
+    for peer in peers:
+        found.connect(peer, 0.0)
+    return found
+
+
+def number(request: int, peer: PeerId, fragment: int) -> Question:
+    return Question(peer, Replay(PLACE, request, fragment, 0, 0, 0))
+
+
+def piece(request: int, peer: PeerId, message: int, offset: int) -> Question:
+    return Question(peer, Replay(PLACE, request, None, message, offset, 0))
+
+
+def test_each_missing_fragment_has_one_question_after_a_delay() -> None:
+    found = missing(ANNA, BOB)
+    found.arrived(head(0), 0.0)
+    found.arrived(head(4), 10.0)
+    assert found.due(10.9).questions == []
+    assert found.next_at() == 11.0
+    questions = found.due(11.0).questions
+    assert questions == [number(1, ANNA, 1), number(2, BOB, 2), number(3, ANNA, 3)]
+    assert found.due(11.5).questions == []
+    assert (found.count, found.asking) == (3, 3)
+
+
+def test_what_arrives_in_time_is_never_asked_for_and_a_question_is_dropped_when_it_does() -> None:
+    found = missing(ANNA)
+    found.arrived(head(3), 0.0)
+    found.arrived(head(1), 0.5)
+    assert [each.message.fragment for each in found.due(1.0).questions] == [0, 2]
+    found.arrived(head(0), 1.1)
+    found.arrived(head(2), 1.1)
+    assert (found.count, found.asking, found.next_at()) == (0, 0, None)
+    with pytest.raises(RemoteError) as raised:
+        found.answered(ANNA, 1, Code.NOT_FOUND, 1.2)
+    assert raised.value.reason is Reason.SURPLUS
+    assert found.due(9.0).questions == []
+
+
+@pytest.mark.parametrize("code", [Code.NOT_FOUND, Code.INTERNAL_ERROR])
+def test_the_next_member_is_asked_when_one_has_it_not(code: Code) -> None:
+    found = missing(ANNA, BOB)
+    found.saw(0, 0.0)
+    assert found.due(1.0).questions == [number(1, ANNA, 0)]
+    assert found.answered(ANNA, 1, code, 1.1) is None
+    assert found.due(1.1).questions == [number(2, BOB, 0)]
+
+
+def test_the_next_member_is_asked_when_one_is_silent_or_gone() -> None:
+    found = missing(ANNA, BOB)
+    found.saw(0, 0.0)
+    found.due(1.0)
+    assert found.next_at() == 3.0
+    late = found.due(3.0)
+    assert [each.reason for each in late.records] == [Reason.TIMEOUT]
+    assert late.questions == [number(2, BOB, 0)]
+    found.disconnect(BOB)
+    assert found.due(3.1).questions == [number(3, ANNA, 0)]
+    found.disconnect(ANNA)
+    assert (found.due(9.0).questions, found.next_at()) == ([], None)
+
+
+def test_after_so_many_questions_it_is_left_until_somebody_else_connects() -> None:
+    found = missing(ANNA)
+    found.saw(0, 0.0)
+    records = []
+    for turn in range(4):
+        due = found.due(1.0 + turn)
+        records += due.records
+        for question in due.questions:
+            found.answered(ANNA, question.message.request, Code.NOT_FOUND, 1.0 + turn)
+    assert [(each.reason, each.note) for each in records] == [(Reason.GAP_UNFILLED, "0 after 3 questions")]
+    assert (found.due(9.0).questions, found.next_at(), found.count) == ([], None, 1)
+    found.connect(BOB, 10.0)
+    assert [each.message.fragment for each in found.due(11.0).questions] == [0]
+
+
+def test_one_who_denies_is_not_asked_again_and_when_all_deny_it_is_closed_to_us() -> None:
+    found = missing(ANNA, BOB)
+    found.arrived(head(1), 0.0)
+    assert found.due(1.0).questions == [number(1, ANNA, 0)]
+    assert found.answered(ANNA, 1, Code.ACCESS_DENIED, 1.0) is None
+    assert found.due(1.0).questions == [number(2, BOB, 0)]
+    record = found.answered(BOB, 2, Code.ACCESS_DENIED, 1.0)
+    assert record is not None
+    assert (record.reason, record.note) == (Reason.NOT_ALLOWED, "all say that 0 is not for us")
+    assert (found.closed, found.count, found.next_at()) == ([(0, 0)], 0, None)
+    found.connect(CARL, 2.0)
+    assert found.due(9.0).questions == []
+    found.reopen(9.0)
+    assert (found.closed, len(found.due(10.0).questions)) == ([], 1)
+
+
+def test_one_member_alone_cannot_close_a_fragment_to_us() -> None:
+    found = missing(ANNA)
+    found.saw(0, 0.0)
+    found.due(1.0)
+    assert found.answered(ANNA, 1, Code.ACCESS_DENIED, 1.0) is None
+    assert [each.reason for each in found.due(1.0).records] == [Reason.GAP_UNFILLED]
+    found.connect(BOB, 2.0)
+    assert len(found.due(3.0).questions) == 1
+
+
+def test_pieces_that_state_rests_on_go_first_and_by_message() -> None:
+    found = missing(ANNA)
+    found.arrived(head(9), 0.0)
+    assert found.want(5)
+    assert found.want(5, 100)
+    assert found.want(5)
+    questions = found.due(1.0).questions
+    assert questions == [piece(1, ANNA, 5, 0), piece(2, ANNA, 5, 100), number(3, ANNA, 0), number(4, ANNA, 1)]
+    found.arrived(head(3, 5, 0), 1.0)
+    assert found.asking == 3
+
+
+def test_only_so_many_are_asked_for_at_once() -> None:
+    found = missing(ANNA)
+    found.saw(99, 0.0)
+    assert [each.message.fragment for each in found.due(1.0).questions] == [0, 1, 2, 3]
+    assert found.due(1.0).questions == []
+    found.arrived(head(1), 1.0)
+    assert [each.message.fragment for each in found.due(1.0).questions] == [4]
+
+
+def test_a_huge_jump_costs_nothing() -> None:
+    found = missing(ANNA)
+    found.arrived(head(10**12), 0.0)
+    assert found.count == 10**12
+    assert [each.message.fragment for each in found.due(1.0).questions] == [0, 1, 2, 3]
+    found.arrived(head(5 * 10**11), 1.0)
+    assert found.count == 10**12 - 1
+
+
+def raised_by(found: Missing, fragment: int) -> Reason:
+    with pytest.raises(RemoteError) as raised:
+        found.arrived(head(fragment), 0.0)
+    return raised.value.reason
+
+
+def test_scattered_numbers_and_wishes_are_bounded() -> None:
+    found = missing(ANNA)
+    found.arrived(head(9), 0.0)
+    for each in range(5, RANGES + 4):
+        found.arrived(head(2 * each + 1), 0.0)
+    inside = raised_by(found, 4)
+    above = raised_by(found, 2 * RANGES + 11)
+    assert (inside, above) == (Reason.TOO_MANY, Reason.TOO_MANY)
+    found.arrived(head(0), 0.0)  # what splits no gap is always taken
+    found.arrived(head(10), 0.0)
+    found.arrived(head(4), 0.0)  # and now there is room again
+    assert [found.want(each) for each in range(WANTED + 1)].count(False) == 1
+
+
+def test_answers_of_others_are_named() -> None:
+    found = missing(ANNA, BOB)
+    found.saw(0, 0.0)
+    found.due(1.0)
+    with pytest.raises(RemoteError) as raised:
+        found.answered(BOB, 1, Code.ACCESS_DENIED, 1.0)
+    assert raised.value.reason is Reason.SURPLUS
+    assert found.answered(ANNA, 1, Code.OK, 1.0) is None
+    assert found.asking == 1  # until it was checked
+
+
+def test_it_goes_on_from_what_the_store_has() -> None:
+    found = Missing(PLACE, CONFIG, upto=40)
+    found.arrived(head(40), 0.0)
+    found.arrived(head(3), 0.0)
+    assert found.count == 0
