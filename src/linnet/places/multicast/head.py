@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import Count, WireAuthorId, WireEventId
+from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
 
@@ -97,13 +98,15 @@ def head_of(event: Event) -> Head:
     """The head of a checked event; `InvalidEvent` if it has none, or one that contradicts itself."""
     if event.kind != FRAGMENT or event.tail.clear is None or event.tail.key is not None:
         raise InvalidEvent(Reason.MALFORMED, "no fragment of a place")
+    if event.seq is None:
+        raise InvalidEvent(Reason.MALFORMED, "a fragment outside of its device's chain")
     if len(event.body) > PIECE_BYTES + 256:  # an encrypted piece is a little longer
         raise InvalidEvent(Reason.TOO_LARGE, f"a piece of {len(event.body)} bytes")
     try:
         head = _decoder.decode(event.tail.clear)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidEvent(Reason.MALFORMED, f"head: {error}") from error
-    fault = _contradiction(head)
+    fault = _contradiction(head) or _misfit(head, len(event.body))
     if fault is not None:
         raise InvalidEvent(Reason.MALFORMED, fault)
     return head
@@ -115,6 +118,8 @@ def _contradiction(head: Head) -> str | None:
         return "an offset that does not fit the first fragment"
     if head.message == 0:
         return "messages are counted from 1"
+    if head.fragment == 0 and not head.is_first:
+        return "the first fragment of all begins no message"
     if head.change is not None and not whole:
         return "a change of membership in pieces"
     if head.change is not None and not head.change.joins and head.change.effective_since:
@@ -123,6 +128,18 @@ def _contradiction(head: Head) -> str | None:
         return "a join that is effective only after it is announced"
     if bool(head.flags & Flag.OPENING) != (head.cut is not None or (head.fragment == 0 and head.is_first)):
         return "a term that opens without a cut, or a cut without an opening"
+    if head.cut is not None and not head.is_first:
+        return "a term that opens inside of a message"
+    if head.cut is not None and head.message <= head.cut.message:
+        return "a term that uses a message's number again"
     if head.cut is not None and (head.cut.term >= head.term or head.cut.fragment + 1 != head.fragment):
         return "a cut that is not right before this fragment"
+    return None
+
+
+def _misfit(head: Head, length: int) -> str | None:
+    if not length and not head.is_last:
+        return "a piece without bytes that is not the last"
+    if head.offset + length > LARGEST_COUNT:
+        return "a message longer than numbers go"
     return None
