@@ -1,0 +1,176 @@
+"""The walk along an address: which record is wanted next, what it says, where it ends. It asks nobody itself.
+
+Every step is by somebody's signed word, and the path keeps whose. A label costs one record; where a path ends
+at a zone instead of a place, the contact of that zone (`+`) is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import AuthorId
+from linnet.identity.cards import CardCheck, check_card, check_dates
+from linnet.identity.text import Sort, short
+from linnet.names.address import Address
+from linnet.names.block import Block, open_block
+from linnet.names.commands import Fault, NotResolved, Resolved, Step, Via
+from linnet.names.derivation import NameKeys, Password, derive
+from linnet.names.records import CONTACT_LABEL, PlaceRecord, RecordSet
+
+Revoked = Callable[[RecordSet], bool]
+"""Whether the device that signed was revoked, as far as is known here."""
+
+
+class Answer(NamedTuple):
+    """What was gathered under the key that a walk wants."""
+
+    blocks: tuple[Block, ...]
+    remembered: Block | None
+    """The newest right one that we have seen before."""
+    answered: bool
+    """Whether anybody at all could be asked and answered."""
+
+
+class Walk:
+    """One address on its way. `wanted` until there is an `outcome`."""
+
+    def __init__(
+        self,
+        address: Address,
+        start: Step,
+        depth: int,
+        password: Password | None = None,
+        check: CardCheck = check_card,
+        revoked: Revoked = lambda _: False,
+    ) -> None:
+        self._text = str(address)
+        self._path = [start]
+        self._zone = AuthorId(start.leads_to)
+        labels = address.labels
+        if start.via is Via.OWN and address.name is not None:
+            labels = (*labels, address.name)
+        self._labels = list(labels) or [CONTACT_LABEL]
+        """Still to be followed, the last first."""
+        self._depth = depth
+        self._password = password
+        self._check = check
+        self._revoked = revoked
+        self._seen: dict[tuple[AuthorId, str], None] = {}
+        self._keys: NameKeys | None = None
+        self.outcome: Resolved | NotResolved | None = None
+        self.learned: Block | None = None
+        """The right block of the last answer."""
+        self.forged: tuple[Block, ...] = ()
+        """What was not the zone's in the last answer."""
+        self._next()
+
+    @property
+    def wanted(self) -> bytes:
+        """The lookup key of the record that is wanted now."""
+        if self._keys is None:
+            raise ValueError("this walk is over")
+        return self._keys.lookup
+
+    def answer(self, answer: Answer, now: float) -> None:
+        """Go on with what was found under the wanted key."""
+        said = self._judge(answer, now)
+        if isinstance(said, RecordSet):
+            self._follow(said)
+
+    def _judge(self, answer: Answer, now: float) -> RecordSet | None:
+        """The newest right set; what is wrong with all of them ends the walk."""
+        right, self.forged = self._opened(self._candidates(answer))
+        self.learned = None
+        if not right:
+            if self.forged:
+                return self._fail(Fault.FORGED, f"{len(self.forged)} found, and the zone signed none of them")
+            if not answer.answered:
+                return self._fail(Fault.UNANSWERED, "nobody who keeps records could be asked, or answered")
+            return self._fail(Fault.UNKNOWN, "nobody who was asked has it; if it has a password, give that")
+        block, said = max(right, key=lambda each: (each[1].version, each[1].device))
+        newest = answer.remembered
+        if newest is not None and block.version < newest.version:
+            return self._fail(Fault.REPLAYED, "what was found is older than what the zone said before")
+        self.learned = block
+        if now >= said.until:
+            return self._fail(Fault.EXPIRED, f"its time was over {now - said.until:.0f} seconds ago")
+        if not said.records:
+            return self._fail(Fault.REMOVED, "the zone took it back")
+        try:
+            check_dates(said.card, now)
+        except RemoteError as error:
+            return self._fail(Fault.FORGED, error.detail)
+        return said
+
+    def _candidates(self, answer: Answer) -> Iterable[Block]:
+        known = () if answer.remembered is None else (answer.remembered,)
+        return dict.fromkeys((*answer.blocks, *known))
+
+    def _opened(self, blocks: Iterable[Block]) -> tuple[list[tuple[Block, RecordSet]], tuple[Block, ...]]:
+        right: list[tuple[Block, RecordSet]] = []
+        forged: list[Block] = []
+        for block in blocks:
+            try:
+                said = open_block(block, self._derived, self._zone, self._labels[-1], self._check)
+            except RemoteError:
+                forged.append(block)
+                continue
+            if self._revoked(said):
+                forged.append(block)
+            else:
+                right.append((block, said))
+        return right, tuple(forged)
+
+    def _follow(self, said: RecordSet) -> None:
+        label = self._labels.pop()
+        place, delegation = said.place, said.delegation
+        if not self._labels and place is not None:
+            self._step(Via.PLACE, label, place.place, said)
+            self._arrive(place)
+            return
+        if delegation is None:
+            self._labels.append(label)
+            self._fail(Fault.NOT_A_ZONE, "it leads to a place, and nothing can follow that")
+            return
+        self._step(Via.DELEGATION, label, delegation.zone, said)
+        self._zone = delegation.zone
+        if not self._labels:
+            self._labels, self._password = [CONTACT_LABEL], None
+        self._next()
+
+    def _step(self, via: Via, label: str, leads_to: bytes, said: RecordSet) -> None:
+        self._path.append(Step(via, label, self._zone, leads_to, said.until, said.device))
+
+    def _next(self) -> None:
+        """Want the next record, unless the path runs in circles or too far."""
+        label = self._labels[-1]
+        if (self._zone, label) in self._seen:
+            self._fail(Fault.LOOPING, "the path comes by here a second time")
+            return
+        if len(self._seen) >= self._depth:
+            self._fail(Fault.TOO_DEEP, f"a path leads through {self._depth} records at most")
+            return
+        self._seen[self._zone, label] = None
+        is_last = len(self._labels) == 1
+        self._keys = derive(self._zone, label, self._password if is_last else None)
+
+    def _arrive(self, place: PlaceRecord) -> None:
+        ends = [step.expires for step in self._path if step.expires is not None]
+        self._keys = None
+        self.outcome = Resolved(self._text, place.place, place.contacts, tuple(self._path), min(ends))
+
+    def _fail(self, fault: Fault, detail: str) -> RecordSet | None:
+        """End here; returns that there is nothing to follow."""
+        label = self._labels[-1]
+        where = f"{label!r} in the zone {short(Sort.PERSON, self._zone)}: {detail}"
+        self._keys = None
+        self.outcome = NotResolved(self._text, fault, label, self._zone, tuple(self._path), where)
+        return None
+
+    @property
+    def _derived(self) -> NameKeys:
+        if self._keys is None:
+            raise ValueError("this walk is over")
+        return self._keys

@@ -1,0 +1,19 @@
+"""What the user asks is never printed with its password."""
+
+from __future__ import annotations
+
+import pytest
+
+from linnet.names.commands import NamesCommand, PublishName, RemoveName, ResolveName
+from linnet.names.derivation import Password
+
+SECRET = Password("swordfish")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [PublishName("music", password=SECRET), RemoveName("music", SECRET), ResolveName("music.alice", SECRET)],
+)
+def test_a_password_does_not_show(command: NamesCommand) -> None:
+    assert "music" in repr(command)
+    assert "swordfish" not in repr(command)

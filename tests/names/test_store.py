@@ -1,0 +1,131 @@
+"""Where blocks are kept: the newest of each hand, within bounds, over restarts, and as a file."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+from tests.names.people import CONFIG, DAY, NOW, PLACE_A, PLACE_C, X, Z, person, place, zone_of
+
+from linnet.core.errors import MalformedMessage, StoreError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.names.block import Block, Saying, close_block
+from linnet.names.config import NamesConfig
+from linnet.names.derivation import derive
+from linnet.names.store import FILE_BYTES, SPACE, RecordStore, Shelf
+from linnet.names.zone import LONGEST
+from linnet.store.memory import MemoryStore
+
+ALICE = person("alice")
+GIVER, OTHER = PeerId(b"g" * 32), PeerId(b"o" * 32)
+
+
+def block_of(author: str, version: float = NOW, ends: float = NOW + DAY, label: str = "music") -> Block:
+    """A block of this hand for Alice's label."""
+    who = person(author)
+    saying = Saying(label, int(version * 1000), int(ends), place(PLACE_C, Z))
+    return close_block(
+        derive(ALICE.author, label), who.device, who.card, saying, Random(f"{author}{version}").randbytes
+    )
+
+
+def test_the_newest_of_one_hand_wins_and_older_ones_are_refused() -> None:
+    store = MemoryStore()
+    shelf: RecordStore = Shelf(store.cells, CONFIG)
+    zone = zone_of("alice")
+    old = zone.publish("music", place(PLACE_C, Z), DAY, NOW).block
+    new = zone.publish("music", place(PLACE_A, X), DAY, NOW + 1).block
+    assert shelf.find(old.lookup) == ()
+    assert [shelf.put(each, GIVER, NOW + 2) for each in (old, new, new, old)] == [
+        None,
+        None,
+        None,
+        Reason.STALE,
+    ]
+    assert shelf.find(new.lookup) == (new,)
+    assert Shelf(store.cells, CONFIG).find(new.lookup) == (new,)
+
+
+def test_forged_ended_and_too_new_blocks_are_refused_with_a_reason() -> None:
+    shelf = Shelf(MemoryStore().cells, CONFIG)
+    good = block_of("alice")
+    assert shelf.put(replace(good, version=good.version + 1), GIVER, NOW) is Reason.BAD_SIGNATURE
+    assert shelf.put(good, GIVER, NOW + DAY) is Reason.STALE
+    assert shelf.put(block_of("alice", version=NOW + 400), GIVER, NOW) is Reason.FUTURE_TIME
+    assert shelf.put(block_of("alice", ends=NOW + LONGEST + 400), GIVER, NOW) is Reason.FUTURE_TIME
+    assert len(shelf) == 0
+
+
+def test_who_knows_the_name_cannot_drive_out_what_is_there() -> None:
+    config = NamesConfig(candidates=3, giver_candidates=2)
+    shelf = Shelf(MemoryStore().cells, config)
+    mine = block_of("alice")
+    assert shelf.put(mine, OTHER, NOW) is None
+    squatters = [block_of(f"squatter {n}", version=NOW + 1) for n in range(3)]
+    assert [shelf.put(each, GIVER, NOW) for each in squatters] == [None, None, Reason.TOO_MANY]
+    assert shelf.put(squatters[2], OTHER, NOW) is Reason.TOO_MANY
+    assert mine in shelf.find(mine.lookup)
+    newer = block_of("alice", version=NOW + 2)
+    assert shelf.put(newer, GIVER, NOW) is None, "a seat that one has is kept, whoever brings the block"
+    assert shelf.put(squatters[2], None, NOW) is None, "what is our own always has room here"
+
+
+def test_so_much_is_kept_for_one_peer_and_for_all() -> None:
+    shelf = Shelf(MemoryStore().cells, NamesConfig(giver_records=2, records=3))
+    blocks = [block_of("alice", label=f"label{n}") for n in range(5)]
+    assert [shelf.put(each, GIVER, NOW) for each in blocks[:3]] == [None, None, Reason.QUOTA]
+    assert [shelf.put(each, OTHER, NOW) for each in blocks[3:]] == [None, Reason.QUOTA]
+    assert len(shelf) == 3
+    assert shelf.sweep(NOW + DAY + CONFIG.grace) == 3
+    later = [block_of("alice", NOW + 9 * DAY, NOW + 10 * DAY, f"label{n}") for n in range(2)]
+    assert [shelf.put(each, GIVER, NOW + 9 * DAY) for each in later] == [None, None]
+
+
+def test_what_has_ended_is_kept_for_a_while_so_that_it_can_be_said() -> None:
+    store = MemoryStore()
+    shelf = Shelf(store.cells, CONFIG)
+    block = block_of("alice")
+    shelf.put(block, GIVER, NOW)
+    assert shelf.sweep(NOW + DAY + CONFIG.grace - 1) == 0
+    assert shelf.find(block.lookup) == (block,)
+    assert shelf.sweep(NOW + DAY + CONFIG.grace) == 1
+    assert (shelf.find(block.lookup), len(shelf), list(store.cells.scan(SPACE))) == ((), 0, [])
+
+
+def test_records_can_be_carried_in_a_file() -> None:
+    shelf, other = Shelf(MemoryStore().cells, CONFIG), Shelf(MemoryStore().cells, CONFIG)
+    blocks = [block_of("alice", label=label) for label in ("music", "tech")]
+    ended = block_of("alice", ends=NOW + 5, label="ended")
+    for block in (*blocks, ended):
+        shelf.put(block, GIVER, NOW)
+    assert other.take_in(shelf.export(NOW + 10), NOW + 10) == [None, None]
+    assert [other.find(block.lookup) for block in blocks] == [(block,) for block in blocks]
+    assert bytes(ALICE.author) not in shelf.export(NOW)
+    assert b"music" not in shelf.export(NOW)
+
+
+def test_a_file_is_foreign() -> None:
+    shelf = Shelf(MemoryStore().cells, CONFIG)
+    shelf.put(block_of("alice"), GIVER, NOW)
+    data = shelf.export(NOW)
+    other = Shelf(MemoryStore().cells, CONFIG)
+    flipped = data[:-1] + bytes((data[-1] ^ 1,))
+    assert other.take_in(flipped, NOW) == [Reason.BAD_SIGNATURE]
+    for wrong in (
+        b"",
+        data[:-1],
+        data.replace(b"records 1", b"records 2"),
+        b"\xff" * 9,
+        bytes(FILE_BYTES + 1),
+    ):
+        with pytest.raises(MalformedMessage):
+            other.take_in(wrong, NOW)
+
+
+def test_a_damaged_store_is_said_to_be_one() -> None:
+    store = MemoryStore()
+    store.cells.put(SPACE, b"k", b"?")
+    with pytest.raises(StoreError):
+        Shelf(store.cells, CONFIG)

@@ -1,0 +1,146 @@
+"""Several nodes with names, linked at will; every message travels as bytes, and all of them are kept."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.names.people import NOW, person
+
+from linnet.core.effects import AfterCommit, Blame, CancelTimer, Hold, Reply, Send, SetTimer
+from linnet.core.hello import Hello
+from linnet.core.ids import PeerId
+from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
+from linnet.event.signing import verify_unit
+from linnet.names.commands import NamesCommand, NamesResult, NotResolved, Published, Resolved
+from linnet.names.config import NamesConfig
+from linnet.names.messages import NameMessage
+from linnet.names.names import Names, NamesEffect
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Record
+from linnet.wire.codec import Codec
+
+CODEC: Codec[NameMessage] = Codec(NameMessage)
+HELLO = Hello(1, 1, {"link": 1, "names": 1})
+
+
+class House:
+    """One node."""
+
+    def __init__(self, name: str, config: NamesConfig) -> None:
+        self.who = person(name)
+        self.store = MemoryStore()
+        self.config = config
+        self.timers: dict[Tick, float] = {}
+        self.records: list[Record] = []
+        self.blamed: list[Blame] = []
+        self.holds: list[Hold] = []
+        self.replies: dict[int, NamesResult | Declined] = {}
+        self.restart()
+
+    @property
+    def peer(self) -> PeerId:
+        return self.who.peer
+
+    def restart(self) -> None:
+        rng = Random(self.who.author)
+        context = Context(self.who.device, self.who.card, self.store, DeliveryConfig(), rng, verify_unit)
+        self.context = context
+        self.names = Names(context, self.config)
+
+
+class Town:
+    """All of them, at one time that stands still unless it is moved."""
+
+    def __init__(self, *names: str, config: NamesConfig | None = None) -> None:
+        self.now = NOW
+        self.houses = {name: House(name, config or NamesConfig()) for name in names}
+        self.links: dict[tuple[PeerId, PeerId], None] = {}
+        self.sent: list[bytes] = []
+        self.silent: dict[str, None] = {}
+        """Who answers nothing."""
+        self._request = 0
+
+    def link(self, one: str, other: str, hello: Hello = HELLO) -> None:
+        first, second = self.houses[one], self.houses[other]
+        self.links[first.peer, second.peer] = self.links[second.peer, first.peer] = None
+        for house, peer in ((first, second.peer), (second, first.peer)):
+            self.perform(house, house.names.link_up(LinkUp(peer, hello, True), self.now))
+
+    def unlink(self, one: str, other: str) -> None:
+        first, second = self.houses[one], self.houses[other]
+        for house, peer in ((first, second.peer), (second, first.peer)):
+            self.links.pop((house.peer, peer))
+            down = LinkDown(peer, Reason.REMOTE_CLOSED)
+            self.perform(house, house.names.link_down(down, self.now))
+
+    def ask(self, name: str, command: NamesCommand) -> NamesResult | Declined | None:
+        """What is answered, if it is at once."""
+        self._request += 1
+        house = self.houses[name]
+        self.perform(house, house.names.ask(self._request, command, self.now))
+        return house.replies.get(self._request)
+
+    def published(self, name: str, command: NamesCommand) -> Published:
+        result = self.ask(name, command)
+        assert isinstance(result, Published), result
+        return result
+
+    def resolved(self, name: str, command: NamesCommand) -> Resolved:
+        result = self.ask(name, command)
+        assert isinstance(result, Resolved), result
+        return result
+
+    def failed(self, name: str, command: NamesCommand) -> NotResolved:
+        result = self.ask(name, command)
+        assert isinstance(result, NotResolved), result
+        return result
+
+    def pass_time(self, seconds: float) -> None:
+        """Let all timers run out that are due by then."""
+        until = self.now + seconds
+        while due := [
+            (at, house, tick)
+            for house in self.houses.values()
+            for tick, at in house.timers.items()
+            if at <= until
+        ]:
+            at, house, tick = min(due, key=lambda each: each[0])
+            self.now = max(self.now, at)
+            del house.timers[tick]
+            self.perform(house, house.names.fired(tick, self.now))
+        self.now = until
+
+    def perform(self, house: House, effects: list[NamesEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(peer, message):
+                    self._carry(house, peer, message)
+                case AfterCommit(later):
+                    house.store.commit(lambda: None)
+                    self.perform(house, [*later])
+                case SetTimer(delay, tick):
+                    house.timers[tick] = self.now + delay
+                case CancelTimer(tick):
+                    house.timers.pop(tick, None)
+                case Reply(request, result):
+                    house.replies[request] = result
+                case Record():
+                    house.records.append(effect)
+                case Blame():
+                    house.blamed.append(effect)
+                case Hold():
+                    house.holds.append(effect)
+
+    def _carry(self, house: House, peer: PeerId, message: NameMessage) -> None:
+        raw = CODEC.encode(message)
+        self.sent.append(raw)
+        if (house.peer, peer) not in self.links:
+            return
+        name, other = next(each for each in self.houses.items() if each[1].peer == peer)
+        if name not in self.silent:
+            self.perform(other, other.names.on_message(house.peer, CODEC.decode(raw), self.now))
