@@ -126,7 +126,9 @@ def _walkers(crowd: list[PeerId], config: TrackerlessConfig, seed: int) -> tuple
     records: list[Record] = []
     most = 0
     for number, peer in enumerate(crowd * 2):
-        hop = seeking.step(peer, _walker(number, START), own, crowd[:2], lambda _, __: 0.0, START)
+        hop = seeking.step(
+            peer, _walker(number, START), own, crowd[:2], lambda _, bits: [0.0] * len(bits), START
+        )
         records += hop.records
         most = max(most, len(seeking))
     return most, records

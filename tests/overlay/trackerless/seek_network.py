@@ -126,9 +126,9 @@ class SeekNetwork:
             else:
                 waiting.append((peer, target, message))
 
-    def _score(self, peer: PeerId, positions: Sequence[int]) -> float:
+    def _score(self, peer: PeerId, positions: Sequence[int]) -> list[float]:
         likely = self.seekers[peer].likely
-        return sum([likely[position] for position in positions])
+        return [likely[position] for position in positions]
 
 
 def success(

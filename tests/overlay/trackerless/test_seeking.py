@@ -52,8 +52,8 @@ def described(peer: PeerId, *topics: TopicKeys) -> Descriptor:
     return Descriptor(peer, 1, EPOCH, filter_, 30_000, 1, ("tls://a:1",), int(START + DAY), bytes(64))
 
 
-def alike(_peer: PeerId, _positions: Sequence[int]) -> float:
-    return 0.0
+def alike(_peer: PeerId, positions: Sequence[int]) -> list[float]:
+    return [0.0] * len(positions)
 
 
 def begun(seeking: Seeking, *neighbors: PeerId) -> list[tuple[PeerId, Seek]]:
@@ -81,9 +81,9 @@ def test_two_walkers_go_to_the_two_likeliest_by_the_true_bits_alone() -> None:
     seen: list[tuple[int, ...]] = []
     likely = {ANN: 1.0, BEN: 5.0, CID: 3.0}
 
-    def score(peer: PeerId, asked: Sequence[int]) -> float:
+    def score(peer: PeerId, asked: Sequence[int]) -> list[float]:
         seen.append(tuple(asked))
-        return likely[peer]
+        return [likely[peer]]
 
     hop = seeking_of().begin(KEYS, EPOCH, [ANN, BEN, CID], score, START)
     assert [peer for peer, _ in hop.sends] == [BEN, CID]
@@ -125,7 +125,7 @@ def test_a_walker_goes_on_to_the_likeliest_never_back_and_one_hop_older() -> Non
     _, seek = a_search()
     likely = {ANN: 9.0, BEN: 1.0, CID: 2.0}
     node = seeking_of()
-    hop = node.step(ANN, seek, described(DAN), [ANN, BEN, CID], lambda peer, _: likely[peer], START)
+    hop = node.step(ANN, seek, described(DAN), [ANN, BEN, CID], lambda peer, _: [likely[peer]], START)
     assert hop == Hop([(CID, structs.replace(seek, hops=seek.hops - 1))], [])
 
 
@@ -442,12 +442,12 @@ def test_a_node_that_answers_for_a_bit_sends_the_walker_on_for_the_others() -> N
     decoy = next(keys for n in range(9_999) if set(bits(keys := keys_of(n))) < set(seek.positions))
     looked_for = []
 
-    def score(_peer: PeerId, asked: Sequence[int]) -> float:
-        looked_for.append(tuple(asked))
-        return 0.0
+    def score(_peer: PeerId, asked: Sequence[int]) -> list[float]:
+        looked_for.append(list(asked))
+        return [0.0] * len(asked)
 
     seeking_of(decoy).step(ANN, seek, described(DAN, decoy), [BEN, CID], score, START)
-    assert set(looked_for) == {(bit,) for bit in seek.positions if bit not in bits(decoy)}
+    assert looked_for == 2 * [[bit for bit in seek.positions if bit not in bits(decoy)]]
 
 
 def test_a_bit_that_few_of_our_like_show_is_no_reason_to_stay_among_them() -> None:
@@ -460,8 +460,8 @@ def test_a_bit_that_few_of_our_like_show_is_no_reason_to_stay_among_them() -> No
         bit = seek.positions[0]
         likely = dict.fromkeys(near[:showing], 2.0) | {BEN: far}
 
-        def score(peer: PeerId, asked: Sequence[int]) -> float:
-            return sum(likely.get(peer, -1.0) if position == bit else -1.0 for position in asked)
+        def score(peer: PeerId, asked: Sequence[int]) -> list[float]:
+            return [likely.get(peer, -1.0) if position == bit else -1.0 for position in asked]
 
         hops = [
             seeking_of(seed=seed).step(ANN, seek, described(DAN), [*near, BEN], score, START, near)

@@ -23,12 +23,14 @@ BesideEffect: TypeAlias = Send[Beside] | Hold | Release | NeighborUp | NeighborD
 
 _ADOPTED = 16
 """Neighbours of one topic that chose us and that we did not choose, at most: the rest are told no."""
+_HINTS = 4096
+"""Hints that are remembered; then they are computed anew."""
 
 
 class _Sides:
     """One topic: whom we want, who is told, who counts us."""
 
-    __slots__ = ("choosers", "keeps", "keys", "theirs", "told", "up", "wanted")
+    __slots__ = ("choosers", "keeps", "keys", "proof", "purpose", "theirs", "told", "up", "wanted")
 
     def __init__(self, keys: TopicKeys, keeps: bool) -> None:
         self.keys = keys
@@ -41,6 +43,9 @@ class _Sides:
         self.choosers: dict[PeerId, None] = {}
         """Those of them that chose us."""
         self.up: dict[PeerId, None] = {}
+        self.proof: tuple[int, bytes] = (-1, b"")
+        """Our own proof, and the epoch that it is of."""
+        self.purpose = f"ring {keys.topic.hex()[:16]}"
 
 
 class BesideUs:
@@ -52,6 +57,8 @@ class BesideUs:
         self._topics: dict[TopicId, _Sides] = {}
         self._hints: dict[tuple[PeerId, bytes], TopicId] = {}
         """By peer and hint, of the pairs that were asked for."""
+        self._held: dict[PeerId, int] = {}
+        """Peers that are wanted, and in how many topics."""
 
     def neighbors(self, topic: TopicId) -> tuple[PeerId, ...]:
         """Peers that we count and that count us, whose links are open."""
@@ -65,11 +72,15 @@ class BesideUs:
 
     def held(self) -> dict[PeerId, int]:
         """Peers that are wanted, and in how many topics."""
-        counts: dict[PeerId, int] = {}
-        for sides in self._topics.values():
-            for peer in sides.wanted:
-                counts[peer] = counts.get(peer, 0) + 1
-        return counts
+        return dict(self._held)
+
+    def wanted(self, topic: TopicId) -> Mapping[PeerId, tuple[str, ...]]:
+        """Whom a topic wants, with where they were dialled."""
+        return self._topics[topic].wanted
+
+    def topics_with(self, peer: PeerId) -> list[TopicId]:
+        """The topics in which a peer is a neighbour."""
+        return [topic for topic, sides in self._topics.items() if peer in sides.up]
 
     def open(self, keys: TopicKeys, keeps: bool, epoch: int) -> list[BesideEffect]:
         """Take part in a topic; once more, if only it is kept now or no longer."""
@@ -100,14 +111,18 @@ class BesideUs:
         """These are to be our neighbours, with where to dial them, and no others of our choosing."""
         sides = self._topics[topic]
         effects: list[BesideEffect] = []
-        purpose = f"ring {topic.hex()[:16]}"
+        purpose = sides.purpose
         for peer in [peer for peer in sides.wanted if peer not in peers]:
             del sides.wanted[peer]
+            self._held[peer] -= 1
+            if not self._held[peer]:
+                del self._held[peer]
             effects += self._agree(sides, peer, epoch)
             effects.append(Release(peer, purpose))
         for peer, hints in peers.items():
             if peer not in sides.wanted:
                 sides.wanted[peer] = hints
+                self._held[peer] = self._held.get(peer, 0) + 1
                 effects.append(Hold(peer, hints, purpose))
             if peer in self._links and sides.told.get(peer) is not True:
                 effects += self._agree(sides, peer, epoch)
@@ -191,17 +206,26 @@ class BesideUs:
         return []
 
     def _beside(self, sides: _Sides, peer: PeerId, epoch: int, is_open: bool) -> Beside:
-        given = proof(sides.keys, self._ours, epoch)
+        if sides.proof[0] != epoch:
+            sides.proof = (epoch, proof(sides.keys, self._ours, epoch))
         chosen = is_open and peer in sides.wanted
-        return Beside(hint(sides.keys, self._ours, peer), epoch, given, is_open, sides.keeps, chosen)
+        return Beside(self._name(sides, peer), epoch, sides.proof[1], is_open, sides.keeps, chosen)
+
+    def _name(self, sides: _Sides, peer: PeerId) -> bytes:
+        """The hint of a topic for a peer, which will call it the same."""
+        given = hint(sides.keys, self._ours, peer)
+        if len(self._hints) >= _HINTS:
+            self._hints.clear()
+        self._hints[peer, given] = sides.keys.topic
+        return given
 
     def _find(self, peer: PeerId, given: bytes) -> _Sides | None:
         """The topic of a hint: computed once for each peer, since only the two share it."""
         topic = self._hints.get((peer, given))
         if topic is None:
             for sides in self._topics.values():
-                if hint(sides.keys, self._ours, peer) == given:
-                    topic = self._hints[peer, given] = sides.keys.topic
+                if self._name(sides, peer) == given:
+                    topic = sides.keys.topic
                     break
         return None if topic is None else self._topics.get(topic)
 

@@ -120,12 +120,23 @@ def likelihood(shown: Shown, positions: Iterable[int]) -> float:
 
     It guides a search for the members of a topic, and it is just what a curious one would compute.
     """
+    return sum(likelihoods(shown, positions))
+
+
+def likelihoods(shown: Shown, positions: Iterable[int]) -> list[float]:
+    """The same of each bit by itself."""
     if not shown.size:
-        return 0.0
-    p, fill = shown.flip, shown.ones / shown.size
+        return [0.0 for _ in positions]
+    hit, miss = _evidence(shown.flip, shown.ones / shown.size)
+    bits = shown.bits
+    return [hit if bits >> position & 1 else miss for position in positions]
+
+
+@lru_cache(maxsize=4096)
+def _evidence(p: float, fill: float) -> tuple[float, float]:
+    """What a bit says for a tag if it is set, and what if it is not."""
     by_chance = fill * (1 - p) + (1 - fill) * p
-    hit, miss = log((1 - p) / by_chance), log(p / (1 - by_chance))
-    return sum(hit if shown.bits >> position & 1 else miss for position in positions)
+    return log((1 - p) / by_chance), log(p / (1 - by_chance))
 
 
 def _zeros(ones: float, size: int) -> float:

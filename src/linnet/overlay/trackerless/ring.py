@@ -15,7 +15,7 @@ from __future__ import annotations
 import hmac
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator
-from heapq import nlargest, nsmallest
+from heapq import nlargest
 from random import Random
 
 from linnet.core.ids import PeerId
@@ -51,6 +51,7 @@ class Ring:
     """The members of one topic that a node knows. What is merged into it has been checked."""
 
     __slots__ = (
+        "_keepers",
         "_limit",
         "_members",
         "_met",
@@ -97,6 +98,7 @@ class Ring:
         """How many events in a row came first from someone else, for each of the two next to us."""
         self._neighbors: tuple[PeerId, ...] | None = ()
         self._wanted: tuple[PeerId, ...] | None = ()
+        self._keepers: tuple[PeerId, ...] | None = ()
         self.calm = 0
         """Exchanges about this ring in a row that changed none of our neighbours."""
 
@@ -116,6 +118,14 @@ class Ring:
     def is_met(self, peer: PeerId) -> bool:
         """Whether a member spoke with us itself."""
         return peer in self._met
+
+    @property
+    def keepers(self) -> tuple[PeerId, ...]:
+        """Members that keep the topic, in the order of their places."""
+        if self._keepers is None:
+            members = self._members
+            self._keepers = tuple([peer for peer in self._peers if members[peer].keeps])
+        return self._keepers
 
     @property
     def successors(self) -> tuple[PeerId, ...]:
@@ -156,7 +166,8 @@ class Ring:
         if self._wanted is None:
             near = self.neighbors
             far = [peer for peer in self._peers if peer not in near]
-            self._wanted = (*near, *nsmallest(self._shortcuts, far, key=self._rank))
+            far.sort(key=self._rank)
+            self._wanted = (*near, *far[: self._shortcuts])
         return self._wanted
 
     @property
@@ -197,7 +208,9 @@ class Ring:
             peer = member.node.peer
             known = self._members.get(peer)
             if known is not None:
-                self._members[peer] = _newer(known, member)
+                newer = self._members[peer] = _newer(known, member)
+                if newer.keeps != known.keeps:
+                    self._keepers = None
             elif peer != self._ours:
                 self._insert(peer, member)
             if peer == met and peer in self._members and peer not in self._met:
@@ -216,7 +229,7 @@ class Ring:
         at = self._peers.index(peer)
         del self._peers[at], self._offsets[at]
         self._met.pop(peer, None)
-        self._neighbors = self._wanted = None
+        self._neighbors = self._wanted = self._keepers = None
         self.calm = 0
         return member
 
@@ -233,7 +246,7 @@ class Ring:
             places = sorted((self._offset(peer), peer) for peer in self._peers)
             self._offsets = [offset for offset, _ in places]
             self._peers = [peer for _, peer in places]
-            self._neighbors = self._wanted = None
+            self._neighbors = self._wanted = self._keepers = None
             self.calm = 0
         return past
 
@@ -292,7 +305,7 @@ class Ring:
         self._offsets.insert(at, offset)
         self._peers.insert(at, peer)
         self._members[peer] = member
-        self._neighbors = self._wanted = None
+        self._neighbors = self._wanted = self._keepers = None
 
     def _trim(self) -> None:
         """Let those with the highest lots go: no neighbours, and of those who were met only the last."""
@@ -304,6 +317,7 @@ class Ring:
             at = self._peers.index(peer)
             del self._peers[at], self._offsets[at], self._members[peer]
             met.pop(peer, None)
+        self._keepers = None
 
 
 def _newer(known: RingMember, told: RingMember) -> RingMember:

@@ -54,6 +54,21 @@ class _Absent(Struct, gc=False):
     members: dict[TopicId, RingMember]
 
 
+class _Lots(dict[PeerId, int]):
+    """The lots of peers: nobody else can tell them, and they are the same on all our rings."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__()
+        self._key = key
+
+    def __missing__(self, peer: PeerId) -> int:
+        if len(self) >= _RANKS:
+            self.clear()
+        digest = blake2b(peer, digest_size=8, key=self._key).digest()
+        rank = self[peer] = int.from_bytes(digest, "big")
+        return rank
+
+
 class Rings:
     """The rings of all topics of a node."""
 
@@ -72,14 +87,13 @@ class Rings:
         self._config = config
         self._acquaintances = acquaintances
         self._rng = rng
-        self._key = key
         self._check = check
         self._known = known
         self._rings: dict[TopicId, Ring] = {}
         self._mine: dict[TopicId, RingMember] = {}
         self._keeps: dict[TopicId, bool] = {}
         self._names: dict[PeerId, dict[TopicId, bytes]] = {}
-        self._ranks: dict[PeerId, int] = {}
+        self._lots = _Lots(key)
         self._spoke: dict[PeerId, int] = {}
         """The round in which each was last spoken with."""
         self._asked: dict[PeerId, int] = {}
@@ -109,7 +123,7 @@ class Rings:
         ring = self._rings.get(topic)
         if ring is None:
             epoch = epoch_of(now, self._config.epoch_days)
-            ring = Ring(self._ours, keys, self._config, epoch, self._rank, self._known)
+            ring = Ring(self._ours, keys, self._config, epoch, self._lots.__getitem__, self._known)
             self._rings[topic] = ring
         return ring
 
@@ -337,16 +351,6 @@ class Rings:
                 ring = self._rings.get(topic)
                 if ring is not None and member.node.expires > now and abs(member.epoch - ring.epoch) <= 1:
                     ring.merge((member,))
-
-    def _rank(self, peer: PeerId) -> int:
-        """The lot of a peer: nobody else can tell it, and it is the same on all our rings."""
-        rank = self._ranks.get(peer)
-        if rank is None:
-            if len(self._ranks) >= _RANKS:
-                self._ranks.clear()
-            digest = blake2b(peer, digest_size=8, key=self._key).digest()
-            rank = self._ranks[peer] = int.from_bytes(digest, "big")
-        return rank
 
 
 def _rejected(peer: PeerId, reason: Reason, topic: TopicId | None = None) -> Record:

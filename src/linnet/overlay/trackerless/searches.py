@@ -9,7 +9,7 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.overlay.trackerless.errands import ErrandEffect
-from linnet.overlay.trackerless.estimates import likelihood
+from linnet.overlay.trackerless.estimates import likelihoods
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.messages import Seek, Sought
 from linnet.overlay.trackerless.seeking import Found, Hop, Seeking
@@ -97,11 +97,11 @@ class Searches:
             dict.fromkeys((*gossip.clustering.view, *gossip.clustering.fingers, *gossip.sampling.view))
         )
 
-    def _score(self, peer: PeerId, positions: Sequence[int]) -> float:
-        """How likely a peer shows these bits; of one that shows nothing nothing is known."""
+    def _score(self, peer: PeerId, positions: Sequence[int]) -> list[float]:
+        """How likely a peer shows each of these bits; of one that shows nothing nothing is known."""
         known = self._gossip.acquaintances.descriptor(peer)
         shown = None if known is None else self._gossip.clustering.likeness.shown(known)
-        return 0.0 if shown is None else likelihood(shown, positions)
+        return [0.0] * len(positions) if shown is None else likelihoods(shown, positions)
 
     def _hop(self, hop: Hop, now: float) -> tuple[list[SearchEffect], Found | None]:
         effects: list[SearchEffect] = [*hop.records]

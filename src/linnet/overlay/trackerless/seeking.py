@@ -37,8 +37,8 @@ from linnet.overlay.trackerless.sealing import KEY_BYTES, ReplyKey, open_answer,
 from linnet.overlay.trackerless.tags import TopicKeys, is_proof, proof, tag_in
 from linnet.trace.records import Kind, Record
 
-Score = Callable[[PeerId, Sequence[int]], float]
-"""How likely it is that a peer shows these bits: larger is likelier (`estimates.likelihood`)."""
+Score = Callable[[PeerId, Sequence[int]], Sequence[float]]
+"""How likely it is that a peer shows each of these bits: larger is likelier (`estimates.likelihoods`)."""
 
 WALK = 60.0
 """Seconds for which a node remembers a walker, and with it the way back."""
@@ -108,6 +108,8 @@ class Seeking:
         self._of: dict[PeerId, int] = {}
         """How many of the walkers that are remembered came from each peer."""
         self._bits: dict[tuple[TopicId, int], tuple[int, ...]] = {}
+        self._noise = (-1, 0, 0)
+        """Of an epoch: bits whose noise was drawn, and those of them that it turns around."""
 
     def __len__(self) -> int:
         return len(self._walks)
@@ -249,6 +251,8 @@ class Seeking:
         """As many answers as our noisy bits say, true ones where we are a member of such a topic."""
         hop = Hop([], [])
         count = len(shown) // self._config.filter_hashes
+        if not count:
+            return hop
         true = [keys for keys in self._topics.values() if shown.issuperset(self._meant(keys, seek.epoch))]
         for keys in self._rng.sample(true, min(count, len(true))):
             member = RingMember(own, seek.epoch, proof(keys, own.peer, seek.epoch))
@@ -280,10 +284,16 @@ class Seeking:
 
     def _is_flipped(self, epoch: int, position: int) -> bool:
         """Whether the noise turns an answer about this bit around: for the whole epoch or never."""
-        config = self._config
-        place = epoch.to_bytes(8, "big") + position.to_bytes(4, "big")
-        drawn = int.from_bytes(hmac.digest(self._key, _NOISE + place, "sha256")[:8], "big")
-        return drawn < flip_probability(round(config.epsilon * 1000), config.filter_hashes) * 2**64
+        of, known, flipped = self._noise if self._noise[0] == epoch else (epoch, 0, 0)
+        if not known >> position & 1:
+            config = self._config
+            place = epoch.to_bytes(8, "big") + position.to_bytes(4, "big")
+            drawn = int.from_bytes(hmac.digest(self._key, _NOISE + place, "sha256")[:8], "big")
+            known |= 1 << position
+            if drawn < flip_probability(round(config.epsilon * 1000), config.filter_hashes) * 2**64:
+                flipped |= 1 << position
+            self._noise = (of, known, flipped)
+        return bool(flipped >> position & 1)
 
     def _seal(self, seek: Seek, ring: bytes, answer: bytes) -> bytes:
         return seal_answer(seek.reply_key, ring, seek.request, answer, self._entropy)
@@ -319,7 +329,7 @@ class Seeking:
         """
         drawn = list(peers)
         self._rng.shuffle(drawn)
-        each = {peer: [max(0.0, score(peer, (bit,))) for bit in bits] for peer in drawn}
+        each = {peer: [likely if likely > 0.0 else 0.0 for likely in score(peer, bits)] for peer in drawn}
         near = [likely for peer, likely in each.items() if peer in alike]
         theirs = [sum(map(bool, shown)) >= _THEIRS * len(near) for shown in zip(*near, strict=True)]
 

@@ -293,8 +293,8 @@ class Topics:
     def introduced(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
         """A peer has said who it is: it may be a member that was only an address until now."""
         effects: list[TrackerlessEffect] = []
-        for topic in self._joined:
-            if peer in self._beside.neighbors(topic) and peer not in self._ring_gossip(now)[topic]:
+        for topic in self._beside.topics_with(peer):
+            if peer not in self._ring_gossip(now)[topic]:
                 effects += self._is_member(topic, peer, now)
         return effects
 
@@ -338,15 +338,16 @@ class Topics:
         """Want those as neighbours who stand beside us now, and some further off."""
         joined, ring = self._joined[topic], self._ring_gossip(now)[topic]
         joined.wanted = ring.wanted
-        held = self._beside.held()
+        held, before = self._beside.held(), self._beside.wanted(topic)
         wanted: dict[PeerId, tuple[str, ...]] = {}
         uncovered = 0
         for peer in ring.wanted:
             if peer not in held and len(held) >= self._config.most_links:
                 uncovered += 1
                 continue
-            held[peer] = held.get(peer, 0) + 1
-            wanted[peer] = self._gossip.hints(peer)
+            held[peer] = 1
+            hints = before.get(peer)
+            wanted[peer] = self._gossip.hints(peer) if hints is None else hints
         wanted |= joined.tried(dict.fromkeys(ring), len(ring) > 0, self._rounds // _CALM_ROUNDS)
         effects: list[TrackerlessEffect] = []
         if uncovered > joined.uncovered:
@@ -361,10 +362,8 @@ class Topics:
         """Say who keeps the topic, if that has changed."""
         joined, ring = self._joined[topic], self._ring_gossip(now)[topic]
         keeping = dict.fromkeys(self._beside.keepers(topic))
-        for peer in ring:
-            member = ring.get(peer)
-            if member is not None and member.keeps:
-                keeping[peer] = None
+        for peer in ring.keepers:
+            keeping[peer] = None
         keepers = tuple(keeping)[:STORAGE_NODES]
         if set(keepers) == set(joined.keepers):
             return []

@@ -156,7 +156,9 @@ class Trackerless:
 
     def _received(self, peer: PeerId, message: TrackerlessMessage, now: float) -> list[TrackerlessEffect]:
         match message:
-            case Pull() | AskAlike():
+            case Pull():
+                return [*self.gossip.asked(peer, message, (), now)]
+            case AskAlike():
                 return [*self.gossip.asked(peer, message, self.topics.members(), now)]
             case Pulled() | Alike():
                 return [*self.gossip.told(peer, message, now), *self.topics.introduced(peer, now)]
