@@ -24,7 +24,7 @@ def deliver(*items: Item) -> Deliver[Item]:
 
 
 def test_items_are_handed_over_while_there_is_room() -> None:
-    window = Window(3, CONFIG)
+    window: Window[Item] = Window(3, CONFIG)
     assert window.hand(()) == []
     assert window.hand(EVENTS[:3]) == [deliver(*EVENTS[:3])]
     assert window.room == 1
@@ -36,7 +36,7 @@ def test_items_are_handed_over_while_there_is_room() -> None:
 
 
 def test_a_reader_that_is_too_slow_is_told_so_once() -> None:
-    window = Window(3, CONFIG)
+    window: Window[Item] = Window(3, CONFIG)
     window.hand(EVENTS[:4])
     assert window.hand(EVENTS[4:10]) == []
     assert window.hand(EVENTS[10:11]) == [deliver(Ended(Reason.SUBSCRIBER_SLOW))]
@@ -47,13 +47,13 @@ def test_a_reader_that_is_too_slow_is_told_so_once() -> None:
 
 
 def test_ending_hands_over_what_waits() -> None:
-    window = Window(3, CONFIG)
+    window: Window[Item] = Window(3, CONFIG)
     window.hand(EVENTS[:6])
     assert window.end(None) == [deliver(*EVENTS[4:6], Ended(None))]
 
 
 def test_it_is_idle_when_half_of_it_is_free() -> None:
-    window = Window(3, CONFIG)
+    window: Window[Item] = Window(3, CONFIG)
     assert window.idle
     window.hand(EVENTS[:5])
     assert not window.idle
@@ -65,7 +65,7 @@ def test_it_is_idle_when_half_of_it_is_free() -> None:
 
 def test_more_than_a_window_fits_when_nothing_is_in_flight() -> None:
     """Otherwise a burst that is larger than the window would wait for ever."""
-    window = Window(3, CONFIG)
+    window: Window[Item] = Window(3, CONFIG)
     assert window.fits(5)
     window.hand(EVENTS[:1])
     assert window.fits(3)
@@ -74,7 +74,7 @@ def test_more_than_a_window_fits_when_nothing_is_in_flight() -> None:
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(min_value=1, max_value=5)), max_size=60))
 def test_nothing_is_lost_or_doubled_and_the_window_holds(steps: list[tuple[bool, int]]) -> None:
-    window = Window(3, DeliveryConfig(window_items=4, buffer_items=1000))
+    window: Window[Item] = Window(3, DeliveryConfig(window_items=4, buffer_items=1000))
     offered: list[Item] = []
     shown: list[Item] = []
     handled = 0

@@ -12,13 +12,13 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import LinkUp, Received
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import Ended, Item, Missed
+from linnet.delivery.items import Ended, Missed
 from linnet.edge.config import PresenceConfig
 from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.event.event import Event
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Effect, Examine, Input, NodeStatus, Result, Start
+from linnet.peer.interface import Command, Effect, Examine, Handed, Input, NodeStatus, Result, Start
 from linnet.peer.messages import CODEC, Message
 from linnet.peer.peer import Peer
 from linnet.sim.identities import seeded_identity
@@ -105,7 +105,7 @@ class Coast:
         }
         self._name_of = {identity.peer: name for name, identity in self.identity.items()}
         self.stores = {name: MemoryStore() for name in self.names}
-        self.items: dict[tuple[str, int], list[Item]] = {}
+        self.items: dict[tuple[str, int], list[Handed]] = {}
         self._lives: dict[str, int] = {}
         self._subscriptions = 0
         for name in self.names:
@@ -147,7 +147,7 @@ class Coast:
             proxy=self.proxy_config if name[0] == "q" else None,
         )
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Item], now: float) -> None:
+    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         name = self._name_of[peer]
         self.items.setdefault((name, effect.subscription), []).extend(effect.items)
         if not any(isinstance(item, Ended) for item in effect.items):

@@ -8,14 +8,13 @@ from random import Random
 from linnet.core.effects import Deliver
 from linnet.core.ids import Contact
 from linnet.delivery.commands import Done
-from linnet.delivery.items import Item
 from linnet.event.event import Event
 from linnet.net.clock import Clock
 from linnet.net.config import NetConfig
 from linnet.net.driver import Driver
 from linnet.net.listener import LOOPBACK, listen
 from linnet.peer.config import PeerConfig
-from linnet.peer.interface import Start, Stop
+from linnet.peer.interface import Handed, Start, Stop
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Publish, Published, Subscribe, Subscribed
@@ -45,7 +44,7 @@ class Running:
             machine, identity.device, store, NullTrace(), listeners, NetConfig(), self._deliver, clock
         )
 
-    def _deliver(self, delivery: Deliver[Item]) -> None:
+    def _deliver(self, delivery: Deliver[Handed]) -> None:
         self.bodies += [item.body for item in delivery.items if isinstance(item, Event)]
         if len(self.bodies) == MESSAGES:
             self.complete.set()

@@ -13,12 +13,11 @@ from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery.items import Item
 from linnet.delivery.messages import Data
 from linnet.event.event import Event, Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Effect, Input, Promise, Result, Start
+from linnet.peer.interface import Command, Effect, Handed, Input, Promise, Result, Start
 from linnet.peer.messages import PROTOCOLS, Message
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import CreateRoom, ReadRoom
@@ -238,7 +237,7 @@ class Bench:
         among = self.effects if effects is None else effects
         return [each for each in among if isinstance(each, Record) and each.kind is kind]
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[Handed]:
         return [item for each in self.effects if isinstance(each, Deliver) for item in each.items]
 
     def shown(self) -> list[EventId]:

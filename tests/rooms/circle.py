@@ -8,10 +8,9 @@ from typing import TypeVar
 from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.delivery.commands import Consumed, Declined
-from linnet.delivery.items import Item
 from linnet.event.event import Event
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Result, Start
+from linnet.peer.interface import Command, Handed, Result, Start
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import (
     AddRelay,
@@ -69,7 +68,7 @@ class Circle:
         self.relay_config = relay or RelayConfig(policy=RelayPolicy.OPEN)
         self.identity: dict[str, Identity] = {}
         self.stores: dict[str, MemoryStore] = {}
-        self.items: dict[str, list[Item]] = {name: [] for name in names}
+        self.items: dict[str, list[Handed]] = {name: [] for name in names}
         self.room = TopicId(b"")
         self._verifier = RememberingVerifier()
         self._card_check = RememberingCardCheck()
@@ -98,7 +97,7 @@ class Circle:
         luck = Random(f"{self.seed}/{name}/{life}")
         return Peer(config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check)
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Item], now: float) -> None:
+    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         self.items[self._name_of[peer]].extend(effect.items)
         self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
 

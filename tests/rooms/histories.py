@@ -11,9 +11,8 @@ from tests.rooms.circle import Circle
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import EventId, PeerId
-from linnet.delivery.items import Item
 from linnet.event.event import Event
-from linnet.peer.interface import Command
+from linnet.peer.interface import Command, Handed
 from linnet.rooms.commands import (
     JoinRoom,
     MakeTicket,
@@ -57,7 +56,7 @@ class History(Circle):
         self.down: dict[str, None] = {}
         self.split = False
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Item], now: float) -> None:
+    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         name = self.name(peer)
         life = self.handed.setdefault((name, self._lives[name]), [])
         life += [item.id for item in effect.items if isinstance(item, Event)]

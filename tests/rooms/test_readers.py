@@ -12,10 +12,10 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
-from linnet.delivery.items import CaughtUp, Ended, Item, Overdue
+from linnet.delivery.items import CaughtUp, Ended, Overdue
 from linnet.event.event import Event
 from linnet.event.signing import verify_unit
-from linnet.peer.interface import Effect, Promise
+from linnet.peer.interface import Effect, Handed, Promise
 from linnet.rooms.commands import ReadRoom, Redact, SendToRoom, SetMembership, SetState
 from linnet.rooms.content import NAME, Membership
 from linnet.rooms.memory import RoomMemory
@@ -26,7 +26,7 @@ from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 
 
-def items(effects: list[Effect | Promise], subscription: int) -> list[Item]:
+def items(effects: list[Effect | Promise], subscription: int) -> list[Handed]:
     return [
         item
         for each in effects
@@ -151,7 +151,7 @@ def test_one_that_leaves_too_much_unread_ends_and_this_is_recorded() -> None:
     readers.add(ReadRoom(2, room, None, None))
     late = Overdue(room, EventId(b"e" * 32), ())
     assert readers.overdue(late) == []
-    ended: Deliver[Item] = Deliver(2, (Ended(Reason.SUBSCRIBER_SLOW),))
+    ended: Deliver[Handed] = Deliver(2, (Ended(Reason.SUBSCRIBER_SLOW),))
     record = Record(Kind.DROPPED, room, reason=Reason.SUBSCRIBER_SLOW)
     assert readers.overdue(late) == [AfterCommit((ended, record))]
     assert readers.overdue(late) == []

@@ -10,11 +10,21 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Received
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import Ended, Item, Missed
+from linnet.delivery.items import Ended, Missed
 from linnet.event.event import Event
 from linnet.overlay.config import MemberConfig, TrackerConfig
 from linnet.peer.config import Identity, LinkConfig, PeerConfig
-from linnet.peer.interface import Command, Effect, Examine, Input, NodeMachine, NodeStatus, Result, Start
+from linnet.peer.interface import (
+    Command,
+    Effect,
+    Examine,
+    Handed,
+    Input,
+    NodeMachine,
+    NodeStatus,
+    Result,
+    Start,
+)
 from linnet.peer.messages import Message
 from linnet.peer.peer import Peer
 from linnet.sim.identities import seeded_identity
@@ -105,7 +115,7 @@ class Village:
         }
         self._name_of = {identity.peer: name for name, identity in self.identity.items()}
         self.stores = {name: MemoryStore() for name in self.names}
-        self.items: dict[tuple[str, int], list[Item]] = {}
+        self.items: dict[tuple[str, int], list[Handed]] = {}
         self._subscriptions = 0
         for name in self.names:
             self.network.add(
@@ -147,7 +157,7 @@ class Village:
         rng = Random(f"{self.seed}/{name}")
         return Peer(config, self.identity[name], self.stores[name], rng, self._verifier)
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Item], now: float) -> None:
+    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         name = self._name_of[peer]
         self.items.setdefault((name, effect.subscription), []).extend(effect.items)
         if self._autoconsume and not any(isinstance(item, Ended) for item in effect.items):

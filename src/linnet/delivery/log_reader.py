@@ -27,7 +27,13 @@ class LogReader:
     """One subscription over the log of one topic."""
 
     def __init__(
-        self, topic: TopicId, window: Window, cursor: Cursor | None, after: int, live: bool, shown: Shown
+        self,
+        topic: TopicId,
+        window: Window[Item],
+        cursor: Cursor | None,
+        after: int,
+        live: bool,
+        shown: Shown,
     ) -> None:
         self.window = window
         self.cursor = cursor

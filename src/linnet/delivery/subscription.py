@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from struct import Struct
+from typing import Generic, TypeVar
 
 from linnet.core.effects import Deliver
 from linnet.core.errors import StoreError
@@ -18,20 +19,23 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import Ended, Item
+from linnet.delivery.items import Ended
 
 _CURSORS = "cursor"
 _PLACE = Struct(">QQI")
 
+Handed = TypeVar("Handed")
+"""What a window hands over, beside the word that it ended."""
 
-class Window:
+
+class Window(Generic[Handed]):
     """Items in flight to the application, and those that wait behind them."""
 
     def __init__(self, subscription: int, config: DeliveryConfig) -> None:
         self.subscription = subscription
         self._config = config
         self._in_flight = 0
-        self._waiting: deque[Item] = deque()
+        self._waiting: deque[Handed] = deque()
         self.ended = False
 
     @property
@@ -48,7 +52,7 @@ class Window:
         """Whether nothing waits and at least half of the window is free."""
         return not self._waiting and 2 * self._in_flight <= self._config.window_items
 
-    def hand(self, items: Iterable[Item]) -> list[Deliver[Item]]:
+    def hand(self, items: Iterable[Handed]) -> list[Deliver[Handed | Ended]]:
         """Hand items over, or let them wait their turn; too many end the subscription."""
         if self.ended:
             return []
@@ -65,7 +69,7 @@ class Window:
             return self.end(Reason.SUBSCRIBER_SLOW)
         return self._move()
 
-    def handled(self, items: int) -> list[Deliver[Item]]:
+    def handled(self, items: int) -> list[Deliver[Handed | Ended]]:
         """The application is done with so many."""
         self._in_flight = max(0, self._in_flight - items)
         return self._move()
@@ -75,16 +79,16 @@ class Window:
         """Whether the application is done with all that it was handed."""
         return not self._in_flight and not self._waiting
 
-    def end(self, reason: Reason | None) -> list[Deliver[Item]]:
+    def end(self, reason: Reason | None) -> list[Deliver[Handed | Ended]]:
         """Say that nothing more comes."""
         if self.ended:
             return []
         self.ended = True
-        last: tuple[Item, ...] = (*self._waiting, Ended(reason))
+        last: tuple[Handed | Ended, ...] = (*self._waiting, Ended(reason))
         self._waiting.clear()
         return [Deliver(self.subscription, last)]
 
-    def _move(self) -> list[Deliver[Item]]:
+    def _move(self) -> list[Deliver[Handed | Ended]]:
         count = min(self.room, len(self._waiting))
         if count == 0:
             return []

@@ -33,7 +33,6 @@ from linnet.core.inputs import Asked, Congested, Drained, Received, TimerFired
 from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery.items import Item
 from linnet.identity.keys import SigningKey
 from linnet.net import sodium
 from linnet.net.clock import Clock
@@ -46,7 +45,7 @@ from linnet.net.local_book import LocalBook
 from linnet.net.neighborhood import Neighborhood
 from linnet.net.switchboard import Switchboard
 from linnet.net.timers import Timers
-from linnet.peer.interface import Command, Effect, Input, NodeMachine, Promise, Result
+from linnet.peer.interface import Command, Effect, Handed, Input, NodeMachine, Promise, Result
 from linnet.peer.messages import BULK, CODEC, Message
 from linnet.store.base import CommittingStore
 from linnet.trace.records import Kind, Record
@@ -69,7 +68,7 @@ class Driver:
         trace: TraceSink,
         listeners: Sequence[Listener],
         config: NetConfig,
-        on_deliver: Callable[[Deliver[Item]], None],
+        on_deliver: Callable[[Deliver[Handed]], None],
         clock: Clock,
         encode: Callable[[Message], bytes] = CODEC.encode,
         lan: LanConfig | None = None,

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from linnet.core.effects import Deliver
 from linnet.core.errors import LinnetError, Refused
@@ -55,6 +55,7 @@ from linnet.peer.interface import (
     Connect,
     Disconnect,
     Examine,
+    Handed,
     NodeMachine,
     NodeStatus,
     Result,
@@ -350,10 +351,11 @@ class Node:
         else:
             self._subscriptions.pop(subscription.number, None)
 
-    def _delivered(self, effect: Deliver[Item]) -> None:
+    def _delivered(self, effect: Deliver[Handed]) -> None:
         subscription = self._subscriptions.get(effect.subscription)
         if subscription is not None:
-            subscription.deliver(effect.items)
+            # Those that are registered read streams and rooms.
+            subscription.deliver(cast("tuple[Item, ...]", effect.items))
 
 
 async def _flush(trace: JsonTrace) -> None:

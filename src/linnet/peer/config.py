@@ -10,8 +10,10 @@ from linnet.edge.config import PresenceConfig
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
+from linnet.names.config import NamesConfig
 from linnet.overlay.config import MemberConfig, Overlay, TrackerConfig
 from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.places.config import PlacesConfig
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
 
@@ -80,6 +82,8 @@ class PeerConfig(Struct, frozen=True):
     rooms: RoomsConfig = RoomsConfig()
     relay: RelayConfig | None = None
     """How this node is a relay; None: it is none."""
+    places: PlacesConfig = PlacesConfig()
+    names: NamesConfig = NamesConfig()
     edge: EdgeConfig = EdgeConfig()
     """How this node takes part through proxies, if it has any."""
     proxy: ProxyConfig | None = None

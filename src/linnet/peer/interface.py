@@ -45,9 +45,12 @@ from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
 from linnet.edge.commands import LanCommand, LanStatus
 from linnet.edge.proxy_commands import EdgeStatus, ProxyCommand
+from linnet.names.commands import NamesCommand, NamesResult
 from linnet.overlay.tracked import Graph
 from linnet.overlay.trackerless.commands import TrackerlessCommand, TrackerlessResult
 from linnet.peer.messages import Message
+from linnet.places.commands import PlaceCommand, PlaceResult
+from linnet.places.items import PlaceItem
 from linnet.rooms.commands import RoomCommand
 from linnet.rooms.results import RoomResult, RoomStatus
 from linnet.streams.commands import StreamCommand, StreamResult, StreamStatus
@@ -127,6 +130,8 @@ Command: TypeAlias = (
     | LanCommand
     | ProxyCommand
     | TrackerlessCommand
+    | PlaceCommand
+    | NamesCommand
     | Start
     | Stop
     | Connect
@@ -135,7 +140,16 @@ Command: TypeAlias = (
     | Examine
 )
 Result: TypeAlias = (
-    StreamResult | RoomResult | LanStatus | EdgeStatus | TrackerlessResult | NodeStatus | Done | Declined
+    StreamResult
+    | RoomResult
+    | LanStatus
+    | EdgeStatus
+    | TrackerlessResult
+    | PlaceResult
+    | NamesResult
+    | NodeStatus
+    | Done
+    | Declined
 )
 
 Input: TypeAlias = (
@@ -153,7 +167,10 @@ Input: TypeAlias = (
     | TimerFired[Tick]
     | Asked[Command]
 )
-Promise: TypeAlias = Send[Message] | Deliver[Item] | Reply[Result] | Record
+Handed: TypeAlias = Item | PlaceItem
+"""What subscriptions of all sorts are handed."""
+
+Promise: TypeAlias = Send[Message] | Deliver[Handed] | Reply[Result] | Record
 Effect: TypeAlias = (
     Send[Message]
     | Dial
@@ -163,7 +180,7 @@ Effect: TypeAlias = (
     | HangUp
     | SetTimer[Tick]
     | CancelTimer[Tick]
-    | Deliver[Item]
+    | Deliver[Handed]
     | Reply[Result]
     | Record
     | AfterCommit[Promise]

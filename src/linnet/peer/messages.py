@@ -1,7 +1,8 @@
 """Every message of every protocol, as one closed union, and the codec for it.
 
 Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 18 overlay, 19 to 29 and 80 overlays without trackers, 30 to
-39 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge; the next part takes 90.
+39 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge, 90 to 109 places, 110 to 119 names; the next
+part takes 120.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Further, Given
 from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
 from linnet.edge.messages import EdgeMessage
+from linnet.names.messages import NameMessage, RecordIs
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
+from linnet.places.messages import Decision, PlaceMessage, Replayed, StateIs, Talk
 from linnet.rooms.messages import (
     ChunkIs,
     ChunkPut,
@@ -70,6 +73,8 @@ Message: TypeAlias = (
     | DeliveryMessage
     | StreamMessage
     | RoomMessage
+    | PlaceMessage
+    | NameMessage
 )
 
 BULK = (
@@ -84,10 +89,25 @@ BULK = (
     ResyncPage,
     ChunkIs,
     ChunkPut,
+    Replayed,
+    StateIs,
+    Decision,
+    Talk,
+    RecordIs,
 )
 """What waits in the data lane of an outbox; all other messages go before."""
 
-PROTOCOLS = {"link": 1, "overlay": 1, "trackerless": 1, "delivery": 1, "streams": 1, "rooms": 1, "edge": 1}
+PROTOCOLS = {
+    "link": 1,
+    "overlay": 1,
+    "trackerless": 1,
+    "delivery": 1,
+    "streams": 1,
+    "rooms": 1,
+    "edge": 1,
+    "places": 1,
+    "names": 1,
+}
 """Protocols of this node with their versions, for `Hello`."""
 
 PROTOCOL_OF: dict[type, str] = {
@@ -98,6 +118,8 @@ PROTOCOL_OF: dict[type, str] = {
     **dict.fromkeys(get_args(DeliveryMessage), "delivery"),
     **dict.fromkeys(get_args(StreamMessage) or (StreamMessage,), "streams"),
     **dict.fromkeys(get_args(RoomMessage), "rooms"),
+    **dict.fromkeys(get_args(PlaceMessage), "places"),
+    **dict.fromkeys(get_args(NameMessage), "names"),
 }
 """Which protocol a message belongs to: one that the other side lacks is never used with it."""
 

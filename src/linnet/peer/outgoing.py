@@ -15,6 +15,7 @@ from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp, Received
 from linnet.core.reasons import Reason
+from linnet.names.names import NamesEffect
 from linnet.overlay.effects import TrackerEffect
 from linnet.overlay.overlays import OverlaysEffect
 from linnet.peer.account import AccountEffect
@@ -23,6 +24,7 @@ from linnet.peer.interface import Effect, Input, NodeStatus
 from linnet.peer.links import Links, LinksEffect
 from linnet.peer.local_networks import LanEffect, LanReply
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, Message
+from linnet.places.effects import PlaceEffect
 from linnet.rooms.effects import RoomEffect
 from linnet.streams.effects import StreamEffect
 from linnet.trace.records import Kind, Record
@@ -37,6 +39,8 @@ Asking: TypeAlias = (
     | LanReply
     | EdgePartEffect
     | AccountEffect
+    | PlaceEffect
+    | NamesEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""

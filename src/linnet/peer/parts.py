@@ -9,6 +9,7 @@ from linnet.core.stores import Store
 from linnet.delivery.context import Context
 from linnet.event.signing import Verifier
 from linnet.identity.cards import CardCheck
+from linnet.names.names import Names
 from linnet.overlay.member import Member
 from linnet.overlay.overlays import OVERLAP, Overlays
 from linnet.overlay.registry import Registry
@@ -20,6 +21,7 @@ from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
+from linnet.places.places import Places
 from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay
 from linnet.rooms.rooms import Rooms
@@ -58,6 +60,8 @@ class Parts:
             config.overlay,
         )
         self.rooms = _rooms(config, self.context, self.overlays)
+        self.places = Places(self.context, config.places, config.listens)
+        self.names = Names(self.context, config.names)
         self.edge = Edge(config, store, self.streams, self.links)
         self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
 

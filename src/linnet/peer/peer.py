@@ -43,6 +43,9 @@ from linnet.edge.presence import PresenceEffect
 from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
+from linnet.names.asking import OWNER as NAMES_OWNER
+from linnet.names.commands import NamesCommand
+from linnet.names.messages import NameMessage
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import OverlayNotice
 from linnet.overlay.overlays import OverlaysEffect
@@ -68,6 +71,9 @@ from linnet.peer.local_networks import parted
 from linnet.peer.messages import PROTOCOLS, LinkMessage, Message, Pong
 from linnet.peer.outgoing import Asking, Outgoing
 from linnet.peer.parts import Parts
+from linnet.places.commands import PlaceCommand
+from linnet.places.messages import PlaceMessage
+from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.commands import AskRelay, RoomCommand
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
@@ -82,6 +88,8 @@ _OVERLAY_MESSAGES = frozenset(get_args(OverlayMessage))
 _TRACKERLESS_MESSAGES = frozenset(get_args(TrackerlessMessage))
 _EDGE_MESSAGES = frozenset(get_args(EdgeMessage))
 _ROOM_MESSAGES = frozenset(get_args(RoomMessage))
+_PLACE_MESSAGES = frozenset(get_args(PlaceMessage))
+_NAME_MESSAGES = frozenset(get_args(NameMessage))
 
 _NOTICES = frozenset(get_args(OverlayNotice))
 
@@ -112,6 +120,8 @@ class Peer:
         self._overlays = parts.overlays
         self._streams = parts.streams
         self._rooms = parts.rooms
+        self._places = parts.places
+        self._names = parts.names
         self._edge = parts.edge
         self._local = parts.local
         self._started_at = 0.0
@@ -168,6 +178,8 @@ class Peer:
     def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Asking]:
         if self._rooms.holds(data.unit.topic):
             return [*self._rooms.on_data(peer, data, now)]
+        if self._places.holds(data.unit.topic):
+            return [*self._places.on_data(peer, data, now)]
         return self._streams.on_data(peer, data, now)  # type: ignore[return-value] # a list of less
 
     def _apply(self, event: Input, now: float) -> list[Asking]:
@@ -181,10 +193,12 @@ class Peer:
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
                 mended = self._links.link_down(peer, reason, now)
-                down = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
+                down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
+                down += [*self._places.link_gone(event, now), *self._names.link_down(event, now)]
                 return [*self._overlay(event, now), *down, *self._edge.links(event, now), *mended]
             case DialFailed(peer, reason):
-                failed = [*self._rooms.dial_failed(event, now), *self._links.dial_failed(peer, reason)]
+                gone = self._places.link_gone(event, now)
+                failed = [*self._rooms.dial_failed(event, now), *gone, *self._links.dial_failed(peer, reason)]
                 return [*self._overlay(event, now), *self._edge.links(event, now), *failed]
             case Probed():
                 return [] if self._tracker is None else [*self._tracker.handle(event, now)]
@@ -233,6 +247,10 @@ class Peer:
             return self._on_data(peer, cast("Data", message), now)
         if kind in _EDGE_MESSAGES:
             return [*self._edge.on_message(peer, cast("EdgeMessage", message), now)]
+        if kind in _PLACE_MESSAGES:
+            return [*self._places.on_message(peer, cast("PlaceMessage", message), now)]
+        if kind in _NAME_MESSAGES:
+            return [*self._names.on_message(peer, cast("NameMessage", message), now)]
         if kind in _ROOM_MESSAGES:
             return [*self._rooms.on_message(peer, cast("RoomMessage", message), now)]
         return [*self._streams.on_message(peer, cast("DeliveryMessage | StreamMessage", message), now)]
@@ -255,7 +273,8 @@ class Peer:
         if not stays:
             return [*effects]
         self._outgoing.link_up(event.peer, event.hello.protocols)
-        up = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
+        up: list[Asking] = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
+        up += [*self._places.link_up(event, now), *self._names.link_up(event, now)]
         return [*effects, *up, *self._overlay(event, now), *self._edge.links(event, now)]
 
     def _overlay(
@@ -299,6 +318,10 @@ class Peer:
             return [] if self._tracker is None else [*self._tracker.handle(TimerFired(tick), now)]
         if tick.owner in ROOM_OWNERS:
             return [*self._rooms.fired(tick, now)]
+        if tick.owner in PLACE_OWNERS:
+            return [*self._places.fired(tick, now)]
+        if tick.owner == NAMES_OWNER:
+            return [*self._names.fired(tick, now)]
         if tick.owner in EDGE_OWNERS:
             return [*self._edge.fired(tick, now)]
         if tick.owner == PRESENCE_OWNER:
@@ -313,12 +336,14 @@ class Peer:
                 found = self._noticed(self._overlays.start(self._config.bootstrap, now), now)
                 found += self._on_local([], now)
                 started = [*found, *self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
+                started += [*self._places.start(now), *self._names.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
                 self._overlays.stop(now)
                 self._account.stop()
-                stopped = [*self._edge.stop(now), *self._streams.stop(now), *self._rooms.stop(now)]
+                stopped: list[Asking] = [*self._edge.stop(now), *self._streams.stop(now)]
+                stopped += [*self._rooms.stop(now), *self._places.stop(now)]
                 return [*stopped, *hangups, Record(Kind.OFFLINE), Reply(request, Done())]
             case Connect(contact) if self._edge.is_foreign(contact.peer):
                 return [Reply(request, self._edge.declined)]
@@ -336,7 +361,13 @@ class Peer:
     def _asked_parts(
         self,
         request: int,
-        command: StreamCommand | RoomCommand | LanCommand | ProxyCommand | TrackerlessCommand,
+        command: StreamCommand
+        | RoomCommand
+        | LanCommand
+        | ProxyCommand
+        | TrackerlessCommand
+        | PlaceCommand
+        | NamesCommand,
         now: float,
     ) -> list[Asking]:
         match command:
@@ -344,6 +375,10 @@ class Peer:
                 return [Reply(request, Declined(Reason.BLOCKED, "this device is blocked here"))]
             case Unsubscribe(number) if self._rooms.reads(number):
                 return [*self._rooms.unsubscribe(request, command)]
+            case Unsubscribe(number) if self._places.reads(number):
+                return [*self._places.unsubscribe(request, command)]
+            case Consumed(number) if self._places.reads(number):
+                return [*self._places.consumed(request, command)]
             case Consumed(number) if self._rooms.reads(number):
                 return [*self._rooms.consumed(request, command)]
             case _ if isinstance(command, LanCommand):
@@ -353,6 +388,10 @@ class Peer:
                 return [*self._edge.ask(request, command, now)]
             case _ if isinstance(command, TrackerlessCommand):
                 return [*self._account.ask(request, command, now)]
+            case _ if isinstance(command, PlaceCommand):
+                return [*self._places.ask(request, command, now)]
+            case _ if isinstance(command, NamesCommand):
+                return [*self._names.ask(request, command, now)]
             case _ if isinstance(command, RoomCommand):
                 return [*self._edge.stir(command), *self._rooms.ask(request, command, now)]
             case _:

@@ -62,7 +62,7 @@ class Readers:
             after = 0
         if cursor is not None and not cursor.resumed:
             cursor.begin(after)
-        window = Window(command.subscription, self._context.config)
+        window: Window[Item] = Window(command.subscription, self._context.config)
         is_history = not command.live
 
         def shown(event: Event) -> Event | Unreadable | None:

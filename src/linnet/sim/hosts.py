@@ -11,11 +11,10 @@ from linnet.core.effects import Deliver
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery.items import Item
-from linnet.peer.interface import NodeMachine
+from linnet.peer.interface import Handed, NodeMachine
 from linnet.peer.messages import Message
 
-DeliverTo = Callable[[PeerId, Deliver[Item], float], None]
+DeliverTo = Callable[[PeerId, Deliver[Handed], float], None]
 """What a simulated application does with deliveries: node, what came, when."""
 
 

@@ -7,8 +7,8 @@ from typing import Protocol
 from linnet.core.effects import Deliver
 from linnet.core.ids import DeviceId, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import Item
 from linnet.event.event import Event
+from linnet.peer.interface import Handed
 from linnet.trace.records import Kind, Record
 from linnet.trace.sink import TraceSink
 
@@ -88,7 +88,7 @@ class Meter:
                 self.delays.append(now - published_at)
                 self.links.append(record.hops or 0)
 
-    def deliver(self, node: PeerId, effect: Deliver[Item], now: float) -> None:
+    def deliver(self, node: PeerId, effect: Deliver[Handed], now: float) -> None:
         """What an application of the simulation does: remember what it was handed."""
         for item in effect.items:
             if isinstance(item, Event):

@@ -12,10 +12,9 @@ from linnet.core.effects import Deliver
 from linnet.core.errors import LocalError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.delivery.commands import Consumed, Declined
-from linnet.delivery.items import Item
 from linnet.event.event import Event
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Result, Start
+from linnet.peer.interface import Command, Handed, Result, Start
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, ReadRoom, SetMembership
 from linnet.rooms.config import RelayChoice, RelayConfig, RelayPolicy, RoomsConfig
@@ -168,7 +167,7 @@ class RoomsWorld:
     def _read(self, name: str) -> None:
         self.ask(name, ReadRoom(_READER, self.room, since=0.0, name=_READER_NAME))
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Item], now: float) -> None:
+    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         """What the application does: remember, and say that it has."""
         name = self.names[peer]
         seen, handed = self.seen.setdefault(name, {}), self._handed.setdefault(name, set())

@@ -36,7 +36,7 @@ class Reader:
     def __init__(
         self,
         command: Subscribe,
-        window: Window,
+        window: Window[Item],
         cursor: Cursor | None,
         owner: AuthorId | None,
         unseal: Unseal | None = None,

@@ -61,7 +61,7 @@ class Readers:
 
     def add(self, command: Subscribe, cursor: Cursor | None) -> Reader:
         """A new subscription; `begin` starts it."""
-        window = Window(command.subscription, self._context.config)
+        window: Window[Item] = Window(command.subscription, self._context.config)
         reader = Reader(command, window, cursor, self._owner, self._unseal)
         self._readers[command.subscription] = reader
         self._sort()

@@ -13,13 +13,12 @@ from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkDown, LinkUp, Received, TimerFired
 from linnet.core.timers import Tick
-from linnet.delivery.items import Item
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
 from linnet.net.config import LanConfig, NetConfig
 from linnet.net.driver import Driver
 from linnet.net.listener import Listener, listen
-from linnet.peer.interface import Effect, Input
+from linnet.peer.interface import Effect, Handed, Input
 from linnet.peer.messages import CODEC, Message
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
@@ -81,7 +80,7 @@ class LiveNode:
         self.peer = PeerId(key.public)
         self.machine = machine or HandHeld()
         self.records: list[Record] = []
-        self.delivered: list[Deliver[Item]] = []
+        self.delivered: list[Deliver[Handed]] = []
         self.listeners: list[Listener] = listen(addresses, key)
         self.hints = tuple(listener.hint for listener in self.listeners)
         self.driver = Driver(
@@ -105,7 +104,7 @@ class LiveNode:
     def close(self) -> None:
         """See `TraceSink`."""
 
-    def _deliver(self, delivery: Deliver[Item]) -> None:
+    def _deliver(self, delivery: Deliver[Handed]) -> None:
         self.delivered.append(delivery)
         self.machine.happened.set()
 

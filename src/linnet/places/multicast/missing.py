@@ -102,6 +102,10 @@ class Missing:
         for asking in [each for each in self._requests.values() if each.peer == peer]:
             self._withdraw(asking)
 
+    def start(self, upto: int) -> None:
+        """What is below this is not for us: we came in later."""
+        self._next = max(self._next, upto)
+
     def revive(self, now: float) -> None:
         """Ask again for what was left: somebody gave a sign of life."""
         for gap in self._parked:

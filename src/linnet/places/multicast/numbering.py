@@ -91,15 +91,18 @@ class Numbering:
         return self._begin(state, reset, hashed, None)
 
     def begin_join(self, nym: AuthorId, since: int | None = None, *, hashed: bool = True) -> Message:
-        """The notice that somebody came in; `since` is the first message open to them, else this one."""
+        """The notice that somebody came in; `since` is the first message open to them, else this one.
+
+        With the hash of the state, for whoever is new: so it is a state message, if one that changes nothing.
+        """
         number = self._message + 1
         if since is not None and not 0 <= since <= number:
             raise Refused(Reason.NOT_ALLOWED, f"message {number} cannot open what is after it")
-        return self._begin(False, False, hashed, Change(nym, True, number if since is None else since))
+        return self._begin(hashed, False, hashed, Change(nym, True, number if since is None else since))
 
-    def begin_part(self, nym: AuthorId, *, hashed: bool = False) -> Message:
+    def begin_part(self, nym: AuthorId) -> Message:
         """The notice that somebody left: the generation grows behind it."""
-        return self._begin(False, False, hashed, Change(nym, False, 0))
+        return self._begin(False, False, False, Change(nym, False, 0))
 
     def _begin(self, state: bool, reset: bool, hashed: bool, change: Change | None) -> Message:
         if not self._term:

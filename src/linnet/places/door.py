@@ -1,0 +1,174 @@
+"""The door of a place, from inside: who comes in, who waits, who is turned away or sent on to others.
+
+Whoever is a guest already is let in by anyone who knows so. Others are let in by the voice alone: at once if
+the policy admits all, otherwise when the application says so (Toth 2013, section 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from linnet.core.effects import AfterCommit, Send
+from linnet.core.errors import Refused, RemoteError
+from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.event.event import Unverified
+from linnet.identity.cards import Card
+from linnet.places.channel.membership import Verdict
+from linnet.places.channel.psyc import Modifier, Packet, parse, render
+from linnet.places.deed import Policy
+from linnet.places.effects import PlacePromise
+from linnet.places.items import Knocked
+from linnet.places.messages import Decision, Enter
+from linnet.places.parts import Parts
+from linnet.trace.records import Kind, Record
+
+PAGE = 64
+"""Fragments of membership in one answer: each has some 400 bytes."""
+
+DoorEffect: TypeAlias = Send[Decision] | AfterCommit[PlacePromise] | Record
+
+
+class Waiting(Struct, frozen=True, gc=False):
+    """Somebody at the door."""
+
+    peer: PeerId
+    enter: Enter
+    packet: Packet
+
+
+class ToAdmit(Struct, frozen=True, gc=False):
+    """Somebody who comes in by the policy: the voice is to say so, then to call `Door.let_in`."""
+
+    waiting: Waiting
+
+
+class Door:
+    """The door of one place at one node."""
+
+    def __init__(self, parts: Parts, contacts: dict[PeerId, Contact]) -> None:
+        self._parts = parts
+        self._contacts = contacts
+        """Where each peer says that it can be dialled."""
+        self.waiting: dict[AuthorId, Waiting] = {}
+
+    def knock(self, peer: PeerId, enter: Enter, now: float) -> list[DoorEffect | ToAdmit | Knocked]:
+        """Somebody asks to come in, or to be connected again."""
+        parts = self._parts
+        try:
+            parts.entering.check(enter, peer, now)
+            packet = parse(enter.text) if enter.text else Packet((), "_request_place_enter", b"", ())
+            parts.context.cards.learn(enter.card)
+        except RemoteError as error:
+            note = f"at the door: {error.detail}"[:200]
+            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
+            return [record, self._no(peer, error.reason)]
+        asking = Waiting(peer, enter, packet)
+        if self.is_guest(enter.card.person):
+            return [*self.let_in(asking)]
+        if not parts.is_voice:
+            return [self._no(peer, Reason.NOT_A_MEMBER, known=enter.known)]
+        if not parts.deed.policy.admits:
+            return [ToAdmit(asking)]
+        if len(self.waiting) >= parts.config.entries_waiting and enter.card.person not in self.waiting:
+            note = f"{len(self.waiting)} wait at the door"
+            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.TOO_MANY, note=note)
+            return [record, self._no(peer, Reason.TOO_MANY)]
+        is_new = enter.card.person not in self.waiting
+        self.waiting[enter.card.person] = asking
+        if not is_new:
+            return []
+        return [Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
+
+    def is_guest(self, nym: AuthorId) -> bool:
+        """Whether somebody may come in without being asked about."""
+        parts = self._parts
+        if parts.deed.policy is Policy.ANONYMOUS or parts.deed.rank(nym) is not None:
+            return True
+        message = parts.fragments.standing.message
+        generation = parts.membership.known_generation
+        return parts.membership.test(nym, message, generation) is Verdict.YES
+
+    def take_waiting(self, nym: AuthorId) -> Waiting:
+        """Whoever waits under this name; `Refused` if nobody does."""
+        waiting = self.waiting.pop(nym, None)
+        if waiting is None:
+            raise Refused(Reason.UNKNOWN, "nobody of this name waits at the door")
+        return waiting
+
+    def let_in(self, asking: Waiting) -> list[DoorEffect]:
+        """Connect a guest below us, or send it on to those below."""
+        parts, enter = self._parts, asking.enter
+        contact = self._contacts.get(asking.peer, Contact(asking.peer))
+        own = Contact(parts.context.peer)
+        if parts.tree.connect_down(contact, enter.card.person):
+            parts.relaying.join(asking.peer, enter.card.person)
+            relays: tuple[Contact, ...] = (own,)
+        else:
+            relays = parts.tree.redirect(asking.peer)
+            if not relays:
+                note = "no room below us, and nobody below us can be dialled"
+                record = Record(Kind.REJECTED, parts.id, peer=asking.peer, reason=Reason.TOO_MANY, note=note)
+                return [record, self._no(asking.peer, Reason.TOO_MANY)]
+        standing = parts.fragments.standing
+        deed = parts.deed if enter.known < parts.deed.version else None
+        pages = list(self._membership()) if own in relays else [((), ())]
+        answers = [
+            Send(
+                asking.peer,
+                Decision(
+                    parts.id,
+                    True,
+                    None,
+                    deed,
+                    relays,
+                    b"",
+                    standing.fragment + 1,
+                    standing.term,
+                    units,
+                    cards,
+                    number == len(pages) - 1,
+                ),
+            )
+            for number, (units, cards) in enumerate(pages)
+        ]
+        return [AfterCommit(tuple(answers))]
+
+    def reject(self, asking: Waiting, method: str, modifiers: Iterable[Modifier], text: bytes) -> DoorEffect:
+        """Turn somebody away, with a word."""
+        return self._no(asking.peer, Reason.NOT_ALLOWED, render(modifiers, method) + text)
+
+    def gone(self, peer: PeerId) -> None:
+        """Whoever waited there is gone."""
+        for nym in [nym for nym, each in self.waiting.items() if each.peer == peer]:
+            del self.waiting[nym]
+
+    def _no(
+        self, peer: PeerId, reason: Reason, text: bytes = b"", known: int | None = None
+    ) -> Send[Decision]:
+        deed = self._parts.deed
+        told = deed if known is not None and known < deed.version else None
+        return Send(peer, Decision(self._parts.id, False, reason, told, (), text, 0, 0, (), (), True))
+
+    def _membership(self) -> Iterator[tuple[tuple[Unverified, ...], tuple[Card, ...]]]:
+        """The fragments that made the membership that is in force, and the opening of the present term."""
+        parts = self._parts
+        voice = parts.terms.voice
+        messages = [] if voice is None else [voice.message]
+        messages += [each for each in parts.membership.in_force() if each not in messages]
+        found = (parts.first_of(message) for message in messages)
+        units = [unit for unit in found if unit is not None]
+        for at in range(0, max(1, len(units)), PAGE):
+            page = tuple(units[at : at + PAGE])
+            yield page, self._cards(page)
+
+    def _cards(self, units: Iterable[Unverified]) -> tuple[Card, ...]:
+        found: dict[bytes, Card] = {}
+        for unit in units:
+            card = self._parts.context.cards.find(unit.author, unit.device)
+            if card is not None:
+                found[unit.author + unit.device] = card
+        return tuple(found.values())

@@ -1,0 +1,163 @@
+"""The parts of one place at one node, made from its store and given to each other."""
+
+from __future__ import annotations
+
+import msgspec
+
+from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.stores import Entry
+from linnet.delivery.context import Context
+from linnet.event.event import Unverified, Verified
+from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.identity.keys import device_id
+from linnet.places.channel.assembly import Assembly
+from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.membership import Membership
+from linnet.places.channel.ordering import StateOrder
+from linnet.places.channel.rows import Row
+from linnet.places.config import PlacesConfig
+from linnet.places.deed import Deed
+from linnet.places.multicast.entering import Entering
+from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.hearing import Hearing
+from linnet.places.multicast.missing import Missing
+from linnet.places.multicast.relaying import Relaying
+from linnet.places.multicast.replaying import Found, Replaying
+from linnet.places.multicast.terms import Base, Opening, Spoken, Terms
+from linnet.places.multicast.tree import Tree
+
+DEEDS = "place deed"
+_OPENINGS = "place opening"
+_BASES = "place base"
+_TOLD = "place told"
+_encode = msgspec.msgpack.Encoder().encode
+_decode_deed = msgspec.msgpack.Decoder(Deed).decode
+_decode_opening = msgspec.msgpack.Decoder(Opening).decode
+
+
+def kept_deed(raw: bytes) -> Deed:
+    """A deed of our own store."""
+    return _decode_deed(raw)
+
+
+class Parts:
+    """What one node keeps and knows of one place. Nothing here acts by itself."""
+
+    def __init__(self, deed: Deed, context: Context, config: PlacesConfig) -> None:
+        self.id: TopicId = deed.place
+        self.deed = deed
+        self.context = context
+        self.config = config
+        store = context.store
+        self.fragments = Fragments(self.id, store.log, store.cells)
+        self.membership = Membership(self.id, store.cells, deed.policy)
+        self.order = StateOrder(self.id, store.cells, config)
+        self.assembly = Assembly(self.fragments, config)
+        self.tree = Tree(self.id, context.peer, config)
+        self.relaying = Relaying(self.id, self.membership)
+        self.missing = Missing(self.id, config, self.fragments.upto)
+        self.replaying = Replaying(self.id, _Shelf(self), self.membership, config.replay_rate)
+        self.entering = Entering(self.id, context.card_check)
+        self.hearing = Hearing(self.id, context.key, store.cells, config, context.card_check)
+        self.terms = self._recall_terms()
+
+    @property
+    def voice(self) -> PeerId | None:
+        """The device that speaks now, as far as its card is known."""
+        opening = self.terms.voice
+        if opening is None:
+            return None
+        card = self.context.cards.find(opening.person, opening.device)
+        return None if card is None else card.device_key
+
+    @property
+    def is_voice(self) -> bool:
+        """Whether this device speaks."""
+        opening = self.terms.voice
+        return opening is not None and opening.device == device_id(self.context.peer)
+
+    @property
+    def may_speak(self) -> bool:
+        """Whether the deed lets our person speak."""
+        return self.deed.rank(self.context.author) is not None
+
+    def keep_deed(self, deed: Deed) -> None:
+        """A newer deed that was checked."""
+        self.deed = deed
+        self.membership.policy = deed.policy
+        self.context.store.cells.put(DEEDS, deed.place, _encode(deed))
+
+    def keep_opening(self, opening: Opening) -> None:
+        """An opening that counts after a restart too."""
+        key = self.id + opening.term.to_bytes(8, "big") + opening.event
+        self.context.store.cells.put(_OPENINGS, key, _encode(opening))
+
+    def keep_base(self, base: Base) -> None:
+        """Where the line begins for us, as told at the admission."""
+        self.context.store.cells.put(_BASES, self.id, _encode(base))
+        self.terms = self._recall_terms()
+
+    def keep_told(self, verified: Verified, head: Head, now: float) -> None:
+        """A fragment that was told with our admission: beside the line, for whom we let in in turn."""
+        unit = verified.unit
+        raw = encode_unit(unit)
+        entry = Entry(self.id, unit.author, unit.device, unit.seq, 1, verified.head, now, raw)
+        self.context.store.log.append(entry)
+        self.context.store.cells.put(_TOLD, self.id + head.message.to_bytes(8, "big"), verified.head)
+
+    def first_of(self, message: int) -> Unverified | None:
+        """The first fragment of a message, be it in the line or told with our admission."""
+        row = self.fragments.get_at(message, 0)
+        if row is not None:
+            return self.fragments.unit(row)
+        event = self.context.store.cells.get(_TOLD, self.id + message.to_bytes(8, "big"))
+        entry = None if event is None else self.context.store.log.get(EventId(event))
+        return None if entry is None else decode_unit(entry.raw)
+
+    def _recall_terms(self) -> Terms:
+        cells = self.context.store.cells
+        raw = cells.get(_BASES, self.id)
+        base = None if raw is None else msgspec.msgpack.decode(raw, type=Base)
+        terms = Terms(self.deed, self.spoken, base)
+        for key, value in cells.scan(_OPENINGS):
+            if key.startswith(self.id):
+                terms.offer(_decode_opening(value))
+        return terms
+
+    def is_in_line(self, event: EventId) -> bool:
+        """Whether this fragment is in the line here: one that was told beside it is not."""
+        spoken = self.spoken(event)
+        row = None if spoken is None else self.fragments.get(spoken.fragment)
+        return row is not None and row.event == event
+
+    def spoken(self, event: EventId) -> Spoken | None:
+        """Where a fragment that is held stands."""
+        entry = self.context.store.log.get(event)
+        if entry is None or entry.topic != self.id:
+            return None
+        verified = recall_unit(decode_unit(entry.raw))
+        head = head_of(verified.events[0])
+        return Spoken(head.term, head.fragment, head.message, entry.device)
+
+
+class _Shelf:
+    """Fragments as those see them who answer replays."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def get(self, fragment: int) -> Found | None:
+        """By its number."""
+        return self._found(self._parts.fragments.get(fragment))
+
+    def get_at(self, message: int, offset: int) -> Found | None:
+        """By its message, and the bytes of it that come before."""
+        return self._found(self._parts.fragments.get_at(message, offset))
+
+    def _found(self, row: Row | None) -> Found | None:
+        verified = None if row is None else self._parts.fragments.verified(row)
+        if verified is None:
+            return None
+        unit = verified.unit
+        card = self._parts.context.cards.find(unit.author, unit.device)
+        return Found(unit, head_of(verified.events[0]), card)

@@ -1,0 +1,380 @@
+"""One place at one node: host, guest or both, where its parts meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
+from linnet.core.errors import Refused, RemoteError
+from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined
+from linnet.delivery.context import Context
+from linnet.delivery.messages import Data
+from linnet.places.catching_up import CatchingUp
+from linnet.places.channel import sync
+from linnet.places.channel.psyc import Modifier, parse
+from linnet.places.commands import Announced, Entered, PlaceIs, Turned
+from linnet.places.config import PlacesConfig
+from linnet.places.deed import Deed, check_deed
+from linnet.places.door import Door, ToAdmit, Waiting
+from linnet.places.effects import PlaceEffect
+from linnet.places.items import Knocked
+from linnet.places.messages import AskState, Away, Decision, DeedIs, Enter, Replay, Replayed, StateIs
+from linnet.places.multicast.head import Flag
+from linnet.places.multicast.terms import Base, opening_of
+from linnet.places.parts import Parts
+from linnet.places.speaking import Speaking, Spoken
+from linnet.places.taking import Taking
+from linnet.places.visiting import Visiting, own_notice, refused_record, told_membership
+from linnet.places.watching import Watching
+from linnet.trace.records import Kind, Record
+
+OWNER = "place"
+
+
+class Place:
+    """All that a node does in one place."""
+
+    def __init__(
+        self, deed: Deed, context: Context, config: PlacesConfig, contacts: dict[PeerId, Contact]
+    ) -> None:
+        self.parts = Parts(deed, context, config)
+        self.watching = Watching(self.parts, context.config)
+        self.taking = Taking(self.parts, self.watching)
+        self.door = Door(self.parts, contacts)
+        self.visiting = Visiting(self.parts)
+        self.catching_up = CatchingUp(self.parts)
+        self._speaking: Speaking | None = None
+        self._entering: list[int] = []
+        """Requests of the application that wait for the door to open."""
+        self._last_said = 0.0
+        self._alive = Tick(OWNER, "alive", self.parts.id)
+
+    # The voice.
+
+    def speaking(self) -> Speaking:
+        """The voice, if we are it or nobody else is; `Refused` if we may not speak."""
+        parts = self.parts
+        if not parts.may_speak:
+            raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
+        if self._speaking is None or not parts.is_voice:
+            self._speaking = Speaking(parts)
+            if not parts.is_voice:
+                self._speaking.open_term()
+        return self._speaking
+
+    def say(self, spoken: Sequence[Spoken], now: float) -> list[PlaceEffect]:
+        """Fragments of ours go out, and are taken in here as well."""
+        self._last_said = now
+        return [*self.taking.own(spoken, now), SetTimer(self.parts.config.keepalive, self._alive)]
+
+    def announced(
+        self, request: int, message: int, spoken: Sequence[Spoken]
+    ) -> AfterCommit[Reply[Announced]]:
+        """The answer to whoever announced something."""
+        last = spoken[-1] if spoken else None
+        fragment, event = (-1, None) if last is None else (last[1].fragment, last[0].head)
+        return AfterCommit((Reply(request, Announced(self.parts.id, message, fragment, event)),))
+
+    def admit(
+        self, waiting: Waiting, since: int | None, now: float
+    ) -> tuple[int, list[Spoken], list[PlaceEffect]]:
+        """Let somebody in who asked: the notice first, then the answer."""
+        parts, nym = self.parts, waiting.enter.card.person
+        policy = parts.deed.policy
+        opens = since if since is not None else (None if policy.restricts else 0)
+        message, spoken = self.speaking().joined(nym, opens, now)
+        effects = self.say(spoken, now)
+        return message, spoken, [*effects, *self.door.let_in(waiting)]
+
+    def part(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken], list[PlaceEffect]]:
+        """Tell all that a guest is none any more."""
+        if not self.door.is_guest(nym) or self.parts.deed.rank(nym) is not None:
+            raise Refused(Reason.NOT_A_MEMBER, "no guest of this name is here")
+        message, spoken = self.speaking().parted(nym, now)
+        effects = self.say(spoken, now)
+        for peer, guest in self.parts.tree.downstreams.items():
+            if guest == nym:
+                # Behind the notice itself, which waits for its commit.
+                effects += [AfterCommit((Send(peer, Away(self.parts.id, Reason.NOT_A_MEMBER)),))]
+                self._drop(peer)
+        return message, spoken, effects
+
+    def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
+        """A timer of ours has run out."""
+        if tick == self.visiting.tick:
+            return [*self.visiting.look(now)]
+        if tick != self._alive:
+            return self._caught(now)
+        if not self.parts.is_voice:
+            return []
+        silent = now - self._last_said
+        if silent + 1e-6 < self.parts.config.keepalive:
+            return [SetTimer(self.parts.config.keepalive - silent, self._alive)]
+        return self.say(self.speaking().keep_alive(now), now)
+
+    # What others say.
+
+    def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:
+        """A fragment that was passed on to us."""
+        if peer not in self.parts.tree.upstreams:
+            note = "a fragment from nobody who sends to us"
+            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+        before = self.parts.fragments.standing.fragment
+        _, effects = self.taking.take(data.unit, data.card, peer, data.hops, data.age_us, now)
+        new = self.parts.fragments.standing.fragment > before
+        silent = self.parts.tree.delivered(peer, data.hops, new)
+        out: list[PlaceEffect] = [*effects, *(each.record for each in silent)]
+        for each in silent:
+            out += [
+                Send(each.peer, Away(self.parts.id, Reason.SLOW_PEER)),
+                *self.visiting.gone(each.peer, now),
+            ]
+        return [*out, *self._caught(now), *(self.visiting.leave() if self._is_out() else [])]
+
+    def on_enter(self, peer: PeerId, enter: Enter, now: float) -> list[PlaceEffect]:
+        """Somebody at our door."""
+        out: list[PlaceEffect] = []
+        for effect in self.door.knock(peer, enter, now):
+            match effect:
+                case ToAdmit(waiting):
+                    out += self.admit(waiting, None, now)[2]
+                case Knocked():
+                    out += self.watching.heard([effect])
+                case _:
+                    out.append(effect)
+        return out
+
+    def on_decision(self, peer: PeerId, decision: Decision, now: float) -> list[PlaceEffect]:
+        """An answer at somebody's door."""
+        if not self.visiting.is_awaited(peer):
+            note = "a decision that nobody waits for"
+            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+        try:
+            if decision.deed is not None:
+                self.renew(decision.deed)
+            if not decision.admitted:
+                return self._turned(peer, decision, now)
+            if all(each.peer != peer for each in decision.relays):
+                return [*self.visiting.sent_on(peer, decision.relays, now)]
+            self._let_in(decision, now)
+        except RemoteError as error:
+            record = refused_record(self.parts, peer, error)
+            return [record, Blame(peer, error.reason), *self.visiting.turned_away(peer, now)]
+        if not decision.done:
+            return []
+        effects: list[PlaceEffect] = [*self.visiting.connected(peer, now)]
+        if decision.next:
+            self.parts.missing.saw(decision.next - 1, now)
+        effects += self.catching_up.ask_state(now)
+        return [*effects, *self._answer(Entered(self.parts.id, self._since())), *self._caught(now)]
+
+    def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
+        """Somebody lacks a fragment."""
+        nym = self.parts.tree.downstreams.get(peer)
+        if nym is None:
+            note = "a question of nobody who is connected"
+            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
+        answer = self.parts.replaying.answer(peer, nym, replay, now)
+        record = [] if answer.record is None else [answer.record]
+        return [*record, AfterCommit((Send(peer, answer.message),))]
+
+    def on_replayed(self, peer: PeerId, answer: Replayed, now: float) -> list[PlaceEffect]:
+        """A fragment that we asked for, or why not."""
+        if answer.unit is None:
+            return [*self.catching_up.replayed(peer, answer, now), *self._caught(now)]
+        good, effects = self.taking.take(answer.unit, answer.card, peer, 1, 0, now)
+        refused = [] if good else self.catching_up.replayed(peer, answer, now)
+        return [*effects, *refused, *self._caught(now)]
+
+    def on_ask_state(self, peer: PeerId, ask: AskState) -> list[PlaceEffect]:
+        """Somebody wants to know the state."""
+        nym = self.parts.tree.downstreams.get(peer)
+        if nym is None or not self.door.is_guest(nym):
+            no = StateIs(self.parts.id, ask.request, 0, (), 0, b"", True, Reason.NOT_A_MEMBER)
+            return [Send(peer, no)]
+        pages = sync.pages(self.parts.id, ask.request, sync.plan(self.parts.order, ask.state))
+        return [AfterCommit(tuple(Send(peer, page) for page in pages))]
+
+    def on_state(self, peer: PeerId, page: StateIs, now: float) -> list[PlaceEffect]:
+        """Somebody's word about the state."""
+        outcomes, effects = self.catching_up.told_state(peer, page, now)
+        promises, records = self.taking.heed(outcomes)
+        return [*records, *effects, AfterCommit(tuple(promises)), *self._caught(now)]
+
+    def on_away(self, peer: PeerId, away: Away, now: float) -> list[PlaceEffect]:
+        """A peer wants nothing more from us, or sends us nothing more."""
+        note = "away" if away.reason is None else f"away: {away.reason}"
+        record = Record(Kind.CONTROL, self.parts.id, peer=peer, reason=away.reason, note=note)
+        return [record, *self._drop(peer), *self.visiting.gone(peer, now)]
+
+    def renew(self, deed: Deed) -> None:
+        """A newer deed; `RemoteError` if it is forged, or another one of the version that we have."""
+        mine = self.parts.deed
+        if deed.place != self.parts.id or deed.version < mine.version or deed == mine:
+            return
+        check_deed(deed)
+        if deed.version == mine.version:
+            raise RemoteError(Reason.EQUIVOCATION, f"two deeds of version {deed.version}")
+        self.parts.keep_deed(deed)
+        self.parts.terms.renew(deed)
+
+    def on_deed(self, peer: PeerId, message: DeedIs) -> list[PlaceEffect]:
+        """Somebody has a newer deed."""
+        before = self.parts.deed.version
+        try:
+            self.renew(message.deed)
+        except RemoteError as error:
+            return [refused_record(self.parts, peer, error), Blame(peer, error.reason)]
+        if self.parts.deed.version == before:
+            return []
+        return [
+            AfterCommit(tuple(Send(down, message) for down in self.parts.tree.downstreams if down != peer))
+        ]
+
+    # Links.
+
+    def link_up(self, peer: PeerId, now: float) -> list[PlaceEffect]:
+        """A link is open."""
+        return [*self.visiting.link_up(peer, now)]
+
+    def link_gone(self, peer: PeerId, now: float) -> list[PlaceEffect]:
+        """A link is down, or could not be opened."""
+        self.door.gone(peer)
+        return [*self._drop(peer), *self.visiting.gone(peer, now)]
+
+    def leave(self, now: float) -> list[PlaceEffect]:
+        """Be connected no more."""
+        peers = (*self.parts.tree.upstreams, *self.parts.tree.downstreams)
+        sends = [Send(peer, Away(self.parts.id, None)) for peer in peers]
+        for peer in list(self.parts.tree.downstreams):
+            self._drop(peer)
+        return [*sends, *self.visiting.leave()]
+
+    # The application.
+
+    def enter(
+        self,
+        request: int,
+        contacts: Iterable[Contact],
+        modifiers: tuple[Modifier, ...],
+        text: bytes,
+        now: float,
+    ) -> list[PlaceEffect]:
+        """Ask to come in; answered when the door opens, or does not."""
+        self._entering.append(request)
+        return [*self.visiting.enter(contacts, modifiers, text, now)]
+
+    def give_up_entering(self, request: int) -> list[PlaceEffect]:
+        """Nobody answered in time."""
+        if request not in self._entering:
+            return []
+        self._entering.remove(request)
+        detail = "nobody of this place answered in time; its host may be away"
+        return [Reply(request, Declined(Reason.TIMEOUT, detail))]
+
+    def status(self) -> PlaceIs:
+        """How it stands."""
+        parts = self.parts
+        standing = parts.fragments.standing
+        return PlaceIs(
+            parts.deed,
+            self.role,
+            parts.voice,
+            standing.term,
+            standing.fragment,
+            standing.message,
+            standing.generation,
+            parts.missing.count,
+            parts.membership.guests,
+            parts.tree.upstreams,
+            tuple(parts.tree.downstreams),
+            len(parts.order.state),
+            parts.order.applied,
+            parts.order.state.digest(),
+        )
+
+    @property
+    def role(self) -> str:
+        """What we are here."""
+        rank = self.parts.deed.rank(self.parts.context.author)
+        if rank is not None:
+            return "cohost" if rank else "host"
+        return "guest" if self.door.is_guest(self.parts.context.author) else "outside"
+
+    # Inside.
+
+    def _let_in(self, decision: Decision, now: float) -> None:
+        """The membership that is in force, and where the line begins for us."""
+        parts = self.parts
+        told = told_membership(parts, decision)
+        notice = own_notice(told, parts.context.author)
+        is_new = parts.fragments.standing.fragment < 0 and not parts.terms.line
+        if is_new and notice is not None and parts.deed.policy.restricts:
+            parts.fragments.pass_over(0, notice.fragment - 1)
+            parts.keep_base(Base(notice.term, notice.fragment))
+            parts.missing.start(parts.fragments.upto)
+        if is_new:
+            parts.membership.forget()
+        for verified, head in told:
+            parts.keep_told(verified, head, now)
+            if head.flags & Flag.OPENING:
+                unit = verified.unit
+                opening = opening_of(head, unit.author, unit.device, verified.head)
+                parts.terms.offer(opening)
+                parts.keep_opening(opening)
+            if head.change is not None:
+                parts.membership.tell(head.change, head.message, head.generation)
+        if is_new and notice is not None:
+            parts.membership.settle(notice.message, notice.generation)
+
+    def _is_out(self) -> bool:
+        """Whether we were a guest, and are none any more: then nobody is asked to let us in again."""
+        changes = self.parts.membership.changes(self.parts.context.author)
+        return bool(changes) and not changes[-1].joins and self.parts.deed.policy.announces
+
+    def _since(self) -> int:
+        changes = self.parts.membership.changes(self.parts.context.author)
+        return max((each.effective_since for each in changes if each.joins), default=0)
+
+    def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[PlaceEffect]:
+        effects: list[PlaceEffect] = [*self.visiting.turned_away(peer, now)]
+        if not decision.text:
+            waits = any(self.visiting.is_awaited(each.peer) for each in self.visiting.contacts)
+            if waits or self.visiting.is_admitted:
+                return effects
+            detail = "turned away at the door"
+            declined = Declined(decision.reason or Reason.NOT_ALLOWED, detail)
+            requests, self._entering = self._entering, []
+            return [*effects, *(Reply(request, declined) for request in requests)]
+        packet = parse(decision.text)
+        turned = Turned(
+            self.parts.id,
+            decision.reason or Reason.NOT_ALLOWED,
+            packet.method,
+            packet.modifiers,
+            packet.body,
+        )
+        return [*effects, *self._answer(turned)]
+
+    def _answer(self, result: Entered | Turned) -> list[PlaceEffect]:
+        requests, self._entering = self._entering, []
+        return [AfterCommit(tuple(Reply(request, result) for request in requests))] if requests else []
+
+    def _caught(self, now: float) -> list[PlaceEffect]:
+        outcomes, effects = self.catching_up.settle(None, now)
+        promises, records = self.taking.heed(outcomes) if outcomes else ([], [])
+        if self.taking.lost_state:
+            self.taking.lost_state = False
+            effects = [*effects, *self.catching_up.ask_state(now)]
+        told = [AfterCommit(tuple(promises))] if promises else []
+        return [*records, *told, *effects, *self.catching_up.due(now)]
+
+    def _drop(self, peer: PeerId) -> list[PlaceEffect]:
+        self.parts.relaying.leave(peer)
+        self.parts.tree.disconnect(peer)
+        self.parts.missing.disconnect(peer)
+        self.taking.gone(peer)
+        return []

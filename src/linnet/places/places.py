@@ -1,0 +1,334 @@
+"""All places of a node: the application's commands, the peers' messages, the links and timers."""
+
+from __future__ import annotations
+
+from typing import assert_never, cast
+
+import msgspec
+
+from linnet.core.effects import AfterCommit, Reply, Send, SetTimer
+from linnet.core.errors import Refused, RemoteError
+from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
+from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.context import Context
+from linnet.delivery.messages import Data
+from linnet.identity.keys import SigningKey
+from linnet.places import catching_up, place, visiting
+from linnet.places.channel.membership import Known
+from linnet.places.commands import (
+    Admit,
+    Announce,
+    AnnounceMore,
+    Eject,
+    EnterPlace,
+    GuestIs,
+    GuestsAre,
+    HostPlace,
+    LeavePlace,
+    ListGuests,
+    ListPlaces,
+    Look,
+    ObjectsAre,
+    PlaceCommand,
+    PlacesAre,
+    Reject,
+    TalkTo,
+    Watching,
+    WatchPlace,
+)
+from linnet.places.config import PlacesConfig
+from linnet.places.deed import Deed, Policy, sign_deed
+from linnet.places.effects import PlaceEffect
+from linnet.places.messages import (
+    AskState,
+    Away,
+    Decision,
+    DeedIs,
+    Enter,
+    PlaceMessage,
+    Replay,
+    Replayed,
+    StateIs,
+)
+from linnet.places.parts import DEEDS, kept_deed
+from linnet.places.place import Place
+from linnet.trace.records import Kind, Record
+
+PATIENCE = "place.patience"
+OWNERS = (place.OWNER, visiting.OWNER, catching_up.OWNER, PATIENCE)
+"""Owners of timers that come back here."""
+_KEYS = "place key"
+_VISITED = "place visited"
+MOST = 1024
+"""Places of one node."""
+_NOBODY = AuthorId(bytes(32))
+_encode = msgspec.msgpack.Encoder().encode
+_decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
+
+
+class Places:
+    """Every place that this node hosts or visits."""
+
+    def __init__(self, context: Context, config: PlacesConfig, listens: tuple[str, ...]) -> None:
+        self._context = context
+        self._config = config
+        self._listens = listens
+        self._places: dict[TopicId, Place] = {}
+        self._contacts: dict[PeerId, Contact] = {}
+        self._watched: dict[int, Place] = {}
+
+    def holds(self, topic: TopicId) -> bool:
+        """Whether this topic is a place of ours."""
+        return topic in self._places
+
+    def reads(self, subscription: int) -> bool:
+        """Whether this subscription is one of a place."""
+        return subscription in self._watched
+
+    def start(self, now: float) -> list[PlaceEffect]:
+        """Open what the store knows, and go back to where we were."""
+        effects: list[PlaceEffect] = []
+        for _, raw in self._context.store.cells.scan(DEEDS):
+            opened = self._open(kept_deed(raw))
+            visited = self._context.store.cells.get(_VISITED, opened.parts.id)
+            if visited is not None:
+                contacts = _decode_contacts(visited)
+                effects += opened.visiting.enter(contacts, (), b"", now)
+        return effects
+
+    def stop(self, now: float) -> list[PlaceEffect]:
+        """Go, and say so."""
+        return [effect for each in self._places.values() for effect in each.leave(now)]
+
+    # Commands.
+
+    def ask(self, request: int, command: PlaceCommand, now: float) -> list[PlaceEffect]:
+        """What the application wants; answered by one reply."""
+        try:
+            return self._ask(request, command, now)
+        except (Refused, RemoteError) as error:
+            return [Reply(request, Declined(error.reason, error.detail))]
+
+    def _ask(self, request: int, command: PlaceCommand, now: float) -> list[PlaceEffect]:
+        match command:
+            case HostPlace():
+                return self._host(request, command, now)
+            case EnterPlace():
+                return self._enter(request, command, now)
+            case ListPlaces():
+                return [Reply(request, PlacesAre(tuple(each.status() for each in self._places.values())))]
+            case _:
+                return self._ask_place(request, self._get(command.place), command, now)
+
+    def _ask_place(
+        self,
+        request: int,
+        where: Place,
+        command: LeavePlace
+        | Admit
+        | Reject
+        | Eject
+        | Announce
+        | AnnounceMore
+        | TalkTo
+        | Look
+        | WatchPlace
+        | ListGuests,
+        now: float,
+    ) -> list[PlaceEffect]:
+        match command:
+            case Announce(_, method, modifiers, body, reset, more):
+                message, spoken = where.speaking().announce(method, modifiers, body, reset, more, now)
+                return [*where.say(spoken, now), where.announced(request, message, spoken)]
+            case AnnounceMore(_, message, body, more):
+                spoken = where.speaking().more(message, body, more, now)
+                return [*where.say(spoken, now), where.announced(request, message, spoken)]
+            case Admit(_, nym, since):
+                message, spoken, effects = where.admit(where.door.take_waiting(nym), since, now)
+                return [*effects, where.announced(request, message, spoken)]
+            case Reject(_, nym, method, modifiers, text):
+                waiting = where.door.take_waiting(nym)
+                return [where.door.reject(waiting, method, modifiers, text), Reply(request, Done())]
+            case Eject(_, nym):
+                message, spoken, effects = where.part(nym, now)
+                return [*effects, where.announced(request, message, spoken)]
+            case Look(_, name, at):
+                return [Reply(request, _objects(where, name, at))]
+            case ListGuests():
+                return [Reply(request, _guests(where))]
+            case WatchPlace():
+                return self._watch(request, where, command)
+            case LeavePlace(_, for_good):
+                return self._leave(request, where, for_good, now)
+            case TalkTo():
+                raise Refused(Reason.UNSUPPORTED, "talking to the host is not possible yet")
+            case _:
+                assert_never(command)
+
+    def unsubscribe(self, request: int, command: Unsubscribe) -> list[PlaceEffect]:
+        """Watch no more."""
+        watched = self._watched.pop(command.subscription)
+        return [*watched.watching.remove(command.subscription), AfterCommit((Reply(request, Done()),))]
+
+    def consumed(self, request: int, command: Consumed) -> list[PlaceEffect]:
+        """A watcher is done with so many items."""
+        watched = self._watched[command.subscription]
+        effects = watched.watching.consumed(command.subscription, command.items)
+        return [AfterCommit((*effects, Reply(request, Done())))]
+
+    def _host(self, request: int, command: HostPlace, now: float) -> list[PlaceEffect]:
+        cells = self._context.store.cells
+        if command.place is None:
+            key = SigningKey.generate(self._context.entropy)
+            deed = sign_deed(
+                key,
+                1,
+                command.policy or Policy.PUBLIC,
+                self._context.author,
+                command.cohosts or (),
+                command.keepers or (),
+            )
+            if len(self._places) >= MOST:
+                raise Refused(Reason.TOO_MANY, f"{MOST} places are open at this node")
+            cells.put(_KEYS, deed.place, key.seed)
+            opened = self._open(deed)
+            opened.parts.keep_deed(deed)
+            return [AfterCommit((Reply(request, opened.status()),))]
+        opened = self._get(command.place)
+        seed = cells.get(_KEYS, command.place)
+        if seed is None:
+            raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
+        deed = _changed(SigningKey(seed), opened.parts.deed, command)
+        opened.renew(deed)
+        told = tuple(Send(peer, DeedIs(deed)) for peer in opened.parts.tree.downstreams)
+        return [AfterCommit((*told, Reply(request, opened.status())))]
+
+    def _enter(self, request: int, command: EnterPlace, now: float) -> list[PlaceEffect]:
+        opened = self._places.get(command.place)
+        if opened is None:
+            if not command.contacts:
+                raise Refused(Reason.NO_ADDRESS, "nobody to ask: give an address of the host or of a relay")
+            # Until the door opens nothing is known of it but its key: the deed comes with the answer.
+            opened = self._open(Deed(command.place, 0, Policy.PRIVATE, _NOBODY, (), (), bytes(64)))
+        if opened.role in ("host", "cohost") and opened.parts.is_voice:
+            raise Refused(Reason.NOT_ALLOWED, "this node hosts the place")
+        contacts = command.contacts or opened.visiting.contacts
+        self._context.store.cells.put(_VISITED, command.place, _encode(contacts))
+        effects = opened.enter(request, contacts, command.modifiers, command.text, now)
+        key = command.place + request.to_bytes(8, "big")
+        return [*effects, SetTimer(command.patience, Tick(PATIENCE, "enter", key))]
+
+    def _watch(self, request: int, where: Place, command: WatchPlace) -> list[PlaceEffect]:
+        if command.subscription in self._watched:
+            raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
+        self._watched[command.subscription] = where
+        since, effects = where.watching.add(command)
+        return [AfterCommit((Reply(request, Watching(where.parts.id, since)), *effects))]
+
+    def _leave(self, request: int, where: Place, for_good: bool, now: float) -> list[PlaceEffect]:
+        if for_good:
+            raise Refused(Reason.UNSUPPORTED, "leaving for good is not possible yet")
+        self._context.store.cells.delete(_VISITED, where.parts.id)
+        return [*where.leave(now), AfterCommit((Reply(request, Done()),))]
+
+    # Messages, links, timers.
+
+    def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:
+        """A fragment."""
+        return self._places[data.unit.topic].on_data(peer, data, now)
+
+    def on_message(self, peer: PeerId, message: PlaceMessage, now: float) -> list[PlaceEffect]:
+        """What a peer says about a place."""
+        topic = message.deed.place if isinstance(message, DeedIs) else getattr(message, "place", None)
+        where = None if topic is None else self._places.get(cast("TopicId", topic))
+        if where is None:
+            note = type(message).__name__
+            record = Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED, note=note)
+            if isinstance(message, Enter):
+                no = Decision(message.place, False, Reason.UNKNOWN, None, (), b"", 0, 0, (), (), True)
+                return [record, Send(peer, no)]
+            return [record]
+        match message:
+            case Enter():
+                return where.on_enter(peer, message, now)
+            case Decision():
+                return where.on_decision(peer, message, now)
+            case Away():
+                return where.on_away(peer, message, now)
+            case Replay():
+                return where.on_replay(peer, message, now)
+            case Replayed():
+                return where.on_replayed(peer, message, now)
+            case AskState():
+                return where.on_ask_state(peer, message)
+            case StateIs():
+                return where.on_state(peer, message, now)
+            case DeedIs():
+                return where.on_deed(peer, message)
+            case _:
+                note = f"{type(message).__name__}: not taken part in yet"
+                return [Record(Kind.DROPPED, topic, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
+
+    def link_up(self, event: LinkUp, now: float) -> list[PlaceEffect]:
+        """A link is open."""
+        self._contacts[event.peer] = Contact(event.peer, event.hello.listens)
+        return [effect for each in self._places.values() for effect in each.link_up(event.peer, now)]
+
+    def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[PlaceEffect]:
+        """A link is down, or could not be opened."""
+        self._contacts.pop(event.peer, None)
+        return [effect for each in self._places.values() for effect in each.link_gone(event.peer, now)]
+
+    def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
+        """A timer of ours has run out."""
+        where = self._places.get(TopicId(tick.key[:32]))
+        if where is None:
+            return []
+        if tick.owner == PATIENCE:
+            return where.give_up_entering(int.from_bytes(tick.key[32:], "big"))
+        return where.fired(tick, now)
+
+    def _open(self, deed: Deed) -> Place:
+        opened = Place(deed, self._context, self._config, self._contacts)
+        self._places[deed.place] = opened
+        return opened
+
+    def _get(self, topic: TopicId) -> Place:
+        where = self._places.get(topic)
+        if where is None:
+            raise Refused(Reason.NOT_JOINED, "this node is not in that place: enter it first")
+        return where
+
+
+def _objects(where: Place, name: str, best: bool) -> ObjectsAre:
+    order = where.parts.order
+    if best:
+        found = order.state.get(name)
+        return ObjectsAre(where.parts.id, () if found is None else (found,), order.applied)
+    return ObjectsAre(where.parts.id, tuple(sorted(order.state.get_all(name).items())), order.applied)
+
+
+def _guests(where: Place) -> GuestsAre:
+    membership = where.parts.membership
+    guests = tuple(
+        GuestIs(nym, _last_join(membership.changes(nym)), None) for nym in sorted(membership.present())
+    )
+    return GuestsAre(where.parts.id, guests, tuple(where.door.waiting))
+
+
+def _last_join(changes: list[Known]) -> int:
+    return max((each.effective_since for each in changes if each.joins), default=0)
+
+
+def _changed(key: SigningKey, deed: Deed, command: HostPlace) -> Deed:
+    return sign_deed(
+        key,
+        deed.version + 1,
+        deed.policy if command.policy is None else command.policy,
+        deed.host,
+        deed.cohosts if command.cohosts is None else command.cohosts,
+        deed.keepers if command.keepers is None else command.keepers,
+    )

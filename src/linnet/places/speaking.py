@@ -1,0 +1,144 @@
+"""The voice of a place: what this device says to all, numbered, cut into fragments and signed.
+
+Only while the term is ours. Each fragment is written down before it leaves, so that numbers which were
+seen are never used for something else (Toth 2013, section 5: counters survive a restart).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linnet.core.errors import Refused
+from linnet.core.ids import AuthorId, EventId
+from linnet.core.reasons import Reason
+from linnet.event.event import Tail, Verified
+from linnet.event.signing import sign_unit
+from linnet.places.channel.header import Header, encode_header
+from linnet.places.channel.psyc import Modifier, render
+from linnet.places.multicast.cutting import Cutting, Piece
+from linnet.places.multicast.head import FRAGMENT, Head, encode_head
+from linnet.places.multicast.numbering import Message, Numbering
+from linnet.places.parts import Parts
+
+NOTICE_ENTER = "_notice_place_enter"
+NOTICE_LEAVE = "_notice_place_leave"
+KEEPALIVE = "_notice_keepalive"
+NYM = "_nym"
+
+Spoken = tuple[Verified, Head]
+"""A fragment of ours, to be taken in as if it had come."""
+
+
+class Speaking:
+    """Messages of this device that are on their way out."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._cutting = Cutting()
+        self._numbering = Numbering(parts.fragments.standing)
+        self._since_hash = 0
+        self._chain = self._last_of_chain()
+
+    def open_term(self) -> None:
+        """What we say next opens the next term."""
+        left = self._numbering.open_term(self._parts.fragments.standing)
+        for message in left:
+            self._cutting.abandon(message)
+
+    def announce(
+        self, method: str, modifiers: Sequence[Modifier], body: bytes, reset: bool, more: bool, now: float
+    ) -> tuple[int, list[Spoken]]:
+        """Begin a message, and end it unless more follows; its number, and the fragments that leave now."""
+        state = reset or any(each.is_persistent for each in modifiers)
+        hashed = state and (reset or self._since_hash + 1 >= self._parts.config.hash_every)
+        section = render(modifiers, method)
+        if len(section) > self._parts.config.modifier_bytes:
+            raise Refused(Reason.TOO_LARGE, f"{len(section)} bytes of modifiers")
+        digest = self._parts.order.digest_with(modifiers, reset) if hashed else None
+        message = self._numbering.begin(state=state, reset=reset, hashed=hashed)
+        self._since_hash = 0 if hashed else self._since_hash + state
+        spoken = self._begin(message, section, digest, now)
+        return message.number, [*spoken, *self.more(message.number, body, more, now)]
+
+    def more(self, message: int, body: bytes, more: bool, now: float) -> list[Spoken]:
+        """More of a body; the fragments that leave now."""
+        spoken: list[Spoken] = []
+        at = 0
+        while True:
+            room = self._cutting.room(message)
+            self._cutting.feed(message, body[at : at + room])
+            at += room
+            if at >= len(body):
+                break
+            spoken += self._flow(now)
+        if more:
+            # At once: changes of state must not be overtaken by those of the next message.
+            self._cutting.flush(message)
+        else:
+            self._cutting.finish(message)
+        return [*spoken, *self._flow(now)]
+
+    def joined(self, nym: AuthorId, since: int | None, now: float) -> tuple[int, list[Spoken]]:
+        """Tell all that somebody came in. With the hash of the state, for whoever is new."""
+        return self._notice(NOTICE_ENTER, self._numbering.begin_join(nym, since), nym, now)
+
+    def parted(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
+        """Tell all that somebody left: what follows is closed to them."""
+        return self._notice(NOTICE_LEAVE, self._numbering.begin_part(nym), nym, now)
+
+    def keep_alive(self, now: float) -> list[Spoken]:
+        """Say that nothing was said, so that the loss of the last fragment is noticed."""
+        message = self._numbering.begin()
+        self._cutting_opened(message.number, self._text(message, render((), KEEPALIVE), None))
+        self._cutting.finish(message.number)
+        return self._flow(now)
+
+    def _notice(self, method: str, message: Message, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
+        section = render((Modifier(":", NYM, nym.hex().encode()),), method)
+        digest = None if message.delta is None else self._parts.order.state.digest()
+        spoken = self._begin(message, section, digest, now)
+        self._cutting.finish(message.number)
+        self._since_hash = 0
+        return message.number, [*spoken, *self._flow(now)]
+
+    def _begin(self, message: Message, section: bytes, digest: bytes | None, now: float) -> list[Spoken]:
+        text = self._text(message, section, digest)
+        self._cutting.open(message.number)
+        return self._feed(message.number, text, now)
+
+    def _text(self, message: Message, section: bytes, digest: bytes | None) -> bytes:
+        return encode_header(Header(len(section), message.delta, digest)) + section
+
+    def _cutting_opened(self, message: int, text: bytes) -> None:
+        self._cutting.open(message)
+        self._cutting.feed(message, text)
+
+    def _feed(self, message: int, data: bytes, now: float) -> list[Spoken]:
+        spoken: list[Spoken] = []
+        for at in range(0, len(data), 1 << 19):
+            self._cutting.feed(message, data[at : at + (1 << 19)])
+            spoken += self._flow(now)
+        return spoken
+
+    def _flow(self, now: float) -> list[Spoken]:
+        spoken: list[Spoken] = []
+        while (piece := self._cutting.take()) is not None:
+            spoken.append(self._sign(piece, now))
+        return spoken
+
+    def _sign(self, piece: Piece, now: float) -> Spoken:
+        head = self._numbering.head(piece.message, piece)
+        context = self._parts.context
+        clear = encode_head(head)
+        tail = Tail(None, None, None, None, FRAGMENT, None, int(now * 1000), clear, piece.data)
+        seq, prev = self._chain
+        verified = sign_unit(context.key, self._parts.id, context.author, context.device, seq, prev, (tail,))
+        self._chain = seq + 1, verified.head
+        return verified, head
+
+    def _last_of_chain(self) -> tuple[int, EventId | None]:
+        context = self._parts.context
+        for head in context.store.log.heads(self._parts.id):
+            if (head.author, head.device) == (context.author, context.device):
+                return head.last + 1, head.head
+        return 0, None

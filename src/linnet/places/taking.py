@@ -1,0 +1,285 @@
+"""What comes in: every fragment is checked, put into the line, written down, passed on and told.
+
+From whomever it comes, be it ourselves. Nothing is passed on before its signature was checked, and to
+nobody who may not see it (Toth 2013, section 3.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from linnet.core.effects import AfterCommit, Blame, Send
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import MAX_HOPS, Data
+from linnet.event.event import Unverified, Verified
+from linnet.event.signing import unit_head
+from linnet.identity.cards import Card
+from linnet.places.channel.assembly import Began, Broken, Finished, Step
+from linnet.places.channel.fragments import Conflict, New
+from linnet.places.channel.ordering import Applied, Forked, NotTaken, Outcome, Rebuilt
+from linnet.places.channel.rows import Mark
+from linnet.places.effects import PlacePromise
+from linnet.places.items import Changed
+from linnet.places.multicast.head import Flag, Head, head_of
+from linnet.places.multicast.terms import Shift, Where, opening_of
+from linnet.places.parts import Parts
+from linnet.places.watching import Watching
+from linnet.trace.records import Kind, Record
+
+WAITING = 1024
+"""Fragments of terms that are not known yet that are held at once."""
+
+TakingEffect: TypeAlias = AfterCommit[PlacePromise] | Blame | Record
+
+
+class Taking:
+    """The way in of one place."""
+
+    def __init__(self, parts: Parts, watching: Watching) -> None:
+        self._parts = parts
+        self._watching = watching
+        self._waiting: dict[bytes, tuple[Verified, Head, Card]] = {}
+        """Fragments whose term is not known yet."""
+        self._cards: dict[tuple[PeerId, bytes], Card] = {}
+        """The card of each device that a downstream had from us."""
+        self.lost_state = False
+        """Whether our state has to be asked for: we cannot tell it from what we have."""
+
+    def take(
+        self, unit: Unverified, card: Card | None, source: PeerId | None, hops: int, age_us: int, now: float
+    ) -> tuple[bool, list[TakingEffect]]:
+        """A fragment from a peer, live or replayed; whether it was good, and what follows."""
+        try:
+            event = unit_head(unit)
+            if event in self._waiting or self._parts.is_in_line(event):
+                return True, [Record(Kind.DUPLICATE, self._parts.id, event, peer=source)]
+            verified, known = self._check(unit, card, now)
+            head = head_of(verified.events[0])
+            return True, self._placed(verified, head, known, source, hops, age_us, now)
+        except RemoteError as error:
+            note = error.detail[:200]
+            record = Record(Kind.REJECTED, self._parts.id, peer=source, reason=error.reason, note=note)
+            blame = [] if source is None else [Blame(source, error.reason)]
+            return False, [record, *blame]
+
+    def own(self, spoken: Iterable[tuple[Verified, Head]], now: float) -> list[TakingEffect]:
+        """Fragments that this device just signed."""
+        effects: list[TakingEffect] = []
+        card = self._parts.context.card
+        for verified, head in spoken:
+            effects += self._placed(verified, head, card, None, 0, 0, now)
+        return effects
+
+    def gone(self, peer: PeerId) -> None:
+        """A downstream is gone: it is told cards anew when it comes back."""
+        for key in [key for key in self._cards if key[0] == peer]:
+            del self._cards[key]
+
+    def _check(self, unit: Unverified, card: Card | None, now: float) -> tuple[Verified, Card]:
+        context, deed = self._parts.context, self._parts.deed
+        if unit.topic != self._parts.id or unit.seq is None or len(unit.tails) != 1:
+            raise InvalidEvent(Reason.MALFORMED, "not a fragment of this place")
+        if deed.rank(unit.author) is None and not self._has_spoken(unit):
+            raise InvalidEvent(Reason.NOT_A_PUBLISHER, "the deed does not let this person speak")
+        if card is not None and card is not context.cards.find(unit.author, unit.device):
+            context.cards.learn(card)
+        # Fragments are history as soon as they are said: a card that ended since does not undo them.
+        known = context.cards.card_for(unit.author, unit.device, None)
+        return context.verify(unit, known), known
+
+    def _has_spoken(self, unit: Unverified) -> bool:
+        return any(each.person == unit.author for each in self._parts.terms.openings)
+
+    def _placed(
+        self,
+        verified: Verified,
+        head: Head,
+        card: Card,
+        source: PeerId | None,
+        hops: int,
+        age_us: int,
+        now: float,
+    ) -> list[TakingEffect]:
+        parts = self._parts
+        unit = verified.unit
+        effects: list[TakingEffect] = []
+        if head.flags & Flag.OPENING:
+            opening = opening_of(head, unit.author, unit.device, verified.head)
+            if parts.terms.equivocated(opening):
+                note = f"two openings of term {opening.term}"
+                effects.append(
+                    Record(
+                        Kind.REJECTED,
+                        parts.id,
+                        verified.head,
+                        unit.device,
+                        reason=Reason.EQUIVOCATION,
+                        note=note,
+                    )
+                )
+            shift = parts.terms.offer(opening)
+            parts.keep_opening(opening)
+            effects += self._shifted(shift, head, now)
+        match parts.terms.where(head, unit.device):
+            case Where.WAITING:
+                return [*effects, *self._wait(verified, head, card)]
+            case Where.ORPHANED:
+                note = f"orphaned: fragment {head.fragment} of term {head.term}"
+                return [
+                    *effects,
+                    Record(Kind.DROPPED, parts.id, verified.head, reason=Reason.STALE, note=note),
+                ]
+            case Where.IN_LINE:
+                effects += self._stored(verified, head, card, source, hops, age_us, now)
+        effects += self._shifted(parts.terms.arrived(verified.head), head, now)
+        return [*effects, *self._retry(now)] if self._waiting and head.flags & Flag.OPENING else effects
+
+    def _stored(
+        self,
+        verified: Verified,
+        head: Head,
+        card: Card,
+        source: PeerId | None,
+        hops: int,
+        age_us: int,
+        now: float,
+    ) -> list[TakingEffect]:
+        parts = self._parts
+        stored = parts.fragments.store(verified, head, now)
+        if isinstance(stored, Conflict):
+            raise InvalidEvent(stored.reason, f"fragment {head.fragment} of term {head.term}")
+        if not isinstance(stored, New):
+            return []
+        parts.missing.arrived(head, now)
+        if head.change is not None:
+            parts.membership.store(head.change, head.message, head.generation)
+        steps = list(parts.assembly.stored(stored.row))
+        promises: list[PlacePromise] = [*self._passed_on(verified, head, card, source, hops, age_us, now)]
+        told, records = self._told(steps, verified, head)
+        promises += told
+        kind = Kind.PUBLISHED if source is None else Kind.RECEIVED
+        size = len(verified.unit.tails[0])
+        record = Record(
+            kind, parts.id, verified.head, verified.unit.device, head.fragment, 1, source, hops, size
+        )
+        return [record, *records, AfterCommit(tuple(promises))]
+
+    def _passed_on(
+        self,
+        verified: Verified,
+        head: Head,
+        card: Card,
+        source: PeerId | None,
+        hops: int,
+        age_us: int,
+        now: float,
+    ) -> list[Send[Data] | Record]:
+        """To every downstream that may see it, with the card the first time."""
+        unit = verified.unit
+        found = self._parts.relaying.targets(head, source)
+        effects: list[Send[Data] | Record] = [*found.records]
+        hops, sent_us = min(hops + 1, MAX_HOPS), int(now * 1_000_000)
+        device = unit.author + unit.device
+        for peer in found.peers:
+            known = self._cards.get((peer, device)) is card
+            self._cards[peer, device] = card
+            effects.append(Send(peer, Data(unit, hops, age_us, sent_us, None if known else card)))
+            place = (self._parts.id, verified.head, unit.device, head.fragment, 1, peer, hops)
+            effects.append(Record(Kind.SENT, *place, len(unit.tails[0])))
+        return effects
+
+    def _told(
+        self, steps: list[Step], verified: Verified, head: Head
+    ) -> tuple[list[PlacePromise], list[TakingEffect]]:
+        parts = self._parts
+        promises: list[PlacePromise] = []
+        records: list[TakingEffect] = []
+        for step in steps:
+            if isinstance(step, Began) and step.header.delta is not None:
+                outcomes = parts.order.offered(
+                    step.message, step.header.delta, step.modifiers, step.header.hash
+                )
+                told, noted = self.heed(outcomes)
+                promises += told
+                records += noted
+            if isinstance(step, Broken):
+                note = f"message {step.message}: {step.detail}"[:200]
+                records.append(Record(Kind.REJECTED, parts.id, verified.head, reason=step.reason, note=note))
+            if isinstance(step, Finished):
+                seq = step.message
+                promises.append(Record(Kind.DELIVERED, parts.id, verified.head, verified.unit.device, seq, 1))
+        promises += self._watching.told(steps, verified.unit.author)
+        for message in parts.order.missing[:16]:
+            parts.missing.want(message)
+        return promises, records
+
+    def heed(self, outcomes: Iterable[Outcome]) -> tuple[list[PlacePromise], list[TakingEffect]]:
+        """What became of changes of state: told to whoever watches, and written down if it went wrong."""
+        parts = self._parts
+        items: list[Changed] = []
+        records: list[TakingEffect] = []
+        for outcome in outcomes:
+            match outcome:
+                case Applied(message, _, changes, _):
+                    items += [Changed(parts.id, message, name, value) for name, value in changes.items()]
+                    hashed = parts.order.signed == message
+                    parts.fragments.mark(message, Mark.APPLIED | (Mark.HASH if hashed else Mark(0)))
+                case Rebuilt(message, changes, lost):
+                    items += [Changed(parts.id, message, name, value) for name, value in changes.items()]
+                    self.lost_state = lost
+                case Forked(message, _, _, reason):
+                    note = f"message {message} carries another hash of the state"
+                    records.append(Record(Kind.REJECTED, parts.id, reason=reason, note=note))
+                    self.lost_state = True
+                case NotTaken(message, reason, detail):
+                    note = f"state of message {message}: {detail}"[:200]
+                    records.append(Record(Kind.REJECTED, parts.id, reason=reason, note=note))
+                case _:
+                    pass
+        return [*self._watching.heard(items)], records
+
+    # Terms.
+
+    def _wait(self, verified: Verified, head: Head, card: Card) -> list[TakingEffect]:
+        if len(self._waiting) >= WAITING:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            note = "too many fragments of terms that are not known"
+            dropped = Record(Kind.DROPPED, self._parts.id, reason=Reason.QUEUE_FULL, note=note)
+            self._waiting[verified.head] = (verified, head, card)
+            return [dropped]
+        self._waiting[verified.head] = (verified, head, card)
+        return []
+
+    def _retry(self, now: float) -> list[TakingEffect]:
+        waiting, self._waiting = self._waiting, {}
+        effects: list[TakingEffect] = []
+        for verified, head, card in sorted(
+            waiting.values(), key=lambda each: (each[1].term, each[1].fragment)
+        ):
+            try:
+                effects += self._placed(verified, head, card, None, 1, 0, now)
+            except RemoteError as error:
+                note = error.detail[:200]
+                effects.append(Record(Kind.REJECTED, self._parts.id, reason=error.reason, note=note))
+        return effects
+
+    def _shifted(self, shift: Shift | None, head: Head, now: float) -> list[TakingEffect]:
+        """The line is another now: what was applied behind the cut is undone."""
+        if shift is None:
+            return []
+        parts = self._parts
+        gone = parts.fragments.orphan(shift.fragment, head.term)
+        if not gone:
+            return []
+        parts.membership.undo(shift.message)
+        parts.relaying.forget()
+        broken = parts.assembly.cut(list(dict.fromkeys(row.message for row in gone)))
+        told, records = self.heed(parts.order.rollback(shift.message))
+        note = f"{len(gone)} fragments behind {shift.fragment} are orphaned by term {head.term}"
+        noted = Record(Kind.DROPPED, parts.id, reason=Reason.STALE, note=note)
+        promises: list[PlacePromise] = [*told, *self._watching.cut(broken)]
+        return [noted, *records, AfterCommit(tuple(promises))]

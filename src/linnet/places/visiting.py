@@ -1,0 +1,216 @@
+"""Entering a place: relays first, the host if none answers, and on to those whom they name.
+
+Toth 2013, sections 3.3 and 4.4. A guest keeps several upstreams, and finds another when one is gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from linnet.core.effects import Hold, Release, Send, SetTimer
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.event.event import Unverified, Verified
+from linnet.places.channel.psyc import Modifier, render
+from linnet.places.messages import Decision, Enter
+from linnet.places.multicast.entering import make_enter
+from linnet.places.multicast.head import Head, head_of
+from linnet.places.parts import Parts
+from linnet.trace.records import Kind, Record
+
+OWNER = "place.visiting"
+KNOWN_CONTACTS = 64
+SOON = 0.5
+"""Seconds until others are asked who may not have heard yet that we are a guest."""
+
+VisitingEffect: TypeAlias = Hold | Release | Send[Enter] | SetTimer[Tick] | Record
+
+
+class Visiting:
+    """One node's ways into one place."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._links = parts.context.links
+        self._purpose = f"place {parts.id.hex()[:16]}"
+        self._known: dict[PeerId, Contact] = {}
+        """Whom we know to be in, those asked last at the end."""
+        self._trying: deque[Contact] = deque()
+        self._asked: dict[PeerId, float] = {}
+        """Peers that were asked and have not answered, with the time until which they may."""
+        self._held: dict[PeerId, None] = {}
+        self._text = b""
+        self.wants = False
+        """Whether we mean to be connected."""
+        self.is_admitted = False
+        """Whether somebody who knows has said that we are a guest."""
+        self.tick = Tick(OWNER, "enter", parts.id)
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """Whom we know to be in."""
+        return tuple(self._known.values())
+
+    def enter(
+        self, contacts: Iterable[Contact], modifiers: tuple[Modifier, ...], text: bytes, now: float
+    ) -> list[VisitingEffect]:
+        """Ask to come in."""
+        self.wants = True
+        self._text = render(modifiers, "_request_place_enter") + text
+        for contact in contacts:
+            self.learn(contact)
+            self._trying.append(contact)
+        return self.look(now)
+
+    def learn(self, contact: Contact) -> None:
+        """Somebody is in this place, and may be dialled there."""
+        if contact.peer == self._parts.context.peer:
+            return
+        known = self._known.pop(contact.peer, None)
+        self._known[contact.peer] = contact if contact.hints or known is None else known
+        if len(self._known) > KNOWN_CONTACTS:
+            del self._known[next(iter(self._known))]
+
+    def look(self, now: float) -> list[VisitingEffect]:
+        """Ask as many as there are upstreams lacking."""
+        if not self.wants:
+            return []
+        late = [peer for peer, until in self._asked.items() if until <= now]
+        effects: list[VisitingEffect] = []
+        for peer in late:
+            del self._asked[peer]
+            effects += self._let_go(peer)
+        lacking = self._parts.tree.lacks - len(self._asked)
+        if lacking > 0 and not self._trying:
+            idle = [each for each in self._known.values() if self._is_idle(each.peer)]
+            self._trying.extend(idle[:lacking])
+        while lacking > 0 and self._trying:
+            contact = self._trying.popleft()
+            if self._is_idle(contact.peer):
+                effects += self._ask(contact, now)
+                lacking -= 1
+        return [*effects, SetTimer(self._parts.config.entry_timeout, self.tick)]
+
+    def link_up(self, peer: PeerId, now: float) -> list[VisitingEffect]:
+        """A link that we may have waited for."""
+        if peer not in self._asked:
+            return []
+        self._asked[peer] = now + self._parts.config.entry_timeout
+        return [Send(peer, self._request(now))]
+
+    def gone(self, peer: PeerId, now: float) -> list[VisitingEffect]:
+        """A link is down, or a dial failed: another one is tried."""
+        was_asked = self._asked.pop(peer, None) is not None
+        was_up = peer in self._parts.tree.upstreams
+        self._parts.tree.disconnect(peer)
+        self._parts.missing.disconnect(peer)
+        if not (was_asked or was_up):
+            return []
+        return [*self._let_go(peer), *self.look(now)]
+
+    def turned_away(self, peer: PeerId, now: float) -> list[VisitingEffect]:
+        """This one does not let us in. If we are a guest it will hear of that: it is asked again soon."""
+        self._asked.pop(peer, None)
+        if self.is_admitted:
+            return [*self._let_go(peer), SetTimer(SOON, self.tick)]
+        return [*self._let_go(peer), *(self.look(now) if self._trying else [])]
+
+    def sent_on(self, peer: PeerId, relays: Iterable[Contact], now: float) -> list[VisitingEffect]:
+        """We are a guest, and others have room for us: those first who were named first."""
+        self._asked.pop(peer, None)
+        self.is_admitted = True
+        fresh = [each for each in relays if each.peer != self._parts.context.peer]
+        for contact in fresh:
+            self.learn(contact)
+        self._trying.extendleft(reversed(fresh))
+        return [*self._let_go(peer), *self.look(now)]
+
+    def connected(self, peer: PeerId, now: float) -> list[VisitingEffect]:
+        """This one sends to us from now on."""
+        self._asked.pop(peer, None)
+        self.is_admitted = True
+        self._parts.tree.connect_up(peer)
+        self._parts.missing.connect(peer, now)
+        self.learn(Contact(peer))
+        return self.look(now)
+
+    def leave(self) -> list[VisitingEffect]:
+        """Be connected no more; membership is another matter."""
+        self.wants = False
+        self._asked.clear()
+        self._trying.clear()
+        for peer in self._parts.tree.upstreams:
+            self._parts.tree.disconnect(peer)
+            self._parts.missing.disconnect(peer)
+        effects: list[VisitingEffect] = []
+        for peer in list(self._held):
+            effects += self._let_go(peer)
+        return effects
+
+    def is_awaited(self, peer: PeerId) -> bool:
+        """Whether this peer owes us an answer at its door."""
+        return peer in self._asked
+
+    def _is_idle(self, peer: PeerId) -> bool:
+        ours = peer == self._parts.context.peer
+        tree = self._parts.tree
+        return not (ours or peer in self._asked or peer in tree.upstreams or peer in tree.downstreams)
+
+    def _ask(self, contact: Contact, now: float) -> list[VisitingEffect]:
+        peer = contact.peer
+        self._asked[peer] = now + self._parts.config.entry_timeout
+        self._held[peer] = None
+        effects: list[VisitingEffect] = [Hold(peer, contact.hints, self._purpose)]
+        if peer in self._links:
+            effects.append(Send(peer, self._request(now)))
+        return effects
+
+    def _let_go(self, peer: PeerId) -> list[VisitingEffect]:
+        if self._held.pop(peer, 0) == 0:
+            return []
+        return [Release(peer, self._purpose)]
+
+    def _request(self, now: float) -> Enter:
+        context, parts = self._parts.context, self._parts
+        return make_enter(
+            context.key,
+            context.card,
+            parts.id,
+            int(now * 1000),
+            known=parts.deed.version if parts.fragments.standing.fragment >= 0 else 0,
+            upto=parts.fragments.upto,
+            state=parts.order.applied,
+            text=self._text,
+        )
+
+
+def told_membership(parts: Parts, decision: Decision) -> list[tuple[Verified, Head]]:
+    """The fragments of membership that came with an admission, checked; `RemoteError` if one is false."""
+    for card in decision.cards:
+        parts.context.cards.learn(card)
+    checked = [_checked(parts, unit) for unit in decision.membership]
+    return [(verified, head_of(verified.events[0])) for verified in checked]
+
+
+def _checked(parts: Parts, unit: Unverified) -> Verified:
+    if unit.topic != parts.id or parts.deed.rank(unit.author) is None:
+        raise InvalidEvent(Reason.NOT_A_PUBLISHER, "a fragment of somebody who may not speak here")
+    return parts.context.verify(unit, parts.context.cards.card_for(unit.author, unit.device, None))
+
+
+def refused_record(parts: Parts, peer: PeerId, error: RemoteError) -> Record:
+    """What is written down of an answer at the door that cannot be used."""
+    note = f"decision: {error.detail}"[:200]
+    return Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
+
+
+def own_notice(told: Iterable[tuple[Verified, Head]], nym: AuthorId) -> Head | None:
+    """The last notice among these that we came in."""
+    mine = [
+        head for _, head in told if head.change is not None and head.change.nym == nym and head.change.joins
+    ]
+    return max(mine, key=lambda head: head.message, default=None)

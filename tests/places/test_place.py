@@ -1,0 +1,220 @@
+"""A place from end to end: a host, guests, the shipped machines on a simulated network."""
+
+from __future__ import annotations
+
+import pytest
+
+from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined, Done
+from linnet.places.channel.psyc import Modifier
+from linnet.places.commands import (
+    Admit,
+    Announce,
+    Announced,
+    AnnounceMore,
+    Eject,
+    Entered,
+    EnterPlace,
+    GuestsAre,
+    LeavePlace,
+    ListGuests,
+    Look,
+    ObjectsAre,
+    Reject,
+    Turned,
+)
+from linnet.places.config import PlacesConfig
+from linnet.places.deed import Policy
+from linnet.sim.links import LinkModel, named_latency
+from linnet.sim.places_world import HOST, PlacesWorld
+
+
+def announced(world: PlacesWorld, body: bytes, *modifiers: Modifier, method: str = "_message") -> int:
+    return world.obtain(HOST, Announce(world.place, method, modifiers, body), Announced).message
+
+
+def bodies(world: PlacesWorld, name: str, first: int) -> list[bytes]:
+    """What a node heard, without keep-alives and notices."""
+    said = sorted(world.said.get(name, {}).items())
+    return [body for message, body in said if message >= first and body]
+
+
+def test_a_host_announces_and_every_guest_hears_it_and_sees_the_state() -> None:
+    world = PlacesWorld(3, seed=1)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"hello", Modifier("=", "_topic", b"tea"))
+    announced(world, b"again")
+    world.network.run(world.network.elapsed + 5)
+    for name in (HOST, *world.guests):
+        assert bodies(world, name, first) == [b"hello", b"again"], name
+        objects = world.obtain(name, Look(world.place, "_topic"), ObjectsAre).objects
+        assert objects == (("_topic", b"tea"),)
+    statuses = [world.status(name) for name in (HOST, *world.guests)]
+    assert len({each.state_hash for each in statuses}) == 1
+    assert [each.role for each in statuses] == ["host", "guest", "guest", "guest"]
+    assert all(each.missing == 0 for each in statuses)
+
+
+def test_whoever_comes_later_has_the_state_and_not_the_history_of_a_public_place() -> None:
+    world = PlacesWorld(2, seed=2)
+    world.found(Policy.PUBLIC)
+    world.enter("guest0")
+    before = announced(world, b"before", Modifier("=", "_topic", b"tea"), Modifier("=", "_note", b"x"))
+    world.enter("guest1")
+    after = announced(world, b"after")
+    world.network.run(world.network.elapsed + 5)
+    assert bodies(world, "guest0", before)[0] == b"before"
+    assert b"before" not in bodies(world, "guest1", 0)
+    assert bodies(world, "guest1", after) == [b"after"]
+    objects = world.obtain("guest1", Look(world.place, ""), ObjectsAre).objects
+    assert objects == (("_note", b"x"), ("_topic", b"tea"))
+
+
+def test_whoever_comes_later_has_all_history_of_a_closed_place() -> None:
+    world = PlacesWorld(1, seed=3)
+    world.found(Policy.CLOSED)
+    before = announced(world, b"before", Modifier("=", "_topic", b"tea"))
+    request = world.ask("guest0", EnterPlace(world.place, (world.contact(HOST),), text=b"let me in"))
+    world.network.run(world.network.elapsed + 2)
+    (knocked,) = world.knocked
+    assert knocked.text == b"let me in"
+    assert knocked.nym == world.identities["guest0"].author
+    assert request not in world.network.answers, "the host decides"
+    world.obtain(HOST, Admit(world.place, knocked.nym), Announced)
+    assert isinstance(world.answered(request), Entered)
+    world.network.run(world.network.elapsed + 5)
+    world.watch("guest0")
+    world.network.run(world.network.elapsed + 5)
+    assert bodies(world, "guest0", before)[0] == b"before"
+
+
+def test_who_is_rejected_hears_why() -> None:
+    world = PlacesWorld(1, seed=4)
+    world.found(Policy.PRIVATE)
+    request = world.ask("guest0", EnterPlace(world.place, (world.contact(HOST),)))
+    world.network.run(world.network.elapsed + 2)
+    (knocked,) = world.knocked
+    redirect = (Modifier(":", "_place", b"lt1elsewhere"),)
+    world.obtain(HOST, Reject(world.place, knocked.nym, modifiers=redirect, text=b"not today"), Done)
+    turned = world.answered(request)
+    assert isinstance(turned, Turned)
+    assert (turned.method, turned.modifiers, turned.text) == ("_failure_place_enter", redirect, b"not today")
+
+
+def test_who_is_ejected_gets_the_notice_and_nothing_after_it() -> None:
+    world = PlacesWorld(3, seed=5)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"one")
+    nym = world.identities["guest1"].author
+    world.network.run(world.network.elapsed + 3)
+    notice = world.obtain(HOST, Eject(world.place, nym), Announced).message
+    announced(world, b"two")
+    world.network.run(world.network.elapsed + 60)
+    assert bodies(world, "guest0", first) == [b"one", b"two"]
+    assert bodies(world, "guest1", first) == [b"one"]
+    assert max(world.said["guest1"]) == notice
+    assert world.status("guest0").generation == 1
+    guests = world.obtain(HOST, ListGuests(world.place), GuestsAre).guests
+    assert [each.nym for each in guests] == sorted(
+        world.identities[name].author for name in ("guest0", "guest2")
+    )
+    world.crash(HOST)
+    again = world.answered(world.ask("guest1", EnterPlace(world.place, (world.contact("guest0"),))), 90)
+    assert isinstance(again, Declined), "only the host lets somebody in again"
+
+
+def test_a_large_body_streams_and_small_messages_go_in_between() -> None:
+    world = PlacesWorld(2, seed=6)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    large = world.obtain(HOST, Announce(world.place, "_file", body=b"a" * 300_000, more=True), Announced)
+    small = announced(world, b"in between")
+    world.obtain(HOST, AnnounceMore(world.place, large.message, b"b" * 200_000, False), Announced)
+    world.network.run(world.network.elapsed + 5)
+    for name in world.guests:
+        assert world.said[name][small] == b"in between"
+        assert world.said[name][large.message] == b"a" * 300_000 + b"b" * 200_000
+
+
+def test_more_guests_than_the_host_sends_to_hear_through_others() -> None:
+    world = PlacesWorld(12, seed=7, config=PlacesConfig(fanout=3))
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"hello")
+    world.network.run(world.network.elapsed + 10)
+    assert all(bodies(world, name, first) == [b"hello"] for name in world.guests)
+    assert len(world.status(HOST).downstreams) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_lost_on_the_way_is_asked_for(seed: int) -> None:
+    world = PlacesWorld(
+        6, seed=seed, links=LinkModel(named_latency("aws"), loss=0.05), config=PlacesConfig(fanout=3)
+    )
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"0", Modifier("=", "_count", b"0"))
+    for number in range(1, 20):
+        announced(world, str(number).encode(), Modifier("=", "_count", str(number).encode()))
+    world.network.run(world.network.elapsed + 120)
+    expected = [str(number).encode() for number in range(20)]
+    for name in world.guests:
+        heard = bodies(world, name, first)
+        assert heard == expected, name
+    hashes = {world.status(name).state_hash for name in (HOST, *world.guests)}
+    assert len(hashes) == 1
+
+
+def test_after_a_crash_of_host_and_guest_everything_goes_on() -> None:
+    world = PlacesWorld(3, seed=8)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"one", Modifier("=", "_topic", b"tea"))
+    world.network.run(world.network.elapsed + 3)
+    world.crash("guest1")
+    announced(world, b"two", Modifier("=", "_topic", b"coffee"))
+    world.network.run(world.network.elapsed + 3)
+    world.crash(HOST)
+    world.restart("guest1")
+    world.network.run(world.network.elapsed + 10)
+    world.restart(HOST)
+    world.network.run(world.network.elapsed + 60)
+    announced(world, b"three")
+    world.network.run(world.network.elapsed + 60)
+    for name in world.guests:
+        heard = bodies(world, name, first)
+        assert heard == [b"one", b"two", b"three"], name
+    assert world.status("guest1").term == 1, "the host goes on in its term"
+
+
+def test_who_disconnects_comes_in_again_unasked() -> None:
+    world = PlacesWorld(1, seed=9)
+    world.found(Policy.PRIVATE)
+    request = world.ask("guest0", EnterPlace(world.place, (world.contact(HOST),)))
+    world.network.run(world.network.elapsed + 2)
+    world.obtain(HOST, Admit(world.place, world.knocked[0].nym), Announced)
+    assert isinstance(world.answered(request), Entered)
+    world.obtain("guest0", LeavePlace(world.place, for_good=False), Done)
+    missed = announced(world, b"missed")
+    world.obtain("guest0", EnterPlace(world.place, (world.contact(HOST),)), Entered)
+    world.watch("guest0")
+    world.network.run(world.network.elapsed + 10)
+    assert len(world.knocked) == 1
+    assert world.said["guest0"][missed] == b"missed"
+
+
+def test_a_guest_may_not_speak() -> None:
+    world = PlacesWorld(1, seed=10)
+    world.found()
+    world.enter("guest0")
+    result = world.answered(world.ask("guest0", Announce(world.place, "_message", body=b"x")))
+    assert isinstance(result, Declined)
+    assert result.reason is Reason.NOT_A_PUBLISHER
