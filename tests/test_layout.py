@@ -24,6 +24,7 @@ TESTED_ELSEWHERE = {
     "places/speaking.py": "everything that a host says: tests/places/test_place.py",
     "places/taking.py": "everything that comes: tests/places/test_place.py",
     "places/door.py": "who comes in, waits or is turned away: tests/places/test_place.py",
+    "places/talks.py": "requests and receipts: tests/places/test_place.py",
     "places/visiting.py": "from outside: tests/places/test_place.py",
     "places/catching_up.py": "what was lost on the way: tests/places/test_place.py",
     "places/watching.py": "what applications are handed: tests/places/test_place.py",

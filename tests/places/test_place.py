@@ -21,6 +21,8 @@ from linnet.places.commands import (
     Look,
     ObjectsAre,
     Reject,
+    Talked,
+    TalkTo,
     Turned,
 )
 from linnet.places.config import PlacesConfig
@@ -218,3 +220,52 @@ def test_a_guest_may_not_speak() -> None:
     result = world.answered(world.ask("guest0", Announce(world.place, "_message", body=b"x")))
     assert isinstance(result, Declined)
     assert result.reason is Reason.NOT_A_PUBLISHER
+
+
+def test_a_guest_talks_to_the_host_through_others_who_cannot_read_it() -> None:
+    world = PlacesWorld(5, seed=11, config=PlacesConfig(fanout=1, upstreams=1))
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    world.network.run(world.network.elapsed + 5)
+    assert world.status("guest4").upstreams == (world.identities["guest3"].peer,), "a chain"
+    mood = Modifier(":", "_mood", b"good")
+    world.obtain("guest4", TalkTo(world.place, "_message", (mood,), b"psst"), Talked)
+    (said,) = world.requests
+    assert (said.nym, said.method) == (world.identities["guest4"].author, "_message")
+    assert list(world.asked.values()) == [b"psst"]
+    assert b"psst" not in world.said["guest2"].values()
+
+
+def test_a_request_that_would_change_state_is_declined() -> None:
+    world = PlacesWorld(1, seed=12)
+    world.found()
+    world.enter("guest0")
+    talk = TalkTo(world.place, "_message", (Modifier("=", "_topic", b"mine"),), b"x")
+    result = world.answered(world.ask("guest0", talk))
+    assert isinstance(result, Declined)
+
+
+def test_who_leaves_for_good_is_told_to_all_and_hears_no_more() -> None:
+    world = PlacesWorld(2, seed=13)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"one")
+    world.network.run(world.network.elapsed + 3)
+    world.obtain("guest1", LeavePlace(world.place, for_good=True), Talked)
+    announced(world, b"two")
+    world.network.run(world.network.elapsed + 30)
+    assert bodies(world, "guest0", first) == [b"one", b"two"]
+    assert bodies(world, "guest1", first) == [b"one"]
+    assert world.status("guest1").role == "outside"
+
+
+def test_without_a_host_nobody_hears_a_request_and_that_is_said() -> None:
+    world = PlacesWorld(1, seed=14)
+    world.found()
+    world.enter("guest0")
+    world.crash(HOST)
+    result = world.answered(world.ask("guest0", TalkTo(world.place, "_message", body=b"x", patience=5.0)))
+    assert isinstance(result, Declined)
+    assert result.reason is Reason.TIMEOUT

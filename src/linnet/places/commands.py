@@ -36,7 +36,7 @@ class EnterPlace(Struct, frozen=True, gc=False):
 
 
 class LeavePlace(Struct, frozen=True, gc=False):
-    """Be a guest no longer, or just not now. Answered by `Done`.
+    """Be a guest no longer, answered by `Talked`, or just not now, answered by `Done`.
 
     Whoever only disconnects is still a guest and comes in again without being asked.
     """

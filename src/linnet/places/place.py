@@ -12,6 +12,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
+from linnet.places import talks
 from linnet.places.catching_up import CatchingUp
 from linnet.places.channel import sync
 from linnet.places.channel.psyc import Modifier, parse
@@ -20,18 +21,20 @@ from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, check_deed
 from linnet.places.door import Door, ToAdmit, Waiting
 from linnet.places.effects import PlaceEffect
-from linnet.places.items import Knocked
-from linnet.places.messages import AskState, Away, Decision, DeedIs, Enter, Replay, Replayed, StateIs
+from linnet.places.items import Body, Knocked, Said
+from linnet.places.messages import AskState, Away, Decision, DeedIs, Enter, Replay, Replayed, StateIs, Talk
 from linnet.places.multicast.head import Flag
 from linnet.places.multicast.terms import Base, opening_of
 from linnet.places.parts import Parts
 from linnet.places.speaking import Speaking, Spoken
 from linnet.places.taking import Taking
+from linnet.places.talks import Asked, Talks
 from linnet.places.visiting import Visiting, own_notice, refused_record, told_membership
 from linnet.places.watching import Watching
 from linnet.trace.records import Kind, Record
 
 OWNER = "place"
+REQUEST_LEAVE = "_request_place_leave"
 
 
 class Place:
@@ -46,6 +49,7 @@ class Place:
         self.door = Door(self.parts, contacts)
         self.visiting = Visiting(self.parts)
         self.catching_up = CatchingUp(self.parts)
+        self.talks = Talks(self.parts)
         self._speaking: Speaking | None = None
         self._entering: list[int] = []
         """Requests of the application that wait for the door to open."""
@@ -106,6 +110,8 @@ class Place:
         """A timer of ours has run out."""
         if tick == self.visiting.tick:
             return [*self.visiting.look(now)]
+        if tick.owner == talks.OWNER:
+            return [*self.talks.fired(now)]
         if tick != self._alive:
             return self._caught(now)
         if not self.parts.is_voice:
@@ -204,6 +210,12 @@ class Place:
         promises, records = self.taking.heed(outcomes)
         return [*records, *effects, AfterCommit(tuple(promises)), *self._caught(now)]
 
+    def on_talk(self, peer: PeerId, talk: Talk, now: float) -> list[PlaceEffect]:
+        """A request of a guest, to us or on its way."""
+        is_guest = self.door.is_guest(talk.card.person)
+        asked, effects = self.talks.on_talk(peer, talk, is_guest, now)
+        return [*effects] if asked is None else [*effects, *self._asked(asked, now)]
+
     def on_away(self, peer: PeerId, away: Away, now: float) -> list[PlaceEffect]:
         """A peer wants nothing more from us, or sends us nothing more."""
         note = "away" if away.reason is None else f"away: {away.reason}"
@@ -243,6 +255,7 @@ class Place:
     def link_gone(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is down, or could not be opened."""
         self.door.gone(peer)
+        self.talks.gone(peer)
         return [*self._drop(peer), *self.visiting.gone(peer, now)]
 
     def leave(self, now: float) -> list[PlaceEffect]:
@@ -329,6 +342,22 @@ class Place:
                 parts.membership.tell(head.change, head.message, head.generation)
         if is_new and notice is not None:
             parts.membership.settle(notice.message, notice.generation)
+
+    def _asked(self, asked: Asked, now: float) -> list[PlaceEffect]:
+        """A guest wants to go, or has something to say to whoever watches here."""
+        nym, number, packet = asked.request.nym, asked.request.request, asked.packet
+        if packet.method == REQUEST_LEAVE:
+            try:
+                effects = self.part(nym, now)[2]
+            except Refused as refused:
+                return [*self.talks.answer(asked, refused.reason)]
+            return [*self.talks.answer(asked, None), *effects]
+        if not len(self.watching):
+            return [*self.talks.answer(asked, Reason.NOT_HELD)]
+        said = Said(self.parts.id, number, nym, nym, packet.method, packet.modifiers, False)
+        body = Body(self.parts.id, number, nym, 0, packet.body, True)
+        told = self.watching.heard([said, body])
+        return [AfterCommit((*told,)), *self.talks.answer(asked, None)]
 
     def _is_out(self) -> bool:
         """Whether we were a guest, and are none any more: then nobody is asked to let us in again."""

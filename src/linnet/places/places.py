@@ -16,7 +16,7 @@ from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
-from linnet.places import catching_up, place, visiting
+from linnet.places import catching_up, place, talks, visiting
 from linnet.places.channel.membership import Known
 from linnet.places.commands import (
     Admit,
@@ -48,20 +48,24 @@ from linnet.places.messages import (
     Decision,
     DeedIs,
     Enter,
+    Heard,
     PlaceMessage,
     Replay,
     Replayed,
     StateIs,
+    Talk,
 )
 from linnet.places.parts import DEEDS, kept_deed
 from linnet.places.place import Place
 from linnet.trace.records import Kind, Record
 
 PATIENCE = "place.patience"
-OWNERS = (place.OWNER, visiting.OWNER, catching_up.OWNER, PATIENCE)
+OWNERS = (place.OWNER, visiting.OWNER, catching_up.OWNER, talks.OWNER, PATIENCE)
 """Owners of timers that come back here."""
 _KEYS = "place key"
 _VISITED = "place visited"
+LEAVE_PATIENCE = 20.0
+"""Seconds that the host has to let somebody go."""
 MOST = 1024
 """Places of one node."""
 _NOBODY = AuthorId(bytes(32))
@@ -164,7 +168,10 @@ class Places:
             case LeavePlace(_, for_good):
                 return self._leave(request, where, for_good, now)
             case TalkTo():
-                raise Refused(Reason.UNSUPPORTED, "talking to the host is not possible yet")
+                if where.parts.is_voice:
+                    raise Refused(Reason.NOT_ALLOWED, "this node is the voice of the place: announce instead")
+                words = (command.method, command.modifiers, command.body, command.patience)
+                return [*where.talks.say(request, *words, now)]
             case _:
                 assert_never(command)
 
@@ -230,7 +237,7 @@ class Places:
 
     def _leave(self, request: int, where: Place, for_good: bool, now: float) -> list[PlaceEffect]:
         if for_good:
-            raise Refused(Reason.UNSUPPORTED, "leaving for good is not possible yet")
+            return [*where.talks.say(request, place.REQUEST_LEAVE, (), b"", LEAVE_PATIENCE, now)]
         self._context.store.cells.delete(_VISITED, where.parts.id)
         return [*where.leave(now), AfterCommit((Reply(request, Done()),))]
 
@@ -251,13 +258,9 @@ class Places:
                 no = Decision(message.place, False, Reason.UNKNOWN, None, (), b"", 0, 0, (), (), True)
                 return [record, Send(peer, no)]
             return [record]
+        if isinstance(message, Enter | Decision | Away | DeedIs):
+            return _at_the_door(where, peer, message, now)
         match message:
-            case Enter():
-                return where.on_enter(peer, message, now)
-            case Decision():
-                return where.on_decision(peer, message, now)
-            case Away():
-                return where.on_away(peer, message, now)
             case Replay():
                 return where.on_replay(peer, message, now)
             case Replayed():
@@ -266,8 +269,10 @@ class Places:
                 return where.on_ask_state(peer, message)
             case StateIs():
                 return where.on_state(peer, message, now)
-            case DeedIs():
-                return where.on_deed(peer, message)
+            case Talk():
+                return where.on_talk(peer, message, now)
+            case Heard():
+                return [*where.talks.on_heard(peer, message)]
             case _:
                 note = f"{type(message).__name__}: not taken part in yet"
                 return [Record(Kind.DROPPED, topic, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
@@ -301,6 +306,20 @@ class Places:
         if where is None:
             raise Refused(Reason.NOT_JOINED, "this node is not in that place: enter it first")
         return where
+
+
+def _at_the_door(
+    where: Place, peer: PeerId, message: Enter | Decision | Away | DeedIs, now: float
+) -> list[PlaceEffect]:
+    match message:
+        case Enter():
+            return where.on_enter(peer, message, now)
+        case Decision():
+            return where.on_decision(peer, message, now)
+        case Away():
+            return where.on_away(peer, message, now)
+        case DeedIs():
+            return where.on_deed(peer, message)
 
 
 def _objects(where: Place, name: str, best: bool) -> ObjectsAre:

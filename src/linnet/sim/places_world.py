@@ -63,6 +63,9 @@ class PlacesWorld:
         self.said: dict[str, dict[int, bytes]] = {}
         """By node, what each message that ended said."""
         self.knocked: list[Knocked] = []
+        self.requests: list[Said] = []
+        self.asked: dict[tuple[bytes, int], bytes] = {}
+        """What guests said to the host, by nym and request."""
         self.changed: dict[str, list[Changed]] = {}
         self.lost: dict[str, list[Lost]] = {}
         self._open: dict[tuple[str, int], bytearray] = {}
@@ -157,6 +160,10 @@ class PlacesWorld:
         name = self.names[peer]
         for item in effect.items:
             match item:
+                case Said(_, _, nym) if nym is not None:
+                    self.requests.append(item)
+                case Body(_, message, nym, _, data) if nym is not None:
+                    self.asked[nym, message] = data
                 case Said(_, message):
                     self._open[name, message] = bytearray()
                 case Body(_, message, _, _, data, last):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -38,6 +39,7 @@ _READY_SECONDS = 40.0
 _STOP_SECONDS = 20.0
 _LOOK_SECONDS = 0.2
 _PORTS = range(20_000, 32_000)
+_ports = islice(cycle(_PORTS), secrets.randbelow(len(_PORTS)), None)
 
 
 class Ready(msgspec.Struct):
@@ -223,7 +225,7 @@ class LiveWorld:
 def _free_port() -> int:
     """A port that stays free while the node is down: none of those that systems give to who dials."""
     for _ in _PORTS:
-        port = _PORTS.start + secrets.randbelow(len(_PORTS))
+        port = next(_ports)  # Each once: the nodes of others may not be up yet.
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

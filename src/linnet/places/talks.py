@@ -1,0 +1,183 @@
+"""What guests say to the host: over a link, or up the tree and sealed against who passes it on.
+
+Toth 2013, section 3.9, weighs three ways; this is its second, with the first where a link is there anyway.
+Receipts go back the way that the request came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
+from linnet.core.errors import Refused, RemoteError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.commands import Declined
+from linnet.places.channel.psyc import Modifier, Packet, check_transient, parse, render
+from linnet.places.commands import Talked
+from linnet.places.effects import PlacePromise
+from linnet.places.messages import Heard, Talk
+from linnet.places.multicast.hearing import Request
+from linnet.places.multicast.talking import Talking
+from linnet.places.parts import Parts
+from linnet.trace.records import Kind, Record
+
+OWNER = "place.talk"
+ROUTES = 4096
+"""Devices whose requests passed by here, so that receipts find back."""
+_NUMBERS = "place talk"
+
+TalksEffect: TypeAlias = Send[Talk | Heard] | AfterCommit[PlacePromise] | SetTimer[Tick] | Blame | Record
+
+
+class Asked(Struct, frozen=True, gc=False):
+    """What a guest said to us, whole: to be told, then to be answered by `Talks.answer`."""
+
+    source: PeerId
+    request: Request
+    packet: Packet
+
+
+class _Waiting(Struct, gc=False):
+    asked: int
+    until: float
+
+
+class Talks:
+    """Requests of one place, as a guest, on their way, and at the host."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        context = parts.context
+        kept = context.store.cells.get(_NUMBERS, parts.id)
+        first = 1 if kept is None else int.from_bytes(kept, "big")
+        self._talking = Talking(parts.id, context.key, context.card, parts.config, context.entropy, first)
+        self._waiting: dict[int, _Waiting] = {}
+        self._routes: dict[PeerId, PeerId] = {}
+        self._tick = Tick(OWNER, "again", parts.id)
+
+    # The guest.
+
+    def say(
+        self,
+        asked: int,
+        method: str,
+        modifiers: Sequence[Modifier],
+        body: bytes,
+        patience: float,
+        now: float,
+    ) -> list[TalksEffect]:
+        """Say something to the host; answered when its device has it, or after `patience`."""
+        try:
+            check_transient(modifiers)
+        except RemoteError as error:
+            raise Refused(error.reason, error.detail) from error
+        voice = self._parts.voice
+        if voice is None:
+            raise Refused(Reason.UNREACHABLE, "nobody has spoken in this place yet: enter it first")
+        way = self._way(voice)
+        number, pieces = self._talking.say(voice, render(modifiers, method) + body)
+        numbers = self._talking.next_request.to_bytes(8, "big")
+        self._parts.context.store.cells.put(_NUMBERS, self._parts.id, numbers)
+        self._waiting[number] = _Waiting(asked, now + patience)
+        # After the commit: a number that was seen is not used for something else after a crash.
+        sends = [] if way is None else [AfterCommit(tuple(Send(way, piece) for piece in pieces))]
+        return [*sends, SetTimer(self._parts.config.replay_timeout, self._tick)]
+
+    def fired(self, now: float) -> list[TalksEffect]:
+        """Say again what was not answered, and give up what waited too long."""
+        effects: list[TalksEffect] = []
+        for number, waiting in list(self._waiting.items()):
+            if waiting.until <= now:
+                effects += self._end(
+                    number, Declined(Reason.TIMEOUT, "the host's device did not answer in time")
+                )
+                continue
+            voice = self._parts.voice
+            way = None if voice is None else self._way(voice)
+            if way is not None:
+                effects += [Send(way, piece) for piece in self._talking.again(number, voice)]
+        if self._waiting:
+            effects.append(SetTimer(self._parts.config.replay_timeout, self._tick))
+        return effects
+
+    def on_heard(self, peer: PeerId, heard: Heard) -> list[TalksEffect]:
+        """A receipt: for us, or for somebody whose request passed by here."""
+        if heard.device != self._parts.context.peer:
+            back = self._routes.get(heard.device)
+            if back is not None:
+                return [Send(back, heard)]
+            note = "a receipt for nobody who spoke through us"
+            return [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=Reason.UNREACHABLE, note=note)]
+        voice = self._parts.voice
+        try:
+            self._talking.heard(heard)
+        except RemoteError as error:
+            note = f"receipt: {error.detail}"[:200]
+            return [Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note=note)]
+        if heard.reason is not None or voice is None:
+            reason = heard.reason or Reason.UNREACHABLE
+            return self._end(heard.request, Declined(reason, "the host's device did not take it"))
+        return self._end(heard.request, Talked(self._parts.id, heard.request, voice))
+
+    # On the way, and at the host.
+
+    def on_talk(
+        self, peer: PeerId, talk: Talk, is_guest: bool, now: float
+    ) -> tuple[Asked | None, list[TalksEffect]]:
+        """A piece of a request: for us, or to be passed on."""
+        parts = self._parts
+        if not is_guest:
+            note = "a request of nobody who is a guest"
+            return None, [Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
+        self._remember(talk.card.device_key, peer)
+        if talk.to != parts.context.peer:
+            return None, self._pass_on(peer, talk)
+        try:
+            found = parts.hearing.take(talk, now)
+            if found is None:
+                return None, []
+            if isinstance(found, Heard):
+                return None, [Send(peer, found)]
+            return Asked(peer, found, parse(found.body)), []
+        except RemoteError as error:
+            note = f"request: {error.detail}"[:200]
+            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
+            return None, [record]
+
+    def answer(self, asked: Asked, reason: Reason | None) -> list[TalksEffect]:
+        """Say that a request was taken, or why not."""
+        heard = self._parts.hearing.answer(asked.request, reason)
+        return [AfterCommit((Send(asked.source, heard),))]
+
+    def gone(self, peer: PeerId) -> None:
+        """A link is down."""
+        for device in [device for device, back in self._routes.items() if back == peer]:
+            del self._routes[device]
+
+    def _pass_on(self, peer: PeerId, talk: Talk) -> list[TalksEffect]:
+        way = self._way(talk.to)
+        if way is None or way == peer or talk.hops >= 64:
+            note = f"a request after {talk.hops} hops, and no way up"
+            reason = Reason.UNREACHABLE
+            return [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)]
+        return [Send(way, replace(talk, hops=talk.hops + 1))]
+
+    def _way(self, voice: PeerId) -> PeerId | None:
+        return voice if voice in self._parts.context.links else self._parts.tree.way_up()
+
+    def _remember(self, device: PeerId, peer: PeerId) -> None:
+        self._routes.pop(device, None)
+        self._routes[device] = peer
+        if len(self._routes) > ROUTES:
+            del self._routes[next(iter(self._routes))]
+
+    def _end(self, number: int, result: Talked | Declined) -> list[TalksEffect]:
+        waiting = self._waiting.pop(number, None)
+        self._talking.give_up(number)
+        return [] if waiting is None else [AfterCommit((Reply(waiting.asked, result),))]
