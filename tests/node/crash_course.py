@@ -24,7 +24,7 @@ MUTED = -1
 LEDGER_LINES = 1000
 CALLS = 16
 """Calls to nodes that may be under way at once."""
-TRIES = 60
+TRIES = 120
 """Times that somebody is asked to ban or to change a level, while it is down."""
 SETTLED = 2.0
 """Seconds for which nothing may change at the end."""

@@ -36,8 +36,8 @@ class CatchingUp:
         self._pages = Pages(parts.config)
         self._full: Full | None = None
         """A state whose hash is not known yet."""
-        self.is_synced = False
-        """Whether our state was up to date once since we were connected."""
+        self._again_at: float | None = None
+        """When to ask once more, since whoever was asked could not tell."""
 
     def due(self, now: float) -> list[CatchingUpEffect]:
         """The questions that are due, and when to look again."""
@@ -52,8 +52,13 @@ class CatchingUp:
             effects.append(Record(Kind.DROPPED, parts.id, peer=self._asked, reason=Reason.TIMEOUT, note=note))
             self._asked = None
             effects += self.ask_state(now)
-        times = [at for at in (parts.missing.next_at(), self._deadline if self._asked else None) if at]
-        at = min(times, default=None)
+        if self._again_at is not None and self._again_at <= now:
+            self._again_at = None
+            effects += self.ask_state(now) if parts.order.missing else []
+        if parts.order.missing and self._asked is None and self._again_at is None:
+            self._again_at = now + parts.config.replay_timeout  # unless it comes by itself
+        waits = (parts.missing.next_at(), self._deadline if self._asked else None, self._again_at)
+        at = min((each for each in waits if each is not None), default=None)
         if at is None:
             return effects
         return [*effects, SetTimer(max(0.0, at - now), self._tick)]
@@ -74,6 +79,7 @@ class CatchingUp:
         upstreams = self._parts.tree.upstreams
         if self._asked is not None or not upstreams:
             return []
+        self._again_at = None
         self._request += 1
         self._asked = upstreams[self._request % len(upstreams)]
         self._deadline = now + 2 * self._parts.config.replay_timeout
@@ -98,12 +104,12 @@ class CatchingUp:
             return [], []
         self._asked = None
         if isinstance(plan, Unknown):
+            self._again_at = now + self._parts.config.replay_timeout
             note = "it cannot tell the state"
             return [], [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=plan.reason, note=note)]
         for message in plan.replay:
             self._parts.missing.want(message)
         if isinstance(plan, Delta):
-            self.is_synced = True
             return [], []
         self._full = plan
         if self._parts.fragments.get_at(plan.message, 0) is None:
@@ -121,5 +127,4 @@ class CatchingUp:
         if any(isinstance(each, NotTaken) and each.message == full.message for each in outcomes):
             blamed = [] if peer is None else [Blame(peer, Reason.STATE_MISMATCH)]
             return outcomes, [*blamed, *self.ask_state(now)]
-        self.is_synced = True
         return outcomes, []

@@ -26,6 +26,7 @@ from linnet.places.messages import Decision, Enter
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
+VISITORS = 4096
 PAGE = 64
 """Fragments of membership in one answer: each has some 400 bytes."""
 
@@ -54,6 +55,8 @@ class Door:
         self._contacts = contacts
         """Where each peer says that it can be dialled."""
         self.waiting: dict[AuthorId, Waiting] = {}
+        self.visitors: dict[PeerId, AuthorId] = {}
+        """Guests who were sent on to others, and may still ask for what those do not have."""
 
     def knock(self, peer: PeerId, enter: Enter, now: float) -> list[DoorEffect | ToAdmit | Knocked]:
         """Somebody asks to come in, or to be connected again."""
@@ -67,6 +70,8 @@ class Door:
             record = Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
             return [record, self._no(peer, error.reason)]
         asking = Waiting(peer, enter, packet)
+        if parts.is_out:
+            return [self._no(peer, Reason.NOT_A_MEMBER)]
         if self.is_guest(enter.card.person):
             return [*self.let_in(asking)]
         if not parts.is_voice:
@@ -108,6 +113,7 @@ class Door:
             parts.relaying.join(asking.peer, enter.card.person)
             relays: tuple[Contact, ...] = (own,)
         else:
+            self._visited(asking.peer, enter.card.person)
             relays = parts.tree.redirect(asking.peer)
             if not relays:
                 note = "no room below us, and nobody below us can be dialled"
@@ -143,8 +149,15 @@ class Door:
 
     def gone(self, peer: PeerId) -> None:
         """Whoever waited there is gone."""
+        self.visitors.pop(peer, None)
         for nym in [nym for nym, each in self.waiting.items() if each.peer == peer]:
             del self.waiting[nym]
+
+    def _visited(self, peer: PeerId, nym: AuthorId) -> None:
+        self.visitors.pop(peer, None)
+        self.visitors[peer] = nym
+        if len(self.visitors) > VISITORS:
+            del self.visitors[next(iter(self.visitors))]
 
     def _no(
         self, peer: PeerId, reason: Reason, text: bytes = b"", known: int | None = None

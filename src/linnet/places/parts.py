@@ -77,6 +77,18 @@ class Parts:
         return opening is not None and opening.device == device_id(self.context.peer)
 
     @property
+    def since(self) -> int:
+        """The first message that is open to us as a guest."""
+        changes = self.membership.changes(self.context.author)
+        return max((each.effective_since for each in changes if each.joins), default=0)
+
+    @property
+    def is_out(self) -> bool:
+        """Whether we were a guest, and are none any more: nobody lets us in unasked, nor do we others."""
+        changes = self.membership.changes(self.context.author)
+        return bool(changes) and not changes[-1].joins and self.deed.policy.announces
+
+    @property
     def may_speak(self) -> bool:
         """Whether the deed lets our person speak."""
         return self.deed.rank(self.context.author) is not None

@@ -15,6 +15,7 @@ from linnet.delivery.messages import Data
 from linnet.places import talks
 from linnet.places.catching_up import CatchingUp
 from linnet.places.channel import sync
+from linnet.places.channel.membership import Verdict
 from linnet.places.channel.psyc import Modifier, parse
 from linnet.places.commands import Announced, Entered, PlaceIs, Turned
 from linnet.places.config import PlacesConfig
@@ -34,6 +35,8 @@ from linnet.places.watching import Watching
 from linnet.trace.records import Kind, Record
 
 OWNER = "place"
+SILENCE = 2.5
+"""Keep-alives that may be missing before others are looked for."""
 REQUEST_LEAVE = "_request_place_leave"
 
 
@@ -53,7 +56,7 @@ class Place:
         self._speaking: Speaking | None = None
         self._entering: list[int] = []
         """Requests of the application that wait for the door to open."""
-        self._last_said = 0.0
+        self._last_said = self._last_heard = 0.0
         self._alive = Tick(OWNER, "alive", self.parts.id)
 
     # The voice.
@@ -109,7 +112,7 @@ class Place:
     def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
         """A timer of ours has run out."""
         if tick == self.visiting.tick:
-            return [*self.visiting.look(now)]
+            return [*self._check_upstreams(now), *self.visiting.look(now)]
         if tick.owner == talks.OWNER:
             return [*self.talks.fired(now)]
         if tick != self._alive:
@@ -131,6 +134,8 @@ class Place:
         before = self.parts.fragments.standing.fragment
         _, effects = self.taking.take(data.unit, data.card, peer, data.hops, data.age_us, now)
         new = self.parts.fragments.standing.fragment > before
+        if new:
+            self._last_heard = now
         silent = self.parts.tree.delivered(peer, data.hops, new)
         out: list[PlaceEffect] = [*effects, *(each.record for each in silent)]
         for each in silent:
@@ -138,7 +143,7 @@ class Place:
                 Send(each.peer, Away(self.parts.id, Reason.SLOW_PEER)),
                 *self.visiting.gone(each.peer, now),
             ]
-        return [*out, *self._caught(now), *(self.visiting.leave() if self._is_out() else [])]
+        return [*out, *self._caught(now), *(self.leave(now) if self.parts.is_out else [])]
 
     def on_enter(self, peer: PeerId, enter: Enter, now: float) -> list[PlaceEffect]:
         """Somebody at our door."""
@@ -171,15 +176,16 @@ class Place:
             return [record, Blame(peer, error.reason), *self.visiting.turned_away(peer, now)]
         if not decision.done:
             return []
+        self._last_heard = now
         effects: list[PlaceEffect] = [*self.visiting.connected(peer, now)]
         if decision.next:
             self.parts.missing.saw(decision.next - 1, now)
         effects += self.catching_up.ask_state(now)
-        return [*effects, *self._answer(Entered(self.parts.id, self._since())), *self._caught(now)]
+        return [*effects, *self._answer(Entered(self.parts.id, self.parts.since)), *self._caught(now)]
 
     def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
         """Somebody lacks a fragment."""
-        nym = self.parts.tree.downstreams.get(peer)
+        nym = self.parts.tree.downstreams.get(peer) or self.door.visitors.get(peer)
         if nym is None:
             note = "a question of nobody who is connected"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
@@ -201,7 +207,12 @@ class Place:
         if nym is None or not self.door.is_guest(nym):
             no = StateIs(self.parts.id, ask.request, 0, (), 0, b"", True, Reason.NOT_A_MEMBER)
             return [Send(peer, no)]
-        pages = sync.pages(self.parts.id, ask.request, sync.plan(self.parts.order, ask.state))
+        planned = sync.plan(self.parts.order, ask.state)
+        if not self._may_replay(nym, planned):
+            planned = sync.plan_full(self.parts.order, ask.state) or sync.Unknown()
+        if not self._may_replay(nym, planned):
+            planned = sync.Unknown()
+        pages = sync.pages(self.parts.id, ask.request, planned)
         return [AfterCommit(tuple(Send(peer, page) for page in pages))]
 
     def on_state(self, peer: PeerId, page: StateIs, now: float) -> list[PlaceEffect]:
@@ -343,6 +354,29 @@ class Place:
         if is_new and notice is not None:
             parts.membership.settle(notice.message, notice.generation)
 
+    def _check_upstreams(self, now: float) -> list[PlaceEffect]:
+        """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""
+        if now - self._last_heard < SILENCE * self.parts.config.keepalive or self.parts.is_voice:
+            return []
+        self._last_heard = now
+        effects: list[PlaceEffect] = []
+        for peer in self.parts.tree.upstreams:
+            note = "nothing came through it for long"
+            effects.append(Record(Kind.DROPPED, self.parts.id, peer=peer, reason=Reason.SLOW_PEER, note=note))
+            effects += [Send(peer, Away(self.parts.id, Reason.SLOW_PEER)), *self.visiting.gone(peer, now)]
+        return effects
+
+    def _may_replay(self, nym: AuthorId, planned: sync.Plan) -> bool:
+        """Whether somebody may see all messages that it would be told to ask for."""
+        if isinstance(planned, sync.Unknown):
+            return True
+        parts = self.parts
+        rows = [parts.fragments.get_at(message, 0) for message in planned.replay]
+        return all(
+            row is not None and parts.membership.test(nym, row.message, row.generation) is Verdict.YES
+            for row in rows
+        )
+
     def _asked(self, asked: Asked, now: float) -> list[PlaceEffect]:
         """A guest wants to go, or has something to say to whoever watches here."""
         nym, number, packet = asked.request.nym, asked.request.request, asked.packet
@@ -358,15 +392,6 @@ class Place:
         body = Body(self.parts.id, number, nym, 0, packet.body, True)
         told = self.watching.heard([said, body])
         return [AfterCommit((*told,)), *self.talks.answer(asked, None)]
-
-    def _is_out(self) -> bool:
-        """Whether we were a guest, and are none any more: then nobody is asked to let us in again."""
-        changes = self.parts.membership.changes(self.parts.context.author)
-        return bool(changes) and not changes[-1].joins and self.parts.deed.policy.announces
-
-    def _since(self) -> int:
-        changes = self.parts.membership.changes(self.parts.context.author)
-        return max((each.effective_since for each in changes if each.joins), default=0)
 
     def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[PlaceEffect]:
         effects: list[PlaceEffect] = [*self.visiting.turned_away(peer, now)]

@@ -213,7 +213,8 @@ class Taking:
                 promises.append(Record(Kind.DELIVERED, parts.id, verified.head, verified.unit.device, seq, 1))
         promises += self._watching.told(steps, verified.unit.author)
         for message in parts.order.missing[:16]:
-            parts.missing.want(message)
+            if message >= parts.since:  # what is older comes with the whole state
+                parts.missing.want(message)
         return promises, records
 
     def heed(self, outcomes: Iterable[Outcome]) -> tuple[list[PlacePromise], list[TakingEffect]]:

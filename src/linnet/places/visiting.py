@@ -24,6 +24,8 @@ from linnet.trace.records import Kind, Record
 
 OWNER = "place.visiting"
 KNOWN_CONTACTS = 64
+SOURCE_SECONDS = 30.0
+"""Seconds that somebody who sent us on is kept to be asked, at least."""
 SOON = 0.5
 """Seconds until others are asked who may not have heard yet that we are a guest."""
 
@@ -43,6 +45,8 @@ class Visiting:
         self._asked: dict[PeerId, float] = {}
         """Peers that were asked and have not answered, with the time until which they may."""
         self._held: dict[PeerId, None] = {}
+        self._sources: dict[PeerId, float] = {}
+        """Who sent us on to others, and may be asked for a while for what those do not have."""
         self._text = b""
         self.wants = False
         """Whether we mean to be connected."""
@@ -84,6 +88,7 @@ class Visiting:
         for peer in late:
             del self._asked[peer]
             effects += self._let_go(peer)
+        effects += self._ask_elsewhere(now)
         lacking = self._parts.tree.lacks - len(self._asked)
         if lacking > 0 and not self._trying:
             idle = [each for each in self._known.values() if self._is_idle(each.peer)]
@@ -105,6 +110,7 @@ class Visiting:
     def gone(self, peer: PeerId, now: float) -> list[VisitingEffect]:
         """A link is down, or a dial failed: another one is tried."""
         was_asked = self._asked.pop(peer, None) is not None
+        self._sources.pop(peer, None)
         was_up = peer in self._parts.tree.upstreams
         self._parts.tree.disconnect(peer)
         self._parts.missing.disconnect(peer)
@@ -126,8 +132,11 @@ class Visiting:
         fresh = [each for each in relays if each.peer != self._parts.context.peer]
         for contact in fresh:
             self.learn(contact)
-        self._trying.extendleft(reversed(fresh))
-        return [*self._let_go(peer), *self.look(now)]
+        if self._parts.tree.lacks:
+            self._trying.extendleft(reversed(fresh))
+        self._sources[peer] = now + SOURCE_SECONDS
+        self._parts.missing.connect(peer, now)
+        return self.look(now)
 
     def connected(self, peer: PeerId, now: float) -> list[VisitingEffect]:
         """This one sends to us from now on."""
@@ -142,6 +151,7 @@ class Visiting:
         """Be connected no more; membership is another matter."""
         self.wants = False
         self._asked.clear()
+        self._sources.clear()
         self._trying.clear()
         for peer in self._parts.tree.upstreams:
             self._parts.tree.disconnect(peer)
@@ -155,10 +165,29 @@ class Visiting:
         """Whether this peer owes us an answer at its door."""
         return peer in self._asked
 
+    def _ask_elsewhere(self, now: float) -> list[VisitingEffect]:
+        """Our upstreams may have come later than we did: the voice, or others, have what they may not see."""
+        effects: list[VisitingEffect] = []
+        missing = self._parts.missing
+        for peer in [peer for peer, until in self._sources.items() if until <= now and not missing.count]:
+            del self._sources[peer]
+            if peer not in self._parts.tree.upstreams:
+                missing.disconnect(peer)
+                effects += self._let_go(peer)
+        if not missing.is_stuck or self._parts.tree.lacks:
+            return effects
+        voice = self._parts.voice
+        others = [each for each in self._known.values() if self._is_idle(each.peer)]
+        others.sort(key=lambda each: each.peer != voice)
+        for contact in others[:1]:
+            effects += self._ask(contact, now)
+        return effects
+
     def _is_idle(self, peer: PeerId) -> bool:
         ours = peer == self._parts.context.peer
         tree = self._parts.tree
-        return not (ours or peer in self._asked or peer in tree.upstreams or peer in tree.downstreams)
+        busy = peer in self._asked or peer in self._sources
+        return not (ours or busy or peer in tree.upstreams or peer in tree.downstreams)
 
     def _ask(self, contact: Contact, now: float) -> list[VisitingEffect]:
         peer = contact.peer

@@ -81,6 +81,11 @@ class Missing:
         return self._gaps.count + self._parked.count
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether something was asked for in vain: those who are connected do not have it."""
+        return bool(len(self._parked))
+
+    @property
     def closed(self) -> list[tuple[int, int]]:
         """Fragments that are not for us, as all say."""
         return [(gap.first, gap.last) for gap in self._closed]
