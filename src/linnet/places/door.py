@@ -121,7 +121,7 @@ class Door:
                 return [record, self._no(asking.peer, Reason.TOO_MANY)]
         standing = parts.fragments.standing
         deed = parts.deed if enter.known < parts.deed.version else None
-        pages = list(self._membership()) if own in relays else [((), ())]
+        pages = list(self._membership()) if own in relays and not enter.upto else [((), ())]
         answers = [
             Send(
                 asking.peer,

@@ -112,7 +112,7 @@ class Place:
     def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
         """A timer of ours has run out."""
         if tick == self.visiting.tick:
-            return [*self._check_upstreams(now), *self.visiting.look(now)]
+            return [*self._check_upstreams(now), *self.visiting.fired(now)]
         if tick.owner == talks.OWNER:
             return [*self.talks.fired(now)]
         if tick != self._alive:

@@ -79,6 +79,10 @@ class Visiting:
         if len(self._known) > KNOWN_CONTACTS:
             del self._known[next(iter(self._known))]
 
+    def fired(self, now: float) -> list[VisitingEffect]:
+        """It is time to look around: for upstreams, and now and then for what ours do not have."""
+        return [*self._ask_elsewhere(now), *self.look(now)] if self.wants else []
+
     def look(self, now: float) -> list[VisitingEffect]:
         """Ask as many as there are upstreams lacking."""
         if not self.wants:
@@ -88,7 +92,6 @@ class Visiting:
         for peer in late:
             del self._asked[peer]
             effects += self._let_go(peer)
-        effects += self._ask_elsewhere(now)
         lacking = self._parts.tree.lacks - len(self._asked)
         if lacking > 0 and not self._trying:
             idle = [each for each in self._known.values() if self._is_idle(each.peer)]
