@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import PeerId
@@ -35,13 +37,25 @@ WAITING = 1024
 TakingEffect: TypeAlias = AfterCommit[PlacePromise] | Blame | Record
 
 
+class Arrival(Struct, frozen=True, gc=False):
+    """A fragment that was checked, and how it came."""
+
+    verified: Verified
+    head: Head
+    card: Card
+    source: PeerId | None
+    """None: we said it."""
+    hops: int
+    age_us: int
+
+
 class Taking:
     """The way in of one place."""
 
     def __init__(self, parts: Parts, watching: Watching) -> None:
         self._parts = parts
         self._watching = watching
-        self._waiting: dict[bytes, tuple[Verified, Head, Card]] = {}
+        self._waiting: dict[bytes, Arrival] = {}
         """Fragments whose term is not known yet."""
         self._cards: dict[tuple[PeerId, bytes], Card] = {}
         """The card of each device that a downstream had from us."""
@@ -58,7 +72,7 @@ class Taking:
                 return True, [Record(Kind.DUPLICATE, self._parts.id, event, peer=source)]
             verified, known = self._check(unit, card, now)
             head = head_of(verified.events[0])
-            return True, self._placed(verified, head, known, source, hops, age_us, now)
+            return True, self._placed(Arrival(verified, head, known, source, hops, age_us), now)
         except RemoteError as error:
             note = error.detail[:200]
             record = Record(Kind.REJECTED, self._parts.id, peer=source, reason=error.reason, note=note)
@@ -70,7 +84,7 @@ class Taking:
         effects: list[TakingEffect] = []
         card = self._parts.context.card
         for verified, head in spoken:
-            effects += self._placed(verified, head, card, None, 0, 0, now)
+            effects += self._placed(Arrival(verified, head, card, None, 0, 0), now)
         return effects
 
     def gone(self, peer: PeerId) -> None:
@@ -93,17 +107,9 @@ class Taking:
     def _has_spoken(self, unit: Unverified) -> bool:
         return any(each.person == unit.author for each in self._parts.terms.openings)
 
-    def _placed(
-        self,
-        verified: Verified,
-        head: Head,
-        card: Card,
-        source: PeerId | None,
-        hops: int,
-        age_us: int,
-        now: float,
-    ) -> list[TakingEffect]:
+    def _placed(self, arrival: Arrival, now: float) -> list[TakingEffect]:
         parts = self._parts
+        verified, head = arrival.verified, arrival.head
         unit = verified.unit
         effects: list[TakingEffect] = []
         if head.flags & Flag.OPENING:
@@ -125,7 +131,7 @@ class Taking:
             effects += self._shifted(shift, head, now)
         match parts.terms.where(head, unit.device):
             case Where.WAITING:
-                return [*effects, *self._wait(verified, head, card)]
+                return [*effects, *self._wait(arrival)]
             case Where.ORPHANED:
                 note = f"orphaned: fragment {head.fragment} of term {head.term}"
                 return [
@@ -133,21 +139,13 @@ class Taking:
                     Record(Kind.DROPPED, parts.id, verified.head, reason=Reason.STALE, note=note),
                 ]
             case Where.IN_LINE:
-                effects += self._stored(verified, head, card, source, hops, age_us, now)
+                effects += self._stored(arrival, now)
         effects += self._shifted(parts.terms.arrived(verified.head), head, now)
         return [*effects, *self._retry(now)] if self._waiting and head.flags & Flag.OPENING else effects
 
-    def _stored(
-        self,
-        verified: Verified,
-        head: Head,
-        card: Card,
-        source: PeerId | None,
-        hops: int,
-        age_us: int,
-        now: float,
-    ) -> list[TakingEffect]:
+    def _stored(self, arrival: Arrival, now: float) -> list[TakingEffect]:
         parts = self._parts
+        verified, head, source, hops = arrival.verified, arrival.head, arrival.source, arrival.hops
         stored = parts.fragments.store(verified, head, now)
         if isinstance(stored, Conflict):
             raise InvalidEvent(stored.reason, f"fragment {head.fragment} of term {head.term}")
@@ -157,7 +155,7 @@ class Taking:
         if head.change is not None:
             parts.membership.store(head.change, head.message, head.generation)
         steps = list(parts.assembly.stored(stored.row))
-        promises: list[PlacePromise] = [*self._passed_on(verified, head, card, source, hops, age_us, now)]
+        promises: list[PlacePromise] = [*self._passed_on(arrival, now)]
         told, records = self._told(steps, verified, head)
         promises += told
         kind = Kind.PUBLISHED if source is None else Kind.RECEIVED
@@ -167,26 +165,18 @@ class Taking:
         )
         return [record, *records, AfterCommit(tuple(promises))]
 
-    def _passed_on(
-        self,
-        verified: Verified,
-        head: Head,
-        card: Card,
-        source: PeerId | None,
-        hops: int,
-        age_us: int,
-        now: float,
-    ) -> list[Send[Data] | Record]:
+    def _passed_on(self, arrival: Arrival, now: float) -> list[Send[Data] | Record]:
         """To every downstream that may see it, with the card the first time."""
+        verified, head, card = arrival.verified, arrival.head, arrival.card
         unit = verified.unit
-        found = self._parts.relaying.targets(head, source)
+        found = self._parts.relaying.targets(head, arrival.source)
         effects: list[Send[Data] | Record] = [*found.records]
-        hops, sent_us = min(hops + 1, MAX_HOPS), int(now * 1_000_000)
+        hops, sent_us = min(arrival.hops + 1, MAX_HOPS), int(now * 1_000_000)
         device = unit.author + unit.device
         for peer in found.peers:
             known = self._cards.get((peer, device)) is card
             self._cards[peer, device] = card
-            effects.append(Send(peer, Data(unit, hops, age_us, sent_us, None if known else card)))
+            effects.append(Send(peer, Data(unit, hops, arrival.age_us, sent_us, None if known else card)))
             place = (self._parts.id, verified.head, unit.device, head.fragment, 1, peer, hops)
             effects.append(Record(Kind.SENT, *place, len(unit.tails[0])))
         return effects
@@ -244,25 +234,20 @@ class Taking:
 
     # Terms.
 
-    def _wait(self, verified: Verified, head: Head, card: Card) -> list[TakingEffect]:
-        if len(self._waiting) >= WAITING:
-            oldest = next(iter(self._waiting))
-            del self._waiting[oldest]
-            note = "too many fragments of terms that are not known"
-            dropped = Record(Kind.DROPPED, self._parts.id, reason=Reason.QUEUE_FULL, note=note)
-            self._waiting[verified.head] = (verified, head, card)
-            return [dropped]
-        self._waiting[verified.head] = (verified, head, card)
-        return []
+    def _wait(self, arrival: Arrival) -> list[TakingEffect]:
+        self._waiting[arrival.verified.head] = arrival
+        if len(self._waiting) <= WAITING:
+            return []
+        del self._waiting[next(iter(self._waiting))]
+        note = "too many fragments of terms that are not known"
+        return [Record(Kind.DROPPED, self._parts.id, reason=Reason.QUEUE_FULL, note=note)]
 
     def _retry(self, now: float) -> list[TakingEffect]:
         waiting, self._waiting = self._waiting, {}
         effects: list[TakingEffect] = []
-        for verified, head, card in sorted(
-            waiting.values(), key=lambda each: (each[1].term, each[1].fragment)
-        ):
+        for arrival in sorted(waiting.values(), key=lambda each: (each.head.term, each.head.fragment)):
             try:
-                effects += self._placed(verified, head, card, None, 1, 0, now)
+                effects += self._placed(arrival, now)
             except RemoteError as error:
                 note = error.detail[:200]
                 effects.append(Record(Kind.REJECTED, self._parts.id, reason=error.reason, note=note))
