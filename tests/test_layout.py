@@ -20,6 +20,7 @@ TESTED_ELSEWHERE = {
     "places/effects.py": "names of unions; mypy closes them",
     "places/items.py": "values without behaviour",
     "places/messages.py": "every message of every protocol: tests/peer/test_messages.py",
+    "places/admission.py": "who is let in, sent on or turned away: tests/places/test_place.py",
     "places/parts.py": "under everything that a place does: tests/places/test_place.py",
     "places/speaking.py": "everything that a host says: tests/places/test_place.py",
     "places/taking.py": "everything that comes: tests/places/test_place.py",

@@ -269,3 +269,14 @@ def test_without_a_host_nobody_hears_a_request_and_that_is_said() -> None:
     result = world.answered(world.ask("guest0", TalkTo(world.place, "_message", body=b"x", patience=5.0)))
     assert isinstance(result, Declined)
     assert result.reason is Reason.TIMEOUT
+
+
+def test_a_newcomer_is_told_all_membership_however_many_pages_it_takes() -> None:
+    world = PlacesWorld(70, seed=15)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"hello")
+    world.network.run(world.network.elapsed + 10)
+    assert world.status("guest69").guests == 70
+    assert bodies(world, "guest69", first) == [b"hello"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.core.stores import Entry
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified, Verified
@@ -16,7 +18,7 @@ from linnet.places.channel.membership import Membership
 from linnet.places.channel.ordering import StateOrder
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
-from linnet.places.deed import Deed
+from linnet.places.deed import Deed, check_deed
 from linnet.places.multicast.entering import Entering
 from linnet.places.multicast.head import Head, head_of
 from linnet.places.multicast.hearing import Hearing
@@ -92,6 +94,16 @@ class Parts:
     def may_speak(self) -> bool:
         """Whether the deed lets our person speak."""
         return self.deed.rank(self.context.author) is not None
+
+    def renew(self, deed: Deed) -> None:
+        """A newer deed; `RemoteError` if it is forged, or another one of the version that we have."""
+        if deed.place != self.id or deed.version < self.deed.version or deed == self.deed:
+            return
+        check_deed(deed)
+        if deed.version == self.deed.version:
+            raise RemoteError(Reason.EQUIVOCATION, f"two deeds of version {deed.version}")
+        self.keep_deed(deed)
+        self.terms.renew(deed)
 
     def keep_deed(self, deed: Deed) -> None:
         """A newer deed that was checked."""

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.places import talks
+from linnet.places.admission import Admission
 from linnet.places.catching_up import CatchingUp
 from linnet.places.channel import sync
 from linnet.places.channel.membership import Verdict
-from linnet.places.channel.psyc import Modifier, parse
-from linnet.places.commands import Announced, Entered, PlaceIs, Turned
+from linnet.places.commands import Announced, PlaceIs
 from linnet.places.config import PlacesConfig
-from linnet.places.deed import Deed, check_deed
+from linnet.places.deed import Deed
 from linnet.places.door import Door, ToAdmit, Waiting
 from linnet.places.effects import PlaceEffect
 from linnet.places.items import Body, Knocked, Said
 from linnet.places.messages import AskState, Away, Decision, DeedIs, Enter, Replay, Replayed, StateIs, Talk
-from linnet.places.multicast.head import Flag
-from linnet.places.multicast.terms import Base, opening_of
 from linnet.places.parts import Parts
 from linnet.places.speaking import Speaking, Spoken
 from linnet.places.taking import Taking
 from linnet.places.talks import Asked, Talks
-from linnet.places.visiting import Visiting, own_notice, refused_record, told_membership
+from linnet.places.visiting import Visiting, refused_record
 from linnet.places.watching import Watching
 from linnet.trace.records import Kind, Record
 
@@ -51,11 +48,10 @@ class Place:
         self.taking = Taking(self.parts, self.watching)
         self.door = Door(self.parts, contacts)
         self.visiting = Visiting(self.parts)
+        self.admission = Admission(self.parts, self.visiting)
         self.catching_up = CatchingUp(self.parts)
         self.talks = Talks(self.parts)
         self._speaking: Speaking | None = None
-        self._entering: list[int] = []
-        """Requests of the application that wait for the door to open."""
         self._last_said = self._last_heard = 0.0
         self._alive = Tick(OWNER, "alive", self.parts.id)
 
@@ -160,28 +156,11 @@ class Place:
 
     def on_decision(self, peer: PeerId, decision: Decision, now: float) -> list[PlaceEffect]:
         """An answer at somebody's door."""
-        if not self.visiting.is_awaited(peer):
-            note = "a decision that nobody waits for"
-            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
-        try:
-            if decision.deed is not None:
-                self.renew(decision.deed)
-            if not decision.admitted:
-                return self._turned(peer, decision, now)
-            if all(each.peer != peer for each in decision.relays):
-                return [*self.visiting.sent_on(peer, decision.relays, now)]
-            self._let_in(decision, now)
-        except RemoteError as error:
-            record = refused_record(self.parts, peer, error)
-            return [record, Blame(peer, error.reason), *self.visiting.turned_away(peer, now)]
-        if not decision.done:
-            return []
+        connected, effects = self.admission.decided(peer, decision, now)
+        if not connected:
+            return [*effects]
         self._last_heard = now
-        effects: list[PlaceEffect] = [*self.visiting.connected(peer, now)]
-        if decision.next:
-            self.parts.missing.saw(decision.next - 1, now)
-        effects += self.catching_up.ask_state(now)
-        return [*effects, *self._answer(Entered(self.parts.id, self.parts.since)), *self._caught(now)]
+        return [*effects, *self.catching_up.ask_state(now), *self._caught(now)]
 
     def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
         """Somebody lacks a fragment."""
@@ -233,22 +212,11 @@ class Place:
         record = Record(Kind.CONTROL, self.parts.id, peer=peer, reason=away.reason, note=note)
         return [record, *self._drop(peer), *self.visiting.gone(peer, now)]
 
-    def renew(self, deed: Deed) -> None:
-        """A newer deed; `RemoteError` if it is forged, or another one of the version that we have."""
-        mine = self.parts.deed
-        if deed.place != self.parts.id or deed.version < mine.version or deed == mine:
-            return
-        check_deed(deed)
-        if deed.version == mine.version:
-            raise RemoteError(Reason.EQUIVOCATION, f"two deeds of version {deed.version}")
-        self.parts.keep_deed(deed)
-        self.parts.terms.renew(deed)
-
     def on_deed(self, peer: PeerId, message: DeedIs) -> list[PlaceEffect]:
         """Somebody has a newer deed."""
         before = self.parts.deed.version
         try:
-            self.renew(message.deed)
+            self.parts.renew(message.deed)
         except RemoteError as error:
             return [refused_record(self.parts, peer, error), Blame(peer, error.reason)]
         if self.parts.deed.version == before:
@@ -266,6 +234,7 @@ class Place:
     def link_gone(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is down, or could not be opened."""
         self.door.gone(peer)
+        self.admission.gone(peer)
         self.talks.gone(peer)
         return [*self._drop(peer), *self.visiting.gone(peer, now)]
 
@@ -278,26 +247,6 @@ class Place:
         return [*sends, *self.visiting.leave()]
 
     # The application.
-
-    def enter(
-        self,
-        request: int,
-        contacts: Iterable[Contact],
-        modifiers: tuple[Modifier, ...],
-        text: bytes,
-        now: float,
-    ) -> list[PlaceEffect]:
-        """Ask to come in; answered when the door opens, or does not."""
-        self._entering.append(request)
-        return [*self.visiting.enter(contacts, modifiers, text, now)]
-
-    def give_up_entering(self, request: int) -> list[PlaceEffect]:
-        """Nobody answered in time."""
-        if request not in self._entering:
-            return []
-        self._entering.remove(request)
-        detail = "nobody of this place answered in time; its host may be away"
-        return [Reply(request, Declined(Reason.TIMEOUT, detail))]
 
     def status(self) -> PlaceIs:
         """How it stands."""
@@ -329,30 +278,6 @@ class Place:
         return "guest" if self.door.is_guest(self.parts.context.author) else "outside"
 
     # Inside.
-
-    def _let_in(self, decision: Decision, now: float) -> None:
-        """The membership that is in force, and where the line begins for us."""
-        parts = self.parts
-        told = told_membership(parts, decision)
-        notice = own_notice(told, parts.context.author)
-        is_new = parts.fragments.standing.fragment < 0 and not parts.terms.line
-        if is_new and notice is not None and parts.deed.policy.restricts:
-            parts.fragments.pass_over(0, notice.fragment - 1)
-            parts.keep_base(Base(notice.term, notice.fragment))
-            parts.missing.start(parts.fragments.upto)
-        if is_new:
-            parts.membership.forget()
-        for verified, head in told:
-            parts.keep_told(verified, head, now)
-            if head.flags & Flag.OPENING:
-                unit = verified.unit
-                opening = opening_of(head, unit.author, unit.device, verified.head)
-                parts.terms.offer(opening)
-                parts.keep_opening(opening)
-            if head.change is not None:
-                parts.membership.tell(head.change, head.message, head.generation)
-        if is_new and notice is not None:
-            parts.membership.settle(notice.message, notice.generation)
 
     def _check_upstreams(self, now: float) -> list[PlaceEffect]:
         """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""
@@ -392,30 +317,6 @@ class Place:
         body = Body(self.parts.id, number, nym, 0, packet.body, True)
         told = self.watching.heard([said, body])
         return [AfterCommit((*told,)), *self.talks.answer(asked, None)]
-
-    def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[PlaceEffect]:
-        effects: list[PlaceEffect] = [*self.visiting.turned_away(peer, now)]
-        if not decision.text:
-            waits = any(self.visiting.is_awaited(each.peer) for each in self.visiting.contacts)
-            if waits or self.visiting.is_admitted:
-                return effects
-            detail = "turned away at the door"
-            declined = Declined(decision.reason or Reason.NOT_ALLOWED, detail)
-            requests, self._entering = self._entering, []
-            return [*effects, *(Reply(request, declined) for request in requests)]
-        packet = parse(decision.text)
-        turned = Turned(
-            self.parts.id,
-            decision.reason or Reason.NOT_ALLOWED,
-            packet.method,
-            packet.modifiers,
-            packet.body,
-        )
-        return [*effects, *self._answer(turned)]
-
-    def _answer(self, result: Entered | Turned) -> list[PlaceEffect]:
-        requests, self._entering = self._entering, []
-        return [AfterCommit(tuple(Reply(request, result) for request in requests))] if requests else []
 
     def _caught(self, now: float) -> list[PlaceEffect]:
         outcomes, effects = self.catching_up.settle(None, now)

@@ -209,7 +209,7 @@ class Places:
         if seed is None:
             raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
         deed = _changed(SigningKey(seed), opened.parts.deed, command)
-        opened.renew(deed)
+        opened.parts.renew(deed)
         told = tuple(Send(peer, DeedIs(deed)) for peer in opened.parts.tree.downstreams)
         return [AfterCommit((*told, Reply(request, opened.status())))]
 
@@ -224,7 +224,7 @@ class Places:
             raise Refused(Reason.NOT_ALLOWED, "this node hosts the place")
         contacts = command.contacts or opened.visiting.contacts
         self._context.store.cells.put(_VISITED, command.place, _encode(contacts))
-        effects = opened.enter(request, contacts, command.modifiers, command.text, now)
+        effects = opened.admission.enter(request, contacts, command.modifiers, command.text, now)
         key = command.place + request.to_bytes(8, "big")
         return [*effects, SetTimer(command.patience, Tick(PATIENCE, "enter", key))]
 
@@ -293,7 +293,7 @@ class Places:
         if where is None:
             return []
         if tick.owner == PATIENCE:
-            return where.give_up_entering(int.from_bytes(tick.key[32:], "big"))
+            return [*where.admission.give_up(int.from_bytes(tick.key[32:], "big"))]
         return where.fired(tick, now)
 
     def _open(self, deed: Deed) -> Place:

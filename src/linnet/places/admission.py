@@ -1,0 +1,140 @@
+"""What a guest makes of the answers at a door: let in, sent on, turned away; and whom it tells.
+
+With its admission a newcomer is told the membership that is in force, as the signed fragments that made it,
+and where the line begins for it (docs/adr/0018-places.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from linnet.core.effects import AfterCommit, Blame, Reply
+from linnet.core.errors import RemoteError
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined
+from linnet.event.event import Verified
+from linnet.places.channel.psyc import Modifier, parse
+from linnet.places.commands import Entered, Turned
+from linnet.places.effects import PlacePromise
+from linnet.places.messages import Decision
+from linnet.places.multicast.head import Flag, Head
+from linnet.places.multicast.terms import Base, opening_of
+from linnet.places.parts import Parts
+from linnet.places.visiting import Visiting, VisitingEffect, own_notice, refused_record, told_membership
+from linnet.trace.records import Kind, Record
+
+TOLD = 1 << 20
+"""Changes of membership that one answer may tell, over all its pages."""
+
+AdmissionEffect: TypeAlias = VisitingEffect | AfterCommit[PlacePromise] | Reply[Declined] | Blame | Record
+
+
+class Admission:
+    """The doors of one place, from outside."""
+
+    def __init__(self, parts: Parts, visiting: Visiting) -> None:
+        self._parts = parts
+        self._visiting = visiting
+        self._asked: list[int] = []
+        """Requests of the application that wait for the door to open."""
+        self._told: dict[PeerId, list[tuple[Verified, Head]]] = {}
+        """Pages of answers that are not complete yet."""
+
+    def enter(
+        self,
+        request: int,
+        contacts: Iterable[Contact],
+        modifiers: tuple[Modifier, ...],
+        text: bytes,
+        now: float,
+    ) -> list[AdmissionEffect]:
+        """Ask to come in; answered when the door opens, or does not."""
+        self._asked.append(request)
+        return [*self._visiting.enter(contacts, modifiers, text, now)]
+
+    def give_up(self, request: int) -> list[AdmissionEffect]:
+        """Nobody answered in time."""
+        if request not in self._asked:
+            return []
+        self._asked.remove(request)
+        detail = "nobody of this place answered in time; its host may be away"
+        return [Reply(request, Declined(Reason.TIMEOUT, detail))]
+
+    def gone(self, peer: PeerId) -> None:
+        """A link is down, and with it what was not told to the end."""
+        self._told.pop(peer, None)
+
+    def decided(self, peer: PeerId, decision: Decision, now: float) -> tuple[bool, list[AdmissionEffect]]:
+        """An answer at somebody's door; whether that one sends to us from now on."""
+        parts, visiting = self._parts, self._visiting
+        if not visiting.is_awaited(peer):
+            note = "a decision that nobody waits for"
+            return False, [Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+        try:
+            if decision.deed is not None:
+                parts.renew(decision.deed)
+            if not decision.admitted:
+                return False, self._turned(peer, decision, now)
+            if all(each.peer != peer for each in decision.relays):
+                return False, [*visiting.sent_on(peer, decision.relays, now)]
+            if not self._is_whole(peer, decision):
+                return False, []
+            self._let_in(self._told.pop(peer), now)
+        except RemoteError as error:
+            self._told.pop(peer, None)
+            record = refused_record(parts, peer, error)
+            return False, [record, Blame(peer, error.reason), *visiting.turned_away(peer, now)]
+        effects: list[AdmissionEffect] = [*visiting.connected(peer, now)]
+        if decision.next:
+            parts.missing.saw(decision.next - 1, now)
+        return True, [*effects, *self._answer(Entered(parts.id, parts.since))]
+
+    def _is_whole(self, peer: PeerId, decision: Decision) -> bool:
+        told = self._told.setdefault(peer, [])
+        told += told_membership(self._parts, decision)
+        if len(told) > TOLD:
+            raise RemoteError(Reason.TOO_MANY, f"more than {TOLD} changes of membership")
+        return decision.done
+
+    def _let_in(self, told: list[tuple[Verified, Head]], now: float) -> None:
+        """The membership that is in force, and where the line begins for us."""
+        parts = self._parts
+        notice = own_notice(told, parts.context.author)
+        is_new = parts.fragments.standing.fragment < 0 and not parts.terms.line
+        if is_new and notice is not None and parts.deed.policy.restricts:
+            parts.fragments.pass_over(0, notice.fragment - 1)
+            parts.keep_base(Base(notice.term, notice.fragment))
+            parts.missing.start(parts.fragments.upto)
+        if is_new:
+            parts.membership.forget()
+        for verified, head in told:
+            parts.keep_told(verified, head, now)
+            if head.flags & Flag.OPENING:
+                unit = verified.unit
+                opening = opening_of(head, unit.author, unit.device, verified.head)
+                parts.terms.offer(opening)
+                parts.keep_opening(opening)
+            if head.change is not None:
+                parts.membership.tell(head.change, head.message, head.generation)
+        if is_new and notice is not None:
+            parts.membership.settle(notice.message, notice.generation)
+
+    def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[AdmissionEffect]:
+        effects: list[AdmissionEffect] = [*self._visiting.turned_away(peer, now)]
+        reason = decision.reason or Reason.NOT_ALLOWED
+        if decision.text:
+            packet = parse(decision.text)
+            turned = Turned(self._parts.id, reason, packet.method, packet.modifiers, packet.body)
+            return [*effects, *self._answer(turned)]
+        waits = any(self._visiting.is_awaited(each.peer) for each in self._visiting.contacts)
+        if waits or self._visiting.is_admitted:
+            return effects
+        requests, self._asked = self._asked, []
+        declined = Declined(reason, "turned away at the door")
+        return [*effects, *(Reply(request, declined) for request in requests)]
+
+    def _answer(self, result: Entered | Turned) -> list[AdmissionEffect]:
+        requests, self._asked = self._asked, []
+        return [AfterCommit(tuple(Reply(request, result) for request in requests))] if requests else []
