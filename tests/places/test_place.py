@@ -16,10 +16,12 @@ from linnet.places.commands import (
     Entered,
     EnterPlace,
     GuestsAre,
+    HostPlace,
     LeavePlace,
     ListGuests,
     Look,
     ObjectsAre,
+    PlaceIs,
     Reject,
     Talked,
     TalkTo,
@@ -280,3 +282,28 @@ def test_a_newcomer_is_told_all_membership_however_many_pages_it_takes() -> None
     world.network.run(world.network.elapsed + 10)
     assert world.status("guest69").guests == 70
     assert bodies(world, "guest69", first) == [b"hello"]
+
+
+def test_a_cohost_speaks_while_the_host_is_away() -> None:
+    world = PlacesWorld(3, seed=16)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    cohost = world.identities["guest0"].author
+    world.obtain(HOST, HostPlace(world.place, cohosts=(cohost,)), PlaceIs)
+    first = announced(world, b"by the host", Modifier("=", "_topic", b"tea"))
+    world.network.run(world.network.elapsed + 5)
+    world.crash(HOST)
+    world.network.run(world.network.elapsed + 5)
+    assert world.status("guest0").role == "cohost"
+    words = Announce(world.place, "_message", (Modifier("=", "_topic", b"coffee"),), b"by the co-host")
+    world.obtain("guest0", words, Announced)
+    world.network.run(world.network.elapsed + 5)
+    world.crash("guest0")
+    world.restart("guest0")
+    world.network.run(world.network.elapsed + 60)
+    for name in world.guests:
+        assert bodies(world, name, first) == [b"by the host", b"by the co-host"], name
+    statuses = [world.status(name) for name in world.guests]
+    assert [each.term for each in statuses] == [2, 2, 2]
+    assert len({each.state_hash for each in statuses}) == 1

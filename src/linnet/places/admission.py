@@ -86,6 +86,8 @@ class Admission:
             self._told.pop(peer, None)
             record = refused_record(parts, peer, error)
             return False, [record, Blame(peer, error.reason), *visiting.turned_away(peer, now)]
+        for contact in decision.relays:
+            visiting.learn(contact)
         effects: list[AdmissionEffect] = [*visiting.connected(peer, now)]
         if decision.next:
             parts.missing.saw(decision.next - 1, now)

@@ -111,7 +111,8 @@ class Door:
         own = Contact(parts.context.peer)
         if parts.tree.connect_down(contact, enter.card.person):
             parts.relaying.join(asking.peer, enter.card.person)
-            relays: tuple[Contact, ...] = (own,)
+            # Others, too: for a second upstream, and for when we are away.
+            relays: tuple[Contact, ...] = (own, *parts.tree.redirect(asking.peer))
         else:
             self._visited(asking.peer, enter.card.person)
             relays = parts.tree.redirect(asking.peer)

@@ -142,10 +142,12 @@ class Parts:
         cells = self.context.store.cells
         raw = cells.get(_BASES, self.id)
         base = None if raw is None else msgspec.msgpack.decode(raw, type=Base)
-        terms = Terms(self.deed, self.spoken, base)
-        for key, value in cells.scan(_OPENINGS):
-            if key.startswith(self.id):
-                terms.offer(_decode_opening(value))
+        kept = [_decode_opening(raw) for key, raw in cells.scan(_OPENINGS) if key.startswith(self.id)]
+        former = [each.person for each in kept if self.deed.rank(each.person) is None]
+        terms = Terms(self.deed, self.spoken, base, former)
+        for opening in kept:
+            if base is None or opening.term >= base.term:
+                terms.offer(opening)
         return terms
 
     def is_in_line(self, event: EventId) -> bool:

@@ -216,12 +216,14 @@ class Places:
     def _enter(self, request: int, command: EnterPlace, now: float) -> list[PlaceEffect]:
         opened = self._places.get(command.place)
         if opened is None:
+            if len(self._places) >= MOST:
+                raise Refused(Reason.TOO_MANY, f"{MOST} places are open at this node")
             if not command.contacts:
                 raise Refused(Reason.NO_ADDRESS, "nobody to ask: give an address of the host or of a relay")
             # Until the door opens nothing is known of it but its key: the deed comes with the answer.
             opened = self._open(Deed(command.place, 0, Policy.PRIVATE, _NOBODY, (), (), bytes(64)))
-        if opened.role in ("host", "cohost") and opened.parts.is_voice:
-            raise Refused(Reason.NOT_ALLOWED, "this node hosts the place")
+        if opened.parts.is_voice and not opened.parts.deed.cohosts:
+            raise Refused(Reason.NOT_ALLOWED, "this node hosts the place, and nobody else may speak in it")
         contacts = command.contacts or opened.visiting.contacts
         self._context.store.cells.put(_VISITED, command.place, _encode(contacts))
         effects = opened.admission.enter(request, contacts, command.modifiers, command.text, now)

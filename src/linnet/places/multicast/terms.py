@@ -14,7 +14,7 @@ nothing more; its old terms count only where the next term was built on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 
 from msgspec import Struct
@@ -118,11 +118,14 @@ def opening_of(head: Head, person: AuthorId, device: DeviceId, event: EventId) -
 class Terms:
     """The line of terms of one place."""
 
-    def __init__(self, deed: Deed, held: Held, base: Base | None = None) -> None:
+    def __init__(
+        self, deed: Deed, held: Held, base: Base | None = None, former: Iterable[AuthorId] = ()
+    ) -> None:
+        """`former`: people whom an earlier deed named, so that their old terms may still count."""
         self._deed = deed
         self._held = held
         self._base = base
-        self._former: dict[AuthorId, None] = {}
+        self._former: dict[AuthorId, None] = dict.fromkeys(former)
         self._known: dict[int, dict[EventId, Opening]] = {}
         self._awaited: dict[EventId, int] = {}
         """Fragments that cuts name and that are not held, with the lowest term that opens behind them."""
