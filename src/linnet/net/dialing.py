@@ -48,7 +48,8 @@ async def open_socket(address: Address) -> socket.socket:
             raise LinkFailure(Reason.CONNECTION_REFUSED, f"nothing listens at {address}") from error
         if isinstance(error, TimeoutError):
             raise LinkFailure(Reason.DIAL_TIMEOUT, f"{address} does not answer") from error
-        if isinstance(error, OSError | OverflowError):
+        # An event loop has errors of its own about descriptors that are just being given away.
+        if isinstance(error, OSError | OverflowError | RuntimeError):
             raise LinkFailure(Reason.UNREACHABLE, f"{address}: {error}") from error
         raise
     return opened
@@ -72,7 +73,7 @@ async def encrypt(
         )
     except BaseException as error:
         cut_short(opened, error)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError | RuntimeError):
             raise LinkFailure(Reason.TLS_FAILED, f"{address} did not finish TLS: {error!r}") from error
         raise
     return channel

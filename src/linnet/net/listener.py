@@ -96,7 +96,7 @@ class Listener:
             )
         except BaseException as error:
             cut_short(accepted, error)
-            if isinstance(error, OSError):
+            if isinstance(error, OSError | RuntimeError):
                 raise LinkFailure(Reason.TLS_FAILED, f"no TLS 1.3: {error!r}") from error
             raise
         return channel
