@@ -36,8 +36,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_lab = "lab" in item.path.parts
         if is_lab and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SPARK_SECONDS))
-        # With several workers one has Spark's session, and every file keeps its fixtures together.
-        item.add_marker(pytest.mark.xdist_group("lab" if is_lab else str(item.path)))
     if SOAK:
         return
     skip = pytest.mark.skip(reason="a heavy count; `make soak` runs it")
