@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from linnet.net.config import NetConfig
 from linnet.node.config import NodeConfig, NodeSection, TrackerlessSection
 from linnet.node.home import init
@@ -16,7 +18,8 @@ from linnet.node.subscription import Subscription
 from linnet.overlay.config import Overlay
 from linnet.rooms.config import RoomsConfig
 
-LIMIT = 60.0
+pytestmark = pytest.mark.timeout(240)
+LIMIT = 200.0
 STREAM = "weather"
 QUICK = TrackerlessSection(period=1.0, release_delay=1.0, seek_pause=2.0)
 ROOMS = RoomsConfig(receipt_delay=0.05, announce_delay=0.1, recovery_delay=0.1)
