@@ -307,3 +307,16 @@ def test_a_cohost_speaks_while_the_host_is_away() -> None:
     statuses = [world.status(name) for name in world.guests]
     assert [each.term for each in statuses] == [2, 2, 2]
     assert len({each.state_hash for each in statuses}) == 1
+
+
+def test_a_host_that_restarts_and_says_nothing_still_gives_signs_of_life() -> None:
+    world = PlacesWorld(1, seed=17)
+    world.found()
+    world.enter("guest0")
+    world.network.run(world.network.elapsed + 3)
+    world.crash(HOST)
+    world.restart(HOST)
+    before = world.status(HOST).message
+    world.network.run(world.network.elapsed + 100)
+    assert world.status(HOST).message > before
+    assert world.status("guest0").message == world.status(HOST).message

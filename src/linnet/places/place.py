@@ -68,6 +68,12 @@ class Place:
                 self._speaking.open_term()
         return self._speaking
 
+    def start(self) -> list[PlaceEffect]:
+        """The voice goes on to give signs of life, also if it has nothing to say after a restart."""
+        if not self.parts.is_voice:
+            return []
+        return [SetTimer(self.parts.config.keepalive, self._alive)]
+
     def say(self, spoken: Sequence[Spoken], now: float) -> list[PlaceEffect]:
         """Fragments of ours go out, and are taken in here as well."""
         self._last_said = now

@@ -97,6 +97,7 @@ class Places:
         effects: list[PlaceEffect] = []
         for _, raw in self._context.store.cells.scan(DEEDS):
             opened = self._open(kept_deed(raw))
+            effects += opened.start()
             visited = self._context.store.cells.get(_VISITED, opened.parts.id)
             if visited is not None:
                 contacts = _decode_contacts(visited)
