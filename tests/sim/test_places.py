@@ -43,3 +43,9 @@ def test_equal_seeds_give_equal_traces() -> None:
     one, other = run_places(HARD), run_places(HARD)
     assert one.trace_sha256 == other.trace_sha256
     assert run_places(replace(HARD, seed=2)).trace_sha256 != one.trace_sha256
+
+
+def test_a_lost_page_of_membership_is_noticed() -> None:
+    report = run_places(PlacesScenario(guests=100, messages=10, loss=0.05, churn=0.2))
+    assert report.undelivered == ()
+    assert report.ok

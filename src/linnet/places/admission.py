@@ -39,7 +39,7 @@ class Admission:
         self._visiting = visiting
         self._asked: list[int] = []
         """Requests of the application that wait for the door to open."""
-        self._told: dict[PeerId, list[tuple[Verified, Head]]] = {}
+        self._told: dict[PeerId, list[list[tuple[Verified, Head]]]] = {}
         """Pages of answers that are not complete yet."""
 
     def enter(
@@ -79,9 +79,17 @@ class Admission:
                 return False, self._turned(peer, decision, now)
             if all(each.peer != peer for each in decision.relays):
                 return False, [*visiting.sent_on(peer, decision.relays, now)]
-            if not self._is_whole(peer, decision):
+            pages = [] if decision.page == 0 else self._told.get(peer, [])
+            if len(pages) != decision.page:
+                # A page was lost on the way: the answer counts as none, and is asked for again in a while.
+                note = f"page {decision.page} of an answer after {len(pages)}"
+                lost = Record(Kind.DROPPED, parts.id, peer=peer, reason=Reason.LOST, note=note)
+                return False, [lost]
+            pages.append(self._page(pages, decision))
+            self._told[peer] = pages
+            if not decision.done:
                 return False, []
-            self._let_in(self._told.pop(peer), now)
+            self._let_in([each for page in self._told.pop(peer) for each in page], now)
         except RemoteError as error:
             self._told.pop(peer, None)
             record = refused_record(parts, peer, error)
@@ -93,12 +101,12 @@ class Admission:
             parts.missing.saw(decision.next - 1, now)
         return True, [*effects, *self._answer(Entered(parts.id, parts.since))]
 
-    def _is_whole(self, peer: PeerId, decision: Decision) -> bool:
-        told = self._told.setdefault(peer, [])
-        told += told_membership(self._parts, decision)
-        if len(told) > TOLD:
+    def _page(
+        self, pages: list[list[tuple[Verified, Head]]], decision: Decision
+    ) -> list[tuple[Verified, Head]]:
+        if sum(map(len, pages)) + len(decision.membership) > TOLD:
             raise RemoteError(Reason.TOO_MANY, f"more than {TOLD} changes of membership")
-        return decision.done
+        return told_membership(self._parts, decision)
 
     def _let_in(self, told: list[tuple[Verified, Head]], now: float) -> None:
         """The membership that is in force, and where the line begins for us."""

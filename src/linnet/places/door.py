@@ -138,6 +138,7 @@ class Door:
                     units,
                     cards,
                     number == len(pages) - 1,
+                    number,
                 ),
             )
             for number, (units, cards) in enumerate(pages)

@@ -61,6 +61,8 @@ class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
     """The fragments that made the membership that is in force now; more pages follow if not `done`."""
     cards: Cards
     done: bool
+    page: Count = 0
+    """Its number among the pages, so that a lost one is noticed."""
 
 
 class Away(Struct, frozen=True, array_like=True, tag=92, gc=False):
