@@ -30,7 +30,7 @@ class Lost:
             assert clock.now() < limit
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lost(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lost]:
     at = tmp_path_factory.mktemp("lost")
     laptop, phone, bea = Typed(at / "laptop"), Typed(at / "phone"), Typed(at / "bea")
