@@ -1,7 +1,7 @@
 """What a guest makes of the answers at a door: let in, sent on, turned away; and whom it tells.
 
-With its admission a newcomer is told the membership that is in force, as the signed fragments that made it,
-and where the line begins for it (docs/adr/0018-places.md).
+With its admission a newcomer is told the notice that it came in, and so where the line begins for it; who
+else is in it asks those who send to it (docs/adr/0018-places.md).
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ from linnet.places.parts import Parts
 from linnet.places.visiting import Visiting, VisitingEffect, own_notice, refused_record, told_membership
 from linnet.trace.records import Kind, Record
 
-TOLD = 1 << 20
-"""Changes of membership that one answer may tell, over all its pages."""
-
 AdmissionEffect: TypeAlias = VisitingEffect | AfterCommit[PlacePromise] | Reply[Declined] | Blame | Record
 
 
@@ -39,8 +36,6 @@ class Admission:
         self._visiting = visiting
         self._asked: list[int] = []
         """Requests of the application that wait for the door to open."""
-        self._told: dict[PeerId, list[list[tuple[Verified, Head]]]] = {}
-        """Pages of answers that are not complete yet."""
 
     def enter(
         self,
@@ -62,10 +57,6 @@ class Admission:
         detail = "nobody of this place answered in time; its host may be away"
         return [Reply(request, Declined(Reason.TIMEOUT, detail))]
 
-    def gone(self, peer: PeerId) -> None:
-        """A link is down, and with it what was not told to the end."""
-        self._told.pop(peer, None)
-
     def decided(self, peer: PeerId, decision: Decision, now: float) -> tuple[bool, list[AdmissionEffect]]:
         """An answer at somebody's door; whether that one sends to us from now on."""
         parts, visiting = self._parts, self._visiting
@@ -77,21 +68,10 @@ class Admission:
                 parts.renew(decision.deed)
             if not decision.admitted:
                 return False, self._turned(peer, decision, now)
+            self._let_in(told_membership(parts, decision), now)
             if all(each.peer != peer for each in decision.relays):
                 return False, [*visiting.sent_on(peer, decision.relays, now)]
-            pages = [] if decision.page == 0 else self._told.get(peer, [])
-            if len(pages) != decision.page:
-                # A page was lost on the way: the answer counts as none, and is asked for again in a while.
-                note = f"page {decision.page} of an answer after {len(pages)}"
-                lost = Record(Kind.DROPPED, parts.id, peer=peer, reason=Reason.LOST, note=note)
-                return False, [lost]
-            pages.append(self._page(pages, decision))
-            self._told[peer] = pages
-            if not decision.done:
-                return False, []
-            self._let_in([each for page in self._told.pop(peer) for each in page], now)
         except RemoteError as error:
-            self._told.pop(peer, None)
             record = refused_record(parts, peer, error)
             return False, [record, Blame(peer, error.reason), *visiting.turned_away(peer, now)]
         for contact in decision.relays:
@@ -101,15 +81,8 @@ class Admission:
             parts.missing.saw(decision.next - 1, now)
         return True, [*effects, *self._answer(Entered(parts.id, parts.since))]
 
-    def _page(
-        self, pages: list[list[tuple[Verified, Head]]], decision: Decision
-    ) -> list[tuple[Verified, Head]]:
-        if sum(map(len, pages)) + len(decision.membership) > TOLD:
-            raise RemoteError(Reason.TOO_MANY, f"more than {TOLD} changes of membership")
-        return told_membership(self._parts, decision)
-
     def _let_in(self, told: list[tuple[Verified, Head]], now: float) -> None:
-        """The membership that is in force, and where the line begins for us."""
+        """Where the line begins for us, and since when we are a guest; the rest of the roll is asked for."""
         parts = self._parts
         notice = own_notice(told, parts.context.author)
         is_new = parts.fragments.standing.fragment < 0 and not parts.terms.line
@@ -117,8 +90,6 @@ class Admission:
             parts.fragments.pass_over(0, notice.fragment - 1)
             parts.keep_base(Base(notice.term, notice.fragment))
             parts.missing.start(parts.fragments.upto)
-        if is_new:
-            parts.membership.forget()
         for verified, head in told:
             parts.keep_told(verified, head, now)
             if head.flags & Flag.OPENING:
@@ -126,10 +97,8 @@ class Admission:
                 opening = opening_of(head, unit.author, unit.device, verified.head)
                 parts.terms.offer(opening)
                 parts.keep_opening(opening)
-            if head.change is not None:
-                parts.membership.tell(head.change, head.message, head.generation)
-        if is_new and notice is not None:
-            parts.membership.settle(notice.message, notice.generation)
+        if notice is not None and notice.change is not None and notice.message > parts.membership.since:
+            parts.membership.enter(notice.change, notice.message, notice.generation)
 
     def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[AdmissionEffect]:
         effects: list[AdmissionEffect] = [*self._visiting.turned_away(peer, now)]

@@ -6,7 +6,7 @@ the policy admits all, otherwise when the application says so (Toth 2013, sectio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -27,8 +27,6 @@ from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
 VISITORS = 4096
-PAGE = 64
-"""Fragments of membership in one answer: each has some 400 bytes."""
 
 DoorEffect: TypeAlias = Send[Decision] | AfterCommit[PlacePromise] | Record
 
@@ -107,6 +105,8 @@ class Door:
     def let_in(self, asking: Waiting) -> list[DoorEffect]:
         """Connect a guest below us, or send it on to those below."""
         parts, enter = self._parts, asking.enter
+        if not self._can_tell(enter):
+            return [self._no(asking.peer, Reason.MISSING_DEPENDENCY)]
         contact = self._contacts.get(asking.peer, Contact(asking.peer))
         own = Contact(parts.context.peer)
         if parts.tree.connect_down(contact, enter.card.person):
@@ -122,28 +122,11 @@ class Door:
                 return [record, self._no(asking.peer, Reason.TOO_MANY)]
         standing = parts.fragments.standing
         deed = parts.deed if enter.known < parts.deed.version else None
-        pages = list(self._membership()) if own in relays and not enter.upto else [((), ())]
-        answers = [
-            Send(
-                asking.peer,
-                Decision(
-                    parts.id,
-                    True,
-                    None,
-                    deed,
-                    relays,
-                    b"",
-                    standing.fragment + 1,
-                    standing.term,
-                    units,
-                    cards,
-                    number == len(pages) - 1,
-                    number,
-                ),
-            )
-            for number, (units, cards) in enumerate(pages)
-        ]
-        return [AfterCommit(tuple(answers))]
+        units = self._notices(enter.card.person)
+        cards = self._cards(units)
+        number, term = standing.fragment + 1, standing.term
+        answer = Decision(parts.id, True, None, deed, relays, b"", number, term, units, cards)
+        return [AfterCommit((Send(asking.peer, answer),))]
 
     def reject(self, asking: Waiting, method: str, modifiers: Iterable[Modifier], text: bytes) -> DoorEffect:
         """Turn somebody away, with a word."""
@@ -166,19 +149,26 @@ class Door:
     ) -> Send[Decision]:
         deed = self._parts.deed
         told = deed if known is not None and known < deed.version else None
-        return Send(peer, Decision(self._parts.id, False, reason, told, (), text, 0, 0, (), (), True))
+        return Send(peer, Decision(self._parts.id, False, reason, told, (), text, 0, 0, (), ()))
 
-    def _membership(self) -> Iterator[tuple[tuple[Unverified, ...], tuple[Card, ...]]]:
-        """The fragments that made the membership that is in force, and the opening of the present term."""
-        parts = self._parts
-        voice = parts.terms.voice
-        messages = [] if voice is None else [voice.message]
-        messages += [each for each in parts.membership.in_force() if each not in messages]
-        found = (parts.first_of(message) for message in messages)
-        units = [unit for unit in found if unit is not None]
-        for at in range(0, max(1, len(units)), PAGE):
-            page = tuple(units[at : at + PAGE])
-            yield page, self._cards(page)
+    def _can_tell(self, enter: Enter) -> bool:
+        """Whether we have what somebody must know who has nothing yet: the notice that it came in."""
+        parts, nym = self._parts, enter.card.person
+        if enter.upto or not parts.deed.policy.announces or parts.deed.rank(nym) is not None:
+            return True
+        notice = self._notice_of(nym)
+        return notice is not None and parts.first_of(notice) is not None
+
+    def _notice_of(self, nym: AuthorId) -> int | None:
+        changes = self._parts.membership.changes(nym)
+        return changes[-1].announced_at if changes and changes[-1].joins else None
+
+    def _notices(self, nym: AuthorId) -> tuple[Unverified, ...]:
+        """The opening of the present term, and the notice that this one came in."""
+        voice = self._parts.terms.voice
+        messages = (None if voice is None else voice.message, self._notice_of(nym))
+        found = (self._parts.first_of(each) for each in dict.fromkeys(messages) if each is not None)
+        return tuple(unit for unit in found if unit is not None)
 
     def _cards(self, units: Iterable[Unverified]) -> tuple[Card, ...]:
         found: dict[bytes, Card] = {}

@@ -17,6 +17,9 @@ ENTRY_BYTES = 32 * 1024
 """Most bytes of what somebody says at the door, and of what is answered there."""
 RELAYS = 16
 STATE_PAGE_BYTES = 256 * 1024
+ROLL_PAGE_BYTES = 256 * 1024
+ROLL_BYTES = 1 << 28
+"""Most bytes of a roll: of more than four million guests."""
 
 Text = Annotated[bytes, Meta(max_length=ENTRY_BYTES)]
 Peers = Annotated[tuple[Contact, ...], Meta(max_length=RELAYS)]
@@ -57,12 +60,9 @@ class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
     next: Count
     """The number of the next fragment, as far as the sender knows."""
     term: Count
-    membership: Annotated[tuple[Unverified, ...], Meta(max_length=256)]
-    """The fragments that made the membership that is in force now; more pages follow if not `done`."""
+    membership: Annotated[tuple[Unverified, ...], Meta(max_length=16)]
+    """Fragments that the asker must know first: the opening of the term, and the notice that it came in."""
     cards: Cards
-    done: bool
-    page: Count = 0
-    """Its number among the pages, so that a lost one is noticed."""
 
 
 class Away(Struct, frozen=True, array_like=True, tag=92, gc=False):
@@ -217,6 +217,32 @@ class Kept(Struct, frozen=True, array_like=True, tag=104, gc=False):
     reason: Reason | None
 
 
+class AskRoll(Struct, frozen=True, array_like=True, tag=105, gc=False):
+    """Who is in? A piece of the roll, of the message that is named or of any."""
+
+    place: WireTopicId
+    request: Count
+    message: Count
+    """The change that the roll is to be of, since it is asked for in pieces; 0: whichever you have."""
+    offset: Count
+
+
+class RollIs(Struct, frozen=True, array_like=True, tag=106, gc=False):
+    """A piece of the roll; not signed, checked by the hash in the change that it is of."""
+
+    place: WireTopicId
+    request: Count
+    change: Unverified | None
+    """None: we cannot tell now, and why."""
+    card: Card | None
+    offset: Count
+    size: Annotated[int, Meta(ge=0, le=ROLL_BYTES)]
+    """Of the whole."""
+    lines: Annotated[bytes, Meta(max_length=ROLL_PAGE_BYTES)]
+    """In the form of `linnet.places.channel.roll`."""
+    reason: Reason | None
+
+
 PlaceMessage: TypeAlias = (
     Enter
     | Decision
@@ -233,4 +259,6 @@ PlaceMessage: TypeAlias = (
     | Yielded
     | Keep
     | Kept
+    | AskRoll
+    | RollIs
 )

@@ -22,8 +22,20 @@ from linnet.places.deed import Deed
 from linnet.places.door import Door, ToAdmit, Waiting
 from linnet.places.effects import PlaceEffect
 from linnet.places.items import Body, Knocked, Said
-from linnet.places.messages import AskState, Away, Decision, DeedIs, Enter, Replay, Replayed, StateIs, Talk
+from linnet.places.messages import (
+    AskRoll,
+    AskState,
+    Away,
+    Decision,
+    DeedIs,
+    Enter,
+    Replay,
+    Replayed,
+    StateIs,
+    Talk,
+)
 from linnet.places.parts import Parts
+from linnet.places.roll_call import RollCall
 from linnet.places.speaking import Speaking, Spoken
 from linnet.places.taking import Taking
 from linnet.places.talks import Asked, Talks
@@ -50,6 +62,7 @@ class Place:
         self.visiting = Visiting(self.parts)
         self.admission = Admission(self.parts, self.visiting)
         self.catching_up = CatchingUp(self.parts)
+        self.roll_call = RollCall(self.parts)
         self.talks = Talks(self.parts)
         self._speaking: Speaking | None = None
         self._last_said = self._last_heard = 0.0
@@ -118,7 +131,7 @@ class Place:
         if tick.owner == talks.OWNER:
             return [*self.talks.fired(now)]
         if tick != self._alive:
-            return self._caught(now)
+            return self.caught(now)
         if not self.parts.is_voice:
             return []
         silent = now - self._last_said
@@ -145,7 +158,7 @@ class Place:
                 Send(each.peer, Away(self.parts.id, Reason.SLOW_PEER)),
                 *self.visiting.gone(each.peer, now),
             ]
-        return [*out, *self._caught(now), *(self.leave(now) if self.parts.is_out else [])]
+        return [*out, *self.caught(now), *(self.leave(now) if self.parts.is_out else [])]
 
     def on_enter(self, peer: PeerId, enter: Enter, now: float) -> list[PlaceEffect]:
         """Somebody at our door."""
@@ -166,7 +179,7 @@ class Place:
         if not connected:
             return [*effects]
         self._last_heard = now
-        return [*effects, *self.catching_up.ask_state(now), *self._caught(now)]
+        return [*effects, *self.catching_up.ask_state(now), *self.caught(now)]
 
     def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
         """Somebody lacks a fragment."""
@@ -181,10 +194,10 @@ class Place:
     def on_replayed(self, peer: PeerId, answer: Replayed, now: float) -> list[PlaceEffect]:
         """A fragment that we asked for, or why not."""
         if answer.unit is None:
-            return [*self.catching_up.replayed(peer, answer, now), *self._caught(now)]
+            return [*self.catching_up.replayed(peer, answer, now), *self.caught(now)]
         good, effects = self.taking.take(answer.unit, answer.card, peer, 1, 0, now)
         refused = [] if good else self.catching_up.replayed(peer, answer, now)
-        return [*effects, *refused, *self._caught(now)]
+        return [*effects, *refused, *self.caught(now)]
 
     def on_ask_state(self, peer: PeerId, ask: AskState) -> list[PlaceEffect]:
         """Somebody wants to know the state."""
@@ -200,11 +213,19 @@ class Place:
         pages = sync.pages(self.parts.id, ask.request, planned)
         return [AfterCommit(tuple(Send(peer, page) for page in pages))]
 
+    def on_ask_roll(self, peer: PeerId, ask: AskRoll) -> list[PlaceEffect]:
+        """Somebody wants to know who is in."""
+        nym = self.parts.tree.downstreams.get(peer)
+        if nym is None or not self.door.is_guest(nym):
+            note = "a question about the guests by nobody who is one"
+            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
+        return [*self.roll_call.answer(peer, ask)]
+
     def on_state(self, peer: PeerId, page: StateIs, now: float) -> list[PlaceEffect]:
         """Somebody's word about the state."""
         outcomes, effects = self.catching_up.told_state(peer, page, now)
         promises, records = self.taking.heed(outcomes)
-        return [*records, *effects, AfterCommit(tuple(promises)), *self._caught(now)]
+        return [*records, *effects, AfterCommit(tuple(promises)), *self.caught(now)]
 
     def on_talk(self, peer: PeerId, talk: Talk, now: float) -> list[PlaceEffect]:
         """A request of a guest, to us or on its way."""
@@ -240,7 +261,7 @@ class Place:
     def link_gone(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is down, or could not be opened."""
         self.door.gone(peer)
-        self.admission.gone(peer)
+        self.roll_call.gone(peer)
         self.talks.gone(peer)
         return [*self._drop(peer), *self.visiting.gone(peer, now)]
 
@@ -285,6 +306,16 @@ class Place:
 
     # Inside.
 
+    def caught(self, now: float) -> list[PlaceEffect]:
+        """What there is to ask, now that something came."""
+        outcomes, effects = self.catching_up.settle(None, now)
+        promises, records = self.taking.heed(outcomes) if outcomes else ([], [])
+        if self.taking.lost_state:
+            self.taking.lost_state = False
+            effects = [*effects, *self.catching_up.ask_state(now)]
+        told = [AfterCommit(tuple(promises))] if promises else []
+        return [*records, *told, *effects, *self.catching_up.due(now), *self.roll_call.due(now)]
+
     def _check_upstreams(self, now: float) -> list[PlaceEffect]:
         """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""
         if now - self._last_heard < SILENCE * self.parts.config.keepalive or self.parts.is_voice:
@@ -323,15 +354,6 @@ class Place:
         body = Body(self.parts.id, number, nym, 0, packet.body, True)
         told = self.watching.heard([said, body])
         return [AfterCommit((*told,)), *self.talks.answer(asked, None)]
-
-    def _caught(self, now: float) -> list[PlaceEffect]:
-        outcomes, effects = self.catching_up.settle(None, now)
-        promises, records = self.taking.heed(outcomes) if outcomes else ([], [])
-        if self.taking.lost_state:
-            self.taking.lost_state = False
-            effects = [*effects, *self.catching_up.ask_state(now)]
-        told = [AfterCommit(tuple(promises))] if promises else []
-        return [*records, *told, *effects, *self.catching_up.due(now)]
 
     def _drop(self, peer: PeerId) -> list[PlaceEffect]:
         self.parts.relaying.leave(peer)

@@ -16,8 +16,8 @@ from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
-from linnet.places import catching_up, place, talks, visiting
-from linnet.places.channel.membership import Known
+from linnet.places import catching_up, place, roll_call, talks, visiting
+from linnet.places.channel.roll import Known
 from linnet.places.commands import (
     Admit,
     Announce,
@@ -43,6 +43,7 @@ from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
 from linnet.places.effects import PlaceEffect
 from linnet.places.messages import (
+    AskRoll,
     AskState,
     Away,
     Decision,
@@ -52,6 +53,7 @@ from linnet.places.messages import (
     PlaceMessage,
     Replay,
     Replayed,
+    RollIs,
     StateIs,
     Talk,
 )
@@ -60,7 +62,7 @@ from linnet.places.place import Place
 from linnet.trace.records import Kind, Record
 
 PATIENCE = "place.patience"
-OWNERS = (place.OWNER, visiting.OWNER, catching_up.OWNER, talks.OWNER, PATIENCE)
+OWNERS = (place.OWNER, visiting.OWNER, catching_up.OWNER, talks.OWNER, roll_call.OWNER, PATIENCE)
 """Owners of timers that come back here."""
 _KEYS = "place key"
 _VISITED = "place visited"
@@ -258,7 +260,7 @@ class Places:
             note = type(message).__name__
             record = Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED, note=note)
             if isinstance(message, Enter):
-                no = Decision(message.place, False, Reason.UNKNOWN, None, (), b"", 0, 0, (), (), True)
+                no = Decision(message.place, False, Reason.UNKNOWN, None, (), b"", 0, 0, (), ())
                 return [record, Send(peer, no)]
             return [record]
         if isinstance(message, Enter | Decision | Away | DeedIs):
@@ -272,6 +274,10 @@ class Places:
                 return where.on_ask_state(peer, message)
             case StateIs():
                 return where.on_state(peer, message, now)
+            case AskRoll():
+                return where.on_ask_roll(peer, message)
+            case RollIs():
+                return [*where.roll_call.told(peer, message, now), *where.caught(now)]
             case Talk():
                 return where.on_talk(peer, message, now)
             case Heard():

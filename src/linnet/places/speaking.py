@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
@@ -16,7 +18,7 @@ from linnet.event.signing import sign_unit
 from linnet.places.channel.header import Header, encode_header
 from linnet.places.channel.psyc import Modifier, render
 from linnet.places.multicast.cutting import Cutting, Piece
-from linnet.places.multicast.head import FRAGMENT, Head, encode_head
+from linnet.places.multicast.head import FRAGMENT, Change, Head, encode_head
 from linnet.places.multicast.numbering import Message, Numbering
 from linnet.places.parts import Parts
 
@@ -128,6 +130,8 @@ class Speaking:
 
     def _sign(self, piece: Piece, now: float) -> Spoken:
         head = self._numbering.head(piece.message, piece)
+        if head.change is not None:
+            head = self._with_roll(head, head.change)
         context = self._parts.context
         clear = encode_head(head)
         tail = Tail(None, None, None, None, FRAGMENT, None, int(now * 1000), clear, piece.data)
@@ -135,6 +139,13 @@ class Speaking:
         verified = sign_unit(context.key, self._parts.id, context.author, context.device, seq, prev, (tail,))
         self._chain = seq + 1, verified.head
         return verified, head
+
+    def _with_roll(self, head: Head, change: Change) -> Head:
+        """A change of membership counts here at once, and is said with the hash of what is in force then."""
+        parts = self._parts
+        parts.membership.store(change, head.message, head.generation)
+        knows_all = parts.membership.is_whole and parts.fragments.upto > parts.fragments.standing.fragment
+        return replace(head, change=replace(change, roll=parts.membership.digest() if knows_all else None))
 
     def _last_of_chain(self) -> tuple[int, EventId | None]:
         context = self._parts.context

@@ -8,7 +8,7 @@ from linnet.core.effects import Deliver
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.delivery.commands import Consumed, Declined
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Handed, Result, Start
+from linnet.peer.interface import Command, Handed, NodeMachine, Result, Start
 from linnet.peer.peer import Peer
 from linnet.places.commands import (
     Announce,
@@ -82,13 +82,14 @@ class PlacesWorld:
         regions = self.network.table.regions
         self.network.add(
             identity.peer,
-            self._machine(name),
+            self.machine(name),
             region=regions[number % len(regions)],
             deliver=self._deliver,
             store=self.stores[name],
         )
 
-    def _machine(self, name: str) -> Peer:
+    def machine(self, name: str) -> NodeMachine:
+        """A new machine over what a node keeps: where tests put in others."""
         life = self._lives[name] = self._lives.get(name, -1) + 1
         config = PeerConfig(listens=HINTS, places=self.config)
         luck = named_luck(self.seed, f"{name}/{life}")
@@ -152,7 +153,7 @@ class PlacesWorld:
         """A new machine over what a node had kept."""
         for key in [key for key in self._open if key[0] == name]:
             del self._open[key]
-        self.network.restart(self.identities[name].peer, self._machine(name))
+        self.network.restart(self.identities[name].peer, self.machine(name))
         self.ask(name, Start())
         self.watch(name)
 

@@ -5,6 +5,7 @@ one message and decides from another one on. The last one announced among those 
 at a message decides about it; a part is effective since message 0, so it closes everything before it.
 
 All changes are in cells, one each, and in memory packed to 25 bytes: places have guests by the million.
+Whoever is new learns the roll of all that is in force as a whole; until then, what is not known is unknown.
 """
 
 from __future__ import annotations
@@ -12,21 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from struct import Struct as Packing
-from typing import NamedTuple
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.places.channel.roll import NYM_BYTES, ROW_BYTES, Known, Roll, in_force, packing, unpack
 from linnet.places.deed import Policy
 from linnet.places.multicast.head import Change
 
 _SPACE = "place member"
 _BASES = "place member base"
-_NYM_BYTES = 32
-_packing = Packing(">QQQ?")
-_ROW = _packing.size
-_base = Packing(">QQ")
+_base = Packing(">QQ?")
 
 
 class Verdict(Enum):
@@ -36,18 +34,6 @@ class Verdict(Enum):
     NO = "no"
     UNKNOWN = "unknown"
     """A removal of which we have not heard may have come before: recover its notice, then ask again."""
-
-
-class Known(NamedTuple):
-    """A change of one nym, as it was announced."""
-
-    announced_at: int
-    """The message that said so: what changes are ordered by."""
-    effective_since: int
-    """The first message that it decides about."""
-    generation: int
-    """Of the announcement. Of a part: the last one that the nym may see."""
-    joins: bool
 
 
 def decide(changes: Sequence[Known], known_generation: int, message: int, generation: int) -> Verdict:
@@ -68,21 +54,6 @@ def is_own_notice(changes: Sequence[Known], message: int, generation: int) -> bo
     )
 
 
-def in_force(changes: Sequence[Known]) -> list[Known]:
-    """Those of one nym's changes that some message is decided by, without a part that comes first.
-
-    What a later change covers from an earlier message on decides nothing any more, and a part that
-    nothing precedes says what no change at all would say.
-    """
-    kept: list[Known] = []
-    for change in reversed(changes):
-        if not kept or change.effective_since < kept[-1].effective_since:
-            kept.append(change)
-    if kept and not kept[-1].joins:
-        kept.pop()
-    return kept[::-1]
-
-
 class Membership:
     """The changes of one place that this node knows."""
 
@@ -91,16 +62,31 @@ class Membership:
         self._place = place
         self._cells = cells
         self._space = f"{_SPACE} {place.hex()}"
-        self._rows: dict[AuthorId, bytes] = {}
+        self._roll = Roll()
         self._parts: dict[int, int] = {}
         """Parts by generation: how many."""
         self._present = 0
+        self.newest = 0
+        """The last message that is known to have announced a change; 0: none."""
+        self.undone = 0
+        """How often something that was known was taken back."""
         kept = cells.get(_BASES, place)
-        self._since, self._base = (0, 0) if kept is None else _base.unpack(kept)
-        self._known: int = self._base
+        base: tuple[int, int, bool] = (0, 0, True) if kept is None else _base.unpack(kept)
+        self._since, self._base, self._is_whole = base
+        self._known = self._base
         self._load()
 
     # What is known.
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that is in force is known; otherwise nobody is told no who may be a guest."""
+        return self._is_whole
+
+    @property
+    def since(self) -> int:
+        """Changes up to this message were told as a whole; 0: all came one by one."""
+        return self._since
 
     @property
     def known_generation(self) -> int:
@@ -118,11 +104,11 @@ class Membership:
 
     def present(self) -> list[AuthorId]:
         """The nyms that are in now."""
-        return [nym for nym, rows in self._rows.items() if rows[-1]]
+        return [nym for nym, rows in self._roll.items() if rows[-1]]
 
     def changes(self, nym: AuthorId) -> list[Known]:
         """What is known of a nym, in the order of announcement."""
-        return [Known._make(row) for row in _packing.iter_unpack(self._rows.get(nym, b""))]
+        return unpack(self._roll.get(nym))
 
     def test(self, nym: AuthorId, message: int, generation: int, replay: bool = False) -> Verdict:
         """Whether a fragment of this message and generation may be given to a nym.
@@ -136,21 +122,24 @@ class Membership:
         if generation > self._known:
             return Verdict.UNKNOWN
         # As `decide` does, without unpacking what does not matter.
-        rows = self._rows.get(nym, b"")
-        for at in range(len(rows) - _ROW, -1, -_ROW):
-            _, effective_since, _, joins = _packing.unpack_from(rows, at)
+        rows = self._roll.get(nym)
+        for at in range(len(rows) - ROW_BYTES, -1, -ROW_BYTES):
+            _, effective_since, _, joins = packing.unpack_from(rows, at)
             if effective_since <= message:
                 return Verdict.YES if joins else Verdict.NO
-        return Verdict.NO
-
-    def in_force(self) -> list[int]:
-        """The messages whose changes a newcomer must be told, in the order of announcement."""
-        found = [change.announced_at for nym in self._rows for change in in_force(self.changes(nym))]
-        return sorted(found)
+        return Verdict.NO if self._is_whole else Verdict.UNKNOWN
 
     def matters(self, nym: AuthorId, announced_at: int) -> bool:
         """Whether this change of a nym is one of those in force."""
         return any(change.announced_at == announced_at for change in in_force(self.changes(nym)))
+
+    def digest(self) -> bytes:
+        """The hash of all that is in force."""
+        return self._roll.digest()
+
+    def lines(self) -> bytes:
+        """All that is in force, for whoever is new: see `linnet.places.channel.roll`."""
+        return self._roll.lines()
 
     # What is told.
 
@@ -159,42 +148,39 @@ class Membership:
 
         `RemoteError` if it breaks the rules, or contradicts what the same message said before.
         """
-        _check(change, announced_at)
+        if change.joins and change.effective_since > announced_at:
+            raise RemoteError(Reason.MALFORMED, "a join that is effective only after it is announced")
+        if not change.joins and change.effective_since:
+            raise RemoteError(Reason.MALFORMED, "a part that is effective since a message")
         if announced_at <= self._since:
             return False  # what was told with our admission covers it
         known = Known(announced_at, change.effective_since, generation, change.joins)
         return self._add(change.nym, known)
 
-    def tell(self, change: Change, announced_at: int, generation: int) -> bool:
-        """The same for a change that was told with our admission as one of those in force."""
-        _check(change, announced_at)
-        return self._add(change.nym, Known(announced_at, change.effective_since, generation, change.joins))
+    def enter(self, change: Change, message: int, generation: int) -> None:
+        """We came in with this message. Who else is in we do not know until `learn`; what we knew as
+        a guest of former times may have ended since."""
+        told = Roll()
+        told.set(change.nym, packing.pack(message, change.effective_since, generation, change.joins))
+        self._replace(told, message, generation, is_whole=False)
 
-    def forget(self) -> None:
-        """Know nothing, before the changes in force are told anew: somebody who was out for a while
-        cannot know who left meanwhile."""
-        for nym in list(self._rows):
-            for row in self.changes(nym):
-                self._cells.delete(self._space, _key(nym, row.announced_at))
-        self._rows.clear()
-        self._parts.clear()
-        self._present = 0
-        self.settle(0, 0)
-
-    def settle(self, message: int, generation: int) -> None:
-        """The changes in force at this message were told; it is of this generation.
+    def learn(self, told: Roll, message: int, generation: int) -> None:
+        """All that is in force as of a message, in whose hash the voice has signed it; the generation is
+        the one behind that message.
 
         Older changes that turn up later, as history, count no more: a join among them may have been
-        taken back by a part that was not worth telling.
+        taken back by a part that was not worth telling. `RemoteError` if it is of another message.
         """
-        self._since, self._base = message, generation
-        self._cells.put(_BASES, self._place, _base.pack(message, generation))
-        self._known = self._base
-        self._advance()
+        if any(change.announced_at > message for _, rows in told.items() for change in unpack(rows)):
+            raise RemoteError(Reason.MALFORMED, "a roll with changes of later messages")
+        self._replace(told, message, generation, is_whole=True)
 
     def undo(self, after_message: int) -> list[tuple[AuthorId, Known]]:
-        """A term was cut behind this message: take back what was announced later. Gives what was."""
-        late = [nym for nym, rows in self._rows.items() if _announced(rows, -1) > after_message]
+        """A term was cut behind this message: take back what was announced later. Gives what was.
+
+        If that was told as a whole, nobody knows here what it had covered: the rest is to be learned anew.
+        """
+        late = [nym for nym, rows in self._roll.items() if _announced(rows, -1) > after_message]
         undone: list[tuple[AuthorId, Known]] = []
         for nym in late:
             changes = self.changes(nym)
@@ -203,7 +189,11 @@ class Membership:
                 self._cells.delete(self._space, _key(nym, change.announced_at))
                 self._count_part(change, -1)
                 undone.append((nym, change))
-            self._set(nym, b"".join(_packing.pack(*change) for change in left))
+            self._set(nym, b"".join(packing.pack(*change) for change in left))
+        self.undone += 1
+        if after_message < self._since:
+            self._settle(after_message, 0, is_whole=False)
+        self.newest = max([self._since, *(_announced(rows, -1) for _, rows in self._roll.items())])
         self._known = self._base
         self._advance()
         return sorted(undone, key=lambda item: item[1].announced_at)
@@ -212,33 +202,63 @@ class Membership:
 
     def _load(self) -> None:
         for nym, rows in _by_nym(self._cells.scan(self._space)):
-            self._rows[nym] = rows
+            self._roll.set(nym, rows)
             self._present += rows[-1]
-            for change in _packing.iter_unpack(rows):
+            self.newest = max(self.newest, _announced(rows, -1))
+            for change in packing.iter_unpack(rows):
                 self._count_part(Known._make(change), 1)
+        self.newest = max(self.newest, self._since)
+        self._advance()
+
+    def _replace(self, told: Roll, message: int, generation: int, is_whole: bool) -> None:
+        later = [
+            (nym, change)
+            for nym, rows in self._roll.items()
+            for change in unpack(rows)
+            if change.announced_at > message
+        ]
+        for nym, rows in self._roll.items():
+            for change in unpack(rows):
+                self._cells.delete(self._space, _key(nym, change.announced_at))
+        self._roll.clear()
+        self._parts.clear()
+        self._present = 0
+        self.undone += 1
+        self.newest = message
+        self._settle(message, generation, is_whole)
+        for nym, rows in told.items():
+            for change in unpack(rows):
+                self._add(nym, change)
+        for nym, change in later:
+            self._add(nym, change)
+
+    def _settle(self, message: int, generation: int, is_whole: bool) -> None:
+        self._since, self._base, self._is_whole = message, generation, is_whole
+        self._cells.put(_BASES, self._place, _base.pack(message, generation, is_whole))
+        self._known = self._base
         self._advance()
 
     def _add(self, nym: AuthorId, known: Known) -> bool:
-        rows = self._rows.get(nym, b"")
+        rows = self._roll.get(nym)
         at = len(rows)
-        while at and _announced(rows, at // _ROW - 1) >= known.announced_at:
-            at -= _ROW
-        row = _packing.pack(*known)
-        if rows[at : at + _ROW] == row:
+        while at and _announced(rows, at // ROW_BYTES - 1) >= known.announced_at:
+            at -= ROW_BYTES
+        row = packing.pack(*known)
+        if rows[at : at + ROW_BYTES] == row:
             return False
-        if at < len(rows) and _announced(rows, at // _ROW) == known.announced_at:
+        if at < len(rows) and _announced(rows, at // ROW_BYTES) == known.announced_at:
             raise RemoteError(Reason.EQUIVOCATION, f"message {known.announced_at} announces two changes")
         self._cells.put(self._space, _key(nym, known.announced_at), row)
         self._set(nym, rows[:at] + row + rows[at:])
         self._count_part(known, 1)
+        self.newest = max(self.newest, known.announced_at)
         self._advance()
         return True
 
     def _set(self, nym: AuthorId, rows: bytes) -> None:
-        before = self._rows.pop(nym, b"")
+        before = self._roll.get(nym)
         self._present += bool(rows and rows[-1]) - bool(before and before[-1])
-        if rows:
-            self._rows[nym] = rows
+        self._roll.set(nym, rows)
 
     def _count_part(self, change: Known, by: int) -> None:
         if change.joins:
@@ -254,19 +274,12 @@ class Membership:
             self._known += 1
 
 
-def _check(change: Change, announced_at: int) -> None:
-    if change.joins and change.effective_since > announced_at:
-        raise RemoteError(Reason.MALFORMED, "a join that is effective only after it is announced")
-    if not change.joins and change.effective_since:
-        raise RemoteError(Reason.MALFORMED, "a part that is effective since a message")
-
-
 def _key(nym: AuthorId, announced_at: int) -> bytes:
     return nym + announced_at.to_bytes(8, "big")
 
 
 def _announced(rows: bytes, index: int) -> int:
-    at = index * _ROW if index >= 0 else len(rows) + index * _ROW
+    at = index * ROW_BYTES if index >= 0 else len(rows) + index * ROW_BYTES
     return int.from_bytes(rows[at : at + 8], "big")
 
 
@@ -274,11 +287,11 @@ def _by_nym(cells: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[AuthorId, by
     """The packed changes of each nym. Keys come in order: by nym, then by announcement."""
     nym, rows = b"", b""
     for key, row in cells:
-        if key[:_NYM_BYTES] == nym:
+        if key[:NYM_BYTES] == nym:
             rows += row
             continue
         if rows:
             yield AuthorId(nym), rows
-        nym, rows = key[:_NYM_BYTES], row
+        nym, rows = key[:NYM_BYTES], row
     if rows:
         yield AuthorId(nym), rows

@@ -45,6 +45,9 @@ class Change(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     joins: bool
     effective_since: Count
     """The first message that is open to whoever joins; 0 with a part."""
+    roll: Annotated[bytes, Meta(min_length=32, max_length=32)] | None = None
+    """The hash of all membership that is in force with this change, so that a newcomer may be told that by
+    anybody; None: who speaks does not know all of it."""
 
 
 class Cut(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):

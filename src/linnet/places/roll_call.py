@@ -1,0 +1,176 @@
+"""Who is in: asked by newcomers of those above them, told by whoever knows, checked by the voice's hash.
+
+Every change of membership carries the hash of the roll with it (docs/adr/0018-places.md). So a newcomer
+checks one signature, however many guests there are, and nobody can leave out or put in somebody.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from linnet.core.effects import AfterCommit, Blame, Send, SetTimer
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.event.event import Unverified, Verified
+from linnet.event.signing import recall_unit
+from linnet.identity.cards import Card
+from linnet.places.channel.roll import read_lines
+from linnet.places.effects import PlacePromise
+from linnet.places.messages import ROLL_PAGE_BYTES, AskRoll, RollIs
+from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.terms import Where
+from linnet.places.parts import Parts
+from linnet.trace.records import Kind, Record
+
+OWNER = "place.roll"
+_SHELF = 4
+"""Rolls that are kept for those who are still asking for pieces of them."""
+
+RollCallEffect: TypeAlias = Send[AskRoll] | AfterCommit[PlacePromise] | SetTimer[Tick] | Blame | Record
+
+
+class _Told(Struct, frozen=True, gc=False):
+    """A roll that can be told."""
+
+    change: Unverified
+    card: Card | None
+    lines: bytes
+
+
+class RollCall:
+    """Questions and answers of one node about the guests of one place."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._tick = Tick(OWNER, "ask", parts.id)
+        self._shelf: dict[int, _Told] = {}
+        self._undone = 0
+        """How much had been undone when the shelf was filled."""
+        self._request = 0
+        self._asked: PeerId | None = None
+        self._next_at = 0.0
+        """When to ask again: nobody answered, or could."""
+        self._message = 0
+        """The change whose roll is on its way."""
+        self._lines = bytearray()
+
+    # Who tells.
+
+    def answer(self, peer: PeerId, ask: AskRoll) -> list[RollCallEffect]:
+        """A piece of the roll, or why not; for guests only."""
+        place, membership = self._parts.id, self._parts.membership
+        if membership.undone != self._undone:
+            self._shelf.clear()
+            self._undone = membership.undone
+        message = ask.message if ask.message in self._shelf else membership.newest
+        told = self._shelf.get(message) or self._tellable(message)
+        if told is None:
+            no = RollIs(place, ask.request, None, None, 0, 0, b"", Reason.MISSING_DEPENDENCY)
+            return [AfterCommit((Send(peer, no),))]
+        self._shelf[message] = told
+        if len(self._shelf) > _SHELF:
+            del self._shelf[next(iter(self._shelf))]
+        offset = ask.offset if ask.message == message else 0
+        piece = told.lines[offset : offset + ROLL_PAGE_BYTES]
+        page = RollIs(place, ask.request, told.change, told.card, offset, len(told.lines), piece, None)
+        return [AfterCommit((Send(peer, page),))]
+
+    def _tellable(self, message: int) -> _Told | None:
+        """The roll as of the last change, if what we know has the hash that the voice signed with it."""
+        membership = self._parts.membership
+        unit = self._parts.first_of(message) if membership.is_whole else None
+        if unit is None:
+            return None
+        change = head_of(recall_unit(unit).events[0]).change
+        if change is None or change.roll != membership.digest():
+            return None  # something is missing here that will come
+        card = self._parts.context.cards.find(unit.author, unit.device)
+        return _Told(unit, card, membership.lines())
+
+    # Who asks.
+
+    def due(self, now: float) -> list[RollCallEffect]:
+        """Ask one of those above us, each in turn, while the roll is not known."""
+        upstreams = self._parts.tree.upstreams
+        if self._parts.membership.is_whole or not upstreams or now < self._next_at:
+            return []
+        effects: list[RollCallEffect] = []
+        if self._asked is not None:
+            note = "no answer about the roll"
+            place = self._parts.id
+            effects.append(Record(Kind.DROPPED, place, peer=self._asked, reason=Reason.TIMEOUT, note=note))
+            self._begin_anew()
+        self._asked = upstreams[self._request % len(upstreams)]
+        return [*effects, *self._ask(self._asked, now)]
+
+    def told(self, peer: PeerId, page: RollIs, now: float) -> list[RollCallEffect]:
+        """A piece of the roll, and what to ask next."""
+        if peer != self._asked or page.request != self._request:
+            note = "a roll that nobody asked for"
+            return [Record(Kind.REJECTED, self._parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+        if page.change is None:
+            self._asked = None
+            note = "it cannot tell the roll"
+            reason = page.reason or Reason.MISSING_DEPENDENCY
+            return [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)]
+        try:
+            return self._take(peer, page, page.change, now)
+        except RemoteError as error:
+            self._begin_anew()
+            note = f"roll: {error.detail}"[:200]
+            record = Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note=note)
+            # The next one is asked when the time for this answer is over: who lies sets no pace.
+            return [record] if error.reason is Reason.STALE else [record, Blame(peer, error.reason)]
+
+    def gone(self, peer: PeerId) -> None:
+        """A link is down."""
+        if peer == self._asked:
+            self._begin_anew()
+            self._next_at = 0.0
+
+    def _take(self, peer: PeerId, page: RollIs, change: Unverified, now: float) -> list[RollCallEffect]:
+        verified, head = self._checked(change, page.card)
+        if head.message != self._message or page.offset != len(self._lines):
+            self._message = head.message
+            self._lines.clear()
+        if page.offset != len(self._lines) or (not page.lines and page.size):
+            raise RemoteError(Reason.MALFORMED, f"a piece at {page.offset}")
+        self._lines += page.lines
+        if len(self._lines) < page.size:
+            return self._ask(peer, now)
+        told = read_lines(bytes(self._lines))
+        if head.change is None or told.digest() != head.change.roll:
+            raise RemoteError(Reason.STATE_MISMATCH, "not the roll that the voice signed")
+        # Behind a part a new generation begins.
+        self._parts.membership.learn(told, head.message, head.generation + (not head.change.joins))
+        self._parts.keep_told(verified, head, now)
+        self._begin_anew()
+        return []
+
+    def _checked(self, unit: Unverified, card: Card | None) -> tuple[Verified, Head]:
+        """The change that a roll is of: signed by the voice of its term, and not older than our entry."""
+        parts = self._parts
+        if unit.topic != parts.id or parts.deed.rank(unit.author) is None:
+            raise InvalidEvent(Reason.NOT_A_PUBLISHER, "a change by somebody who may not speak here")
+        if card is not None:
+            parts.context.cards.learn(card)
+        verified = parts.context.verify(unit, parts.context.cards.card_for(unit.author, unit.device, None))
+        head = head_of(verified.events[0])
+        if parts.terms.where(head, unit.device) is not Where.IN_LINE or head.message < parts.membership.since:
+            raise RemoteError(Reason.STALE, f"the roll of message {head.message}")
+        return verified, head
+
+    def _ask(self, peer: PeerId, now: float) -> list[RollCallEffect]:
+        self._request += 1
+        self._next_at = now + self._parts.config.replay_timeout
+        ask = AskRoll(self._parts.id, self._request, self._message, len(self._lines))
+        return [Send(peer, ask), SetTimer(self._parts.config.replay_timeout, self._tick)]
+
+    def _begin_anew(self) -> None:
+        self._asked = None
+        self._message = 0
+        self._lines.clear()
