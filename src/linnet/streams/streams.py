@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, Blame, Reply, Send
 from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
@@ -35,7 +35,7 @@ from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
-from linnet.streams import anchor, announcing, confirming, joined, keeper, publishing
+from linnet.streams import anchor, announcing, confirming, joined, keeper, pruning, publishing
 from linnet.streams.commands import (
     Declare,
     Publish,
@@ -50,15 +50,16 @@ from linnet.streams.effects import StreamEffect
 from linnet.streams.joined import Joined, JoinedEffect
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
+from linnet.streams.pruning import Pruning
 from linnet.streams.publish import declare, publish
 from linnet.streams.sealed import search
 from linnet.streams.sealed.asking import ask_sealed
-from linnet.streams.sealed.vault import Vault, prune_all, sealed_topics
 from linnet.streams.served import Serving, meet
 from linnet.streams.status import status_of
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
 from linnet.streams.unsent import Unsent
+from linnet.streams.waiting import Waiting
 from linnet.trace.records import Kind, Record
 
 OWNERS = (
@@ -75,9 +76,6 @@ OWNERS = (
 )
 """Owners of timers that come back here."""
 
-PRUNE_PERIOD = 3_600.0
-"""Seconds between looks for keys of sealed streams that are to be deleted."""
-_PRUNE = "prune"
 _NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused, Reached})
 
 
@@ -96,15 +94,15 @@ class Streams:
         self._context = context
         self._joined = Joined(context, overlays, registry, options, rules, overlay)
         self._by_subscription: dict[int, Stream] = {}
-        self._queued: dict[TopicId, list[tuple[int, Publish]]] = {}
-        self._is_pruning = False
+        self._waiting = Waiting(context.config.publish_queue)
+        self._pruning = Pruning(context, self._joined)
         self._unsent: Unsent | None = None
         self.serving = Serving(context, self._joined, self.heed)
         """What a proxy and its clients ask of streams."""
 
     def start(self, now: float) -> list[StreamEffect]:
         """Join the streams that this node keeps."""
-        effects = self._prune(now)
+        effects: list[StreamEffect] = [*self._pruning.look(now)]
         for name in self._joined.kept:
             effects += self._open(name, now)[1]
         unsent = self._unsent
@@ -121,12 +119,7 @@ class Streams:
 
     def stop(self, now: float) -> list[StreamEffect]:
         """Leave every stream, and answer whoever waits to publish."""
-        queued, self._queued = self._queued, {}
-        effects: list[StreamEffect] = [
-            Reply(request, Declined(Reason.SHUTDOWN, "the node stops, and links were slow until the end"))
-            for waiting in queued.values()
-            for request, _ in waiting
-        ]
+        effects: list[StreamEffect] = [*self._waiting.close()]
         for stream in self._joined:
             effects += self.heed(self._joined.leave(stream, now), now)
         return effects
@@ -170,23 +163,7 @@ class Streams:
     def _sealed(self, request: int, command: SealedCommand, now: float) -> list[StreamEffect]:
         stream, effects = self._open(command.stream, now)
         effects += ask_sealed(stream, self._context, request, command, now)
-        return [*effects, *self._prune_later(), *self._joined.linger(stream, now)]
-
-    def _prune_later(self) -> list[StreamEffect]:
-        """Look in a while for keys of sealed streams whose time has come, if there are such streams."""
-        if self._is_pruning or not sealed_topics(self._context.store.cells):
-            return []
-        self._is_pruning = True
-        return [SetTimer(PRUNE_PERIOD, Tick(search.OWNER, _PRUNE, b""))]
-
-    def _prune(self, now: float) -> list[StreamEffect]:
-        def opened(topic: TopicId) -> Vault | None:
-            stream = self._joined.get(topic)
-            return None if stream is None else stream.sealed.vault
-
-        self._is_pruning = False
-        prune_all(self._context.store.cells, self._context.config, opened, now)
-        return self._prune_later()
+        return [*effects, *self._pruning.later(), *self._joined.linger(stream, now)]
 
     def _publish(self, request: int, command: Publish, now: float) -> list[StreamEffect]:
         largest = max(map(len, command.bodies), default=0)
@@ -194,13 +171,8 @@ class Streams:
             detail = f"a body of {largest} bytes, at most {BODY_BYTES} are allowed"
             return [Reply(request, Declined(Reason.TOO_LARGE, detail))]
         stream, effects = self._open(command.stream, now)
-        if stream.flood.stalled or stream.topic in self._queued:
-            waiting = self._queued.setdefault(stream.topic, [])
-            if len(waiting) >= self._context.config.publish_queue:
-                detail = f"{len(waiting)} publishes wait for slow links already"
-                return [*effects, Reply(request, Declined(Reason.CONGESTED, detail))]
-            waiting.append((request, command))
-            return effects
+        if stream.flood.stalled or stream.topic in self._waiting:  # Order is kept.
+            return [*effects, *self._waiting.add(stream.topic, request, command)]
         tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
         try:
             first = stream.publishing.next
@@ -220,7 +192,7 @@ class Streams:
                 self._unsent.published(stream, first)
         except RemoteError as error:
             effects.append(Reply(request, Declined(error.reason, error.detail)))
-        effects += [*self._prune_later(), *self.heed(self._joined.join(stream, now), now)]
+        effects += [*self._pruning.later(), *self.heed(self._joined.join(stream, now), now)]
         return [*effects, *self._joined.linger(stream, now)]
 
     def _subscribe(self, request: int, command: Subscribe, now: float) -> list[StreamEffect]:
@@ -373,7 +345,7 @@ class Streams:
         """A timer of a stream has run out."""
         stream = self._joined.get(TopicId(tick.key[:32]))
         if stream is None:
-            return self._prune(now) if tick.what == _PRUNE else []
+            return [*self._pruning.look(now)] if tick.what == pruning.WHAT else []
         match tick.owner:
             case gaps.OWNER:
                 return stream.gap_fired(tick.key[32:], now)
@@ -402,7 +374,7 @@ class Streams:
     def _lingered(self, stream: Stream, now: float) -> list[StreamEffect]:
         if self._unsent is not None and self._unsent.is_in(stream):
             return [*self._joined.linger(stream, now)]
-        busy = stream.topic in self._queued
+        busy = stream.topic in self._waiting
         return self.heed(self._joined.lingered(stream, busy, now), now)
 
     def status(self) -> tuple[StreamStatus, ...]:
@@ -418,10 +390,10 @@ class Streams:
         return stream, self.heed(effects, now)
 
     def _publish_queued(self, stream: Stream, now: float) -> list[StreamEffect]:
-        if stream.topic not in self._queued or stream.flood.stalled:
+        if stream.flood.stalled:
             return []
         effects: list[StreamEffect] = []
-        for request, command in self._queued.pop(stream.topic):
+        for request, command in self._waiting.take(stream.topic):
             effects += self.ask(request, command, now)
         return effects
 
