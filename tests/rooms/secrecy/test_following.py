@@ -57,3 +57,24 @@ def test_no_more_operations_wait_than_there_is_room_for(monkeypatch: pytest.Monk
     assert record.reason is Reason.QUEUE_FULL
     assert not ben.keyring.stuck
     assert ben.state(world.network.now) is before
+
+
+def test_who_catches_up_reads_every_epoch_as_its_key_comes() -> None:
+    """Others renewed their keys many times while one operation was missing here: it comes last."""
+    world = devices("ann", "ben", "cat", config=RoomsConfig(key_update=5.0))
+    world.offline("cat")
+    said = []
+    for number in range(8):
+        said += [*world.say("ann", f"a{number}"), *world.say("ben", f"b{number}")]
+        world.run(6.0)
+    cat, now = world.secrecy("cat"), world.network.now
+    log = list(world.secrecy("ann")._memory.events())
+    missed = [each for each in log if cat._memory.event(each.head) is None]
+    ben = world.person("ben")
+    last = next(each for each in missed if each.events[0].kind == GROUP and each.events[0].author == ben)
+    for verified in (*(each for each in missed if each is not last), last):
+        position = cat._memory.append(verified, None, now)
+        cat.placed(verified.events[0], position, now)
+    assert {each: cat.opening.text(each) for each in said} == {
+        each: world.secrecy("ann").opening.text(each) for each in said
+    }

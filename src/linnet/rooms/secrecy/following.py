@@ -120,18 +120,19 @@ class Following:
         """Keep what a step has led to, and do what its notes ask for."""
         self._holding.keep(step.state)
         records: list[Record] = []
-        again = False
         for note in step.notes:
             records += self._heed(note)
-            again = again or isinstance(note, Joined | EpochReady)
+            if isinstance(note, EpochReady):
+                self._opening.read_epoch(note.member, note.epoch, now)
         if any(isinstance(note, Joined) for note in step.notes):
             for verified in self._memory.events():
                 event = verified.events[0]
                 if event.kind == GROUP:  # Our own too: of an earlier stay, if there was one.
                     records += self._took(event, now)
+            self._opening.read_again(now)
         else:
             records += self._unstick(now)
-        return [*records, *self._opening.read_again(now)] if again else records
+        return records
 
     def _heed(self, note: Note) -> list[Record]:
         match note:

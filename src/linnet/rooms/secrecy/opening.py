@@ -6,8 +6,6 @@ so is why it cannot be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from linnet.core.errors import InvalidEvent, Refused, RemoteError
@@ -18,13 +16,14 @@ from linnet.delivery.items import Unreadable
 from linnet.event.binding import bound_of
 from linnet.event.event import Event
 from linnet.groups import sealing
-from linnet.groups.ids import Device
+from linnet.groups.ids import Device, MemberId
 from linnet.rooms.content import CONTROL_KINDS, GROUP, HISTORY, Newcomers
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.secrecy.history import history_of
 from linnet.rooms.secrecy.holding import Holding
 from linnet.rooms.secrecy.keyring import Text, Unread
 from linnet.rooms.secrecy.outgoing import Sealed
+from linnet.rooms.secrecy.waiting import Waiting
 from linnet.trace.records import Record
 
 HOPEFUL = frozenset({Reason.KEY_MISSING, Reason.UNKNOWN_MEMBER, Reason.WRONG_EPOCH})
@@ -45,6 +44,7 @@ class Opening:
         self._memory = memory
         self._entropy = entropy
         self._newcomers = newcomers
+        self._waiting = Waiting(memory, self._keyring.unread)
         self.repaired: list[int] = []
         """Numbers of events that could not be read when they came, and can now; readers are to be told."""
 
@@ -95,19 +95,18 @@ class Opening:
         offered = self._keyring.take_offer(event.id)
         if offered is not None and self._open_with(event, offered):
             return []
-        place, hope = position or 0, len(self._keyring.unread) < UNREAD
         if not self._holding.is_member:
-            self._keyring.keep_why(event.id, Reason.BEFORE_JOINING, place, hope)
+            self._keep_why(event, Reason.BEFORE_JOINING, position, may_pass=True)
             return [self._holding.refusal(event, Reason.BEFORE_JOINING, "cannot be read")]
         try:
             state, opened = sealing.open_message(
                 self._holding.state(now), device, clear, bound_of(event), event.body, now
             )
         except RemoteError as error:
-            self._keyring.keep_why(event.id, error.reason, place, hope and error.reason in HOPEFUL)
+            self._keep_why(event, error.reason, position, error.reason in HOPEFUL)
             return [self._holding.refusal(event, error.reason, "cannot be read")]
         self._holding.keep_keys(state)
-        self._keyring.keep_text(event.id, opened.plaintext, self._shown(opened.key))
+        self._keep_text(event, opened.plaintext, opened.key)
         return []
 
     def shareable(self, newest: int | None) -> list[tuple[EventId, bytes]]:
@@ -144,29 +143,46 @@ class Opening:
             text = sealing.open_with(key, event.tail.clear or b"", bound_of(event), event.body)
         except RemoteError:
             return False  # A key that does not fit shows nothing; another member may have the right one.
-        self._keyring.keep_text(event.id, text, self._shown(key))
+        self._keep_text(event, text, key)
         return True
 
     def _shown(self, key: bytes) -> bytes | None:
         """A message's key, where it may be shown to newcomers: else it is forgotten at once."""
         return key if self._newcomers is Newcomers.SHARED else None
 
-    def read_again(self, now: float) -> list[Record]:
-        """Keys have come: try what could not be read."""
-        for event in self._hopes():
-            before = self._keyring.text(event.id)
-            position = before.position if isinstance(before, Unread) else 0
-            self._open(event, position, now)
-            if isinstance(self._keyring.text(event.id), Text):
-                self._repair(event.id, position)
-        return []
+    def read_again(self, now: float) -> None:
+        """We are in the group: try whatever could not be read."""
+        for event in self._waiting.all():
+            self._read_late(event, now)
+
+    def read_epoch(self, member: MemberId, epoch: int, now: float) -> None:
+        """The key of an epoch is here: read what waited for it, before the next operation is followed.
+
+        Keys are kept for a few epochs only, so whoever catches up reads as it goes.
+        """
+        for event in self._waiting.of_epoch(member, epoch):
+            self._read_late(event, now)
+
+    def _read_late(self, event: Event, now: float) -> None:
+        before = self._keyring.text(event.id)
+        position = before.position if isinstance(before, Unread) else 0
+        self._open(event, position, now)
+        if isinstance(self._keyring.text(event.id), Text):
+            self._repair(event.id, position)
 
     def _repair(self, event: EventId, position: int) -> None:
         self._keyring.repair(event, position)
         self.repaired.append(next(reversed(self._keyring.repaired)))
 
-    def _hopes(self) -> Iterator[Event]:
-        for unread in list(self._keyring.unread):
-            event = self._memory.event(unread)
-            if event is not None:
-                yield event
+    def _keep_text(self, event: Event, text: bytes, key: bytes) -> None:
+        self._keyring.keep_text(event.id, text, self._shown(key))
+        self._waiting.remove(event)
+
+    def _keep_why(self, event: Event, reason: Reason, position: int | None, may_pass: bool) -> None:
+        unread = self._keyring.unread
+        hope = may_pass and (event.id in unread or len(unread) < UNREAD)
+        self._keyring.keep_why(event.id, reason, position or 0, hope)
+        if hope:
+            self._waiting.add(event)
+        else:
+            self._waiting.remove(event)
