@@ -12,6 +12,7 @@ from msgspec import Struct
 from bench import (
     appends,
     brokers,
+    content,
     encoding,
     gossip,
     groups,
@@ -38,6 +39,7 @@ SECTIONS: dict[str, Section] = {
     "groups": groups.measure,
     "gossip": gossip.measure,
     "intersections": intersections.measure,
+    "content": content.measure,
     "network": network.measure,
     "brokers": brokers.measure,
     "memory": memory.measure,

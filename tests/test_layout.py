@@ -135,6 +135,7 @@ PURE = {
     "streams",
     "rooms",
     "places",
+    "content",
     "names",
     "peer",
 }

@@ -1,0 +1,71 @@
+"""Numbers: what is written is what is meant."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.content.kinds.numbers import number_text, ordinal, plain_number, read_number
+from linnet.content.reader import BadPredicate, Reader
+from linnet.core.errors import BadText
+
+DECIMALS = st.builds(
+    lambda digits, places: Decimal(digits).scaleb(-places),
+    st.integers(-(10**15) + 1, 10**15 - 1),
+    st.integers(0, 15),
+)
+
+
+@given(DECIMALS)
+def test_every_number_of_fifteen_digits_comes_back(number: Decimal) -> None:
+    text = number_text(read_number(Reader(format(number, "f"))))
+    assert Decimal(text) == number
+    assert number_text(read_number(Reader(text))) == text
+
+
+@given(DECIMALS, DECIMALS)
+def test_floats_compare_as_the_texts_do(one: Decimal, other: Decimal) -> None:
+    first, second = (read_number(Reader(format(number, "f"))) for number in (one, other))
+    assert (first < second) == (one < other)
+    assert (ordinal(first) < ordinal(second)) == (one < other)
+
+
+@pytest.mark.parametrize(
+    "text", ["1234567890123456", "0.1234567890123456", "12345678.12345678", "1" + "0" * 20]
+)
+def test_more_digits_are_refused_and_not_rounded(text: str) -> None:
+    with pytest.raises(BadPredicate, match="at most 15 digits"):
+        read_number(Reader(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "at"), [("", 0), ("-", 0), (".5", 0), ("1e5", 1), ("0x10", 1), ("\u0661", 0)]
+)
+def test_what_is_no_number_is_pointed_at(text: str, at: int) -> None:
+    with pytest.raises(BadPredicate) as caught:
+        read_number(Reader(text))
+    assert caught.value.at == at
+
+
+def test_zero_has_no_sign() -> None:
+    assert number_text(read_number(Reader("-0.00"))) == "0"
+    assert ordinal(-0.0) == ordinal(0.0) == 0
+
+
+def test_what_an_application_means_is_rounded_to_what_can_be_written() -> None:
+    assert plain_number(0.1 + 0.2) == 0.3
+    assert plain_number(-0.0) == 0.0
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e20, 1e-20])
+def test_what_cannot_be_written_is_refused(value: float) -> None:
+    with pytest.raises(BadText):
+        plain_number(value)
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_ordinals_are_in_the_order_of_floats(one: float, other: float) -> None:
+    assert (ordinal(one) < ordinal(other)) == (one < other)
