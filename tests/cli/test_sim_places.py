@@ -31,3 +31,12 @@ def test_json_has_what_was_measured_and_a_table_the_same() -> None:
 def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     run = CliRunner().invoke(_app(), [*FEW, "--trace", str(tmp_path / "none" / "run.parquet")])
     assert run.exit_code != 0
+
+
+def test_an_encrypted_place_and_a_policy_that_there_is_not() -> None:
+    run = CliRunner().invoke(_app(), ["--guests", "4", "--messages", "3", "--policy", "private", "--json"])
+    assert run.exit_code == 0
+    found = json.loads(run.stdout)
+    assert (found["delivered_share"], found["leaked"]) == (1.0, 0)
+    other = CliRunner().invoke(_app(), ["--policy", "secret"])
+    assert other.exit_code != 0

@@ -23,6 +23,15 @@ def test_with_loss_and_churn_everything_arrives_and_nothing_leaks(seed: int) -> 
     assert report.pairs > 100
 
 
+@pytest.mark.parametrize("policy", [Policy.PRIVATE, Policy.CLOSED])
+@pytest.mark.parametrize("seed", range(1, 101 if SOAK else 3))
+def test_in_encrypted_places_too_and_nobody_has_a_key_who_may_not(policy: Policy, seed: int) -> None:
+    report = run_places(replace(HARD, policy=policy, seed=seed))
+    assert report.undelivered == ()
+    assert (report.delivered_share, report.leaked, report.distinct_state_hashes) == (1.0, 0, 1)
+    assert (report.late, report.ejected, report.crashed) == (4, 4, 4)
+
+
 def test_the_hosts_upload_stays_flat_as_guests_grow() -> None:
     few = run_places(PlacesScenario(guests=10, messages=10, fanout=4))
     many = run_places(PlacesScenario(guests=60, messages=10, fanout=4))

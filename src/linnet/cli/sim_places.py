@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EPILOG = examples(
     "linnet sim places --guests 100 --messages 20",
     "linnet sim places --guests 1000 --messages 50 --loss 0.05 --churn 0.2 --seed 1 --json",
+    "linnet sim places --guests 50 --policy private --churn 0.2",
     "linnet sim places --guests 30 --fanout 3 --churn 0.5 --trace run.parquet",
 )
 
@@ -30,6 +31,14 @@ Churn = Annotated[
         min=0.0,
         max=1.0,
         help="Share of guests who do not just stay: they enter late, are put out, or crash and come back.",
+    ),
+]
+PolicyOption = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="Who comes in: anonymous, public, closed or private; the last two are encrypted.",
     ),
 ]
 Fanout = Annotated[int, typer.Option(min=1, max=64, help="Guests that a node sends to.")]
@@ -47,23 +56,28 @@ def places(
     messages: Messages = 50,
     loss: Loss = 0.0,
     churn: Churn = 0.0,
+    policy: PolicyOption = "public",
     fanout: Fanout = 8,
     latency: Latency = "aws",
     seed: Seed = 1,
     trace: Trace = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a public place over a simulated network: the shipped node, a virtual clock, seeded links.
+    """Run a place over a simulated network: the shipped node, a virtual clock, seeded links.
 
     The host announces and changes state; guests relay to each other. At the end a judge that knows all
     membership works out who may have what. Exits 1 if something is missing, is where it must not be, or if
     states differ. The same seed gives the same trace_sha256.
     """
     with simulation():
+        from linnet.places.deed import Policy
         from linnet.sim.places import PlacesScenario, run_places
         from linnet.trace.columns import ColumnTrace
 
+        if policy not in tuple(Policy):
+            raise Failure(f"{policy}: no policy of places ({', '.join(Policy)})", ExitCode.USAGE)
         scenario = PlacesScenario(
+            policy=Policy(policy),
             guests=guests,
             messages=messages,
             loss=loss,

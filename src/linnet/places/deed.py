@@ -36,6 +36,11 @@ class Policy(StrEnum):
         return self in (Policy.CLOSED, Policy.PRIVATE)
 
     @property
+    def seals(self) -> bool:
+        """Whether what is said is encrypted for the guests: it is not where everyone may become one."""
+        return self.admits
+
+    @property
     def restricts(self) -> bool:
         """Whether history is open from one's own entry on only."""
         return self in (Policy.PUBLIC, Policy.PRIVATE)

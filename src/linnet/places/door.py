@@ -17,9 +17,7 @@ from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
-from linnet.places.channel.membership import Verdict
 from linnet.places.channel.psyc import Modifier, Packet, parse, render
-from linnet.places.deed import Policy
 from linnet.places.effects import PlacePromise
 from linnet.places.items import Knocked
 from linnet.places.messages import Decision, Enter
@@ -45,6 +43,12 @@ class ToAdmit(Struct, frozen=True, gc=False):
     waiting: Waiting
 
 
+class ToKey(Struct, frozen=True, gc=False):
+    """A guest's device that may lack the keys: the voice is to tell it."""
+
+    waiting: Waiting
+
+
 class Door:
     """The door of one place at one node."""
 
@@ -56,7 +60,7 @@ class Door:
         self.visitors: dict[PeerId, AuthorId] = {}
         """Guests who were sent on to others, and may still ask for what those do not have."""
 
-    def knock(self, peer: PeerId, enter: Enter, now: float) -> list[DoorEffect | ToAdmit | Knocked]:
+    def knock(self, peer: PeerId, enter: Enter, now: float) -> list[DoorEffect | ToAdmit | ToKey | Knocked]:
         """Somebody asks to come in, or to be connected again."""
         parts = self._parts
         try:
@@ -71,7 +75,8 @@ class Door:
         if parts.is_out:
             return [self._no(peer, Reason.NOT_A_MEMBER)]
         if self.is_guest(enter.card.person):
-            return [*self.let_in(asking)]
+            keys = [ToKey(asking)] if parts.is_voice and parts.deed.policy.seals else []
+            return [*keys, *self.let_in(asking)]
         if not parts.is_voice:
             return [self._no(peer, Reason.NOT_A_MEMBER, known=enter.known)]
         if not parts.deed.policy.admits:
@@ -88,12 +93,7 @@ class Door:
 
     def is_guest(self, nym: AuthorId) -> bool:
         """Whether somebody may come in without being asked about."""
-        parts = self._parts
-        if parts.deed.policy is Policy.ANONYMOUS or parts.deed.rank(nym) is not None:
-            return True
-        message = parts.fragments.standing.message
-        generation = parts.membership.known_generation
-        return parts.membership.test(nym, message, generation) is Verdict.YES
+        return self._parts.is_guest(nym)
 
     def take_waiting(self, nym: AuthorId) -> Waiting:
         """Whoever waits under this name; `Refused` if nobody does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry
 from linnet.delivery.context import Context
@@ -14,11 +14,11 @@ from linnet.event.signing import decode_unit, encode_unit, recall_unit
 from linnet.identity.keys import device_id
 from linnet.places.channel.assembly import Assembly
 from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.membership import Membership
+from linnet.places.channel.membership import Membership, Verdict
 from linnet.places.channel.ordering import StateOrder
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
-from linnet.places.deed import Deed, check_deed
+from linnet.places.deed import Deed, Policy, check_deed
 from linnet.places.multicast.entering import Entering
 from linnet.places.multicast.head import Head, head_of
 from linnet.places.multicast.hearing import Hearing
@@ -27,6 +27,9 @@ from linnet.places.multicast.relaying import Relaying
 from linnet.places.multicast.replaying import Found, Replaying
 from linnet.places.multicast.terms import Base, Opening, Spoken, Terms
 from linnet.places.multicast.tree import Tree
+from linnet.places.sealed.epochs import Ring
+from linnet.places.sealed.opening import Opening as KeyOpening
+from linnet.places.sealed.sealing import Sealing
 
 DEEDS = "place deed"
 _OPENINGS = "place opening"
@@ -54,7 +57,10 @@ class Parts:
         self.fragments = Fragments(self.id, store.log, store.cells)
         self.membership = Membership(self.id, store.cells, deed.policy)
         self.order = StateOrder(self.id, store.cells, config)
-        self.assembly = Assembly(self.fragments, config)
+        self.ring = Ring(self.id, store.cells)
+        self.sealing = Sealing(self.id, context, self.fragments, self.ring)
+        self.opening = KeyOpening(self.id, context, self.fragments, self.ring, self.sealing.readers)
+        self.assembly = Assembly(self.fragments, config, self.opening.opened)
         self.tree = Tree(self.id, context.peer, config)
         self.relaying = Relaying(self.id, self.membership)
         self.missing = Missing(self.id, config, self.fragments.upto)
@@ -81,8 +87,19 @@ class Parts:
     @property
     def since(self) -> int:
         """The first message that is open to us as a guest."""
-        changes = self.membership.changes(self.context.author)
+        return self.since_of(self.context.author)
+
+    def since_of(self, nym: AuthorId) -> int:
+        """The first message that is open to a guest."""
+        changes = self.membership.changes(nym)
         return max((each.effective_since for each in changes if each.joins), default=0)
+
+    def is_guest(self, nym: AuthorId) -> bool:
+        """Whether somebody may come in without being asked about, and is told keys."""
+        if self.deed.policy is Policy.ANONYMOUS or self.deed.rank(nym) is not None:
+            return True
+        generation = self.membership.known_generation
+        return self.membership.test(nym, self.fragments.standing.message, generation) is Verdict.YES
 
     @property
     def is_out(self) -> bool:

@@ -11,6 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
+from linnet.groups.ids import Device
 from linnet.places import talks
 from linnet.places.admission import Admission
 from linnet.places.catching_up import CatchingUp
@@ -19,9 +20,10 @@ from linnet.places.channel.membership import Verdict
 from linnet.places.commands import Announced, PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
-from linnet.places.door import Door, ToAdmit, Waiting
+from linnet.places.door import Door, ToAdmit, ToKey, Waiting
 from linnet.places.effects import PlaceEffect
 from linnet.places.items import Body, Knocked, Said
+from linnet.places.keying import REQUEST_KEYS, Keying
 from linnet.places.messages import (
     AskRoll,
     AskState,
@@ -64,6 +66,7 @@ class Place:
         self.catching_up = CatchingUp(self.parts)
         self.roll_call = RollCall(self.parts)
         self.talks = Talks(self.parts)
+        self.keying = Keying(self.parts, self.talks)
         self._speaking: Speaking | None = None
         self._last_said = self._last_heard = 0.0
         self._alive = Tick(OWNER, "alive", self.parts.id)
@@ -90,7 +93,8 @@ class Place:
     def say(self, spoken: Sequence[Spoken], now: float) -> list[PlaceEffect]:
         """Fragments of ours go out, and are taken in here as well."""
         self._last_said = now
-        return [*self.taking.own(spoken, now), SetTimer(self.parts.config.keepalive, self._alive)]
+        noted, self.parts.sealing.noted = self.parts.sealing.noted, []
+        return [*noted, *self.taking.own(spoken, now), SetTimer(self.parts.config.keepalive, self._alive)]
 
     def announced(
         self, request: int, message: int, spoken: Sequence[Spoken]
@@ -107,9 +111,13 @@ class Place:
         parts, nym = self.parts, waiting.enter.card.person
         policy = parts.deed.policy
         opens = since if since is not None else (None if policy.restricts else 0)
-        message, spoken = self.speaking().joined(nym, opens, now)
+        message, spoken = self.speaking().joined(nym, opens, now, self.keying.learned(waiting))
         effects = self.say(spoken, now)
         return message, spoken, [*effects, *self.door.let_in(waiting)]
+
+    def tell_keys(self, device: Device, now: float) -> list[PlaceEffect]:
+        """Tell a guest's device the keys of what is open to it."""
+        return self.say(self.speaking().tell_keys(device, self.parts.since_of(device.author), now), now)
 
     def part(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken], list[PlaceEffect]]:
         """Tell all that a guest is none any more."""
@@ -127,7 +135,7 @@ class Place:
     def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
         """A timer of ours has run out."""
         if tick == self.visiting.tick:
-            return [*self._check_upstreams(now), *self.visiting.fired(now)]
+            return [*self._check_upstreams(now), *self.visiting.fired(now), *self.keying.ask(now)]
         if tick.owner == talks.OWNER:
             return [*self.talks.fired(now)]
         if tick != self._alive:
@@ -167,6 +175,9 @@ class Place:
             match effect:
                 case ToAdmit(waiting):
                     out += self.admit(waiting, None, now)[2]
+                case ToKey(waiting):
+                    device = self.keying.learned(waiting) if self.keying.is_news(waiting) else None
+                    out += [] if device is None else self.tell_keys(device, now)
                 case Knocked():
                     out += self.watching.heard([effect])
                 case _:
@@ -348,6 +359,11 @@ class Place:
             except Refused as refused:
                 return [*self.talks.answer(asked, refused.reason)]
             return [*self.talks.answer(asked, None), *effects]
+        if packet.method == REQUEST_KEYS:
+            device = self.keying.asked(asked, now)
+            if isinstance(device, Reason):
+                return [*self.talks.answer(asked, device)]
+            return [*self.tell_keys(device, now), *self.talks.answer(asked, None)]
         if not len(self.watching):
             return [*self.talks.answer(asked, Reason.NOT_HELD)]
         said = Said(self.parts.id, number, nym, nym, packet.method, packet.modifiers, False)

@@ -15,10 +15,11 @@ from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
+from linnet.groups.ids import Device
 from linnet.places.channel.header import Header, encode_header
 from linnet.places.channel.psyc import Modifier, render
 from linnet.places.multicast.cutting import Cutting, Piece
-from linnet.places.multicast.head import FRAGMENT, Change, Head, encode_head
+from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Head, encode_head
 from linnet.places.multicast.numbering import Message, Numbering
 from linnet.places.parts import Parts
 
@@ -51,6 +52,7 @@ class Speaking:
         self, method: str, modifiers: Sequence[Modifier], body: bytes, reset: bool, more: bool, now: float
     ) -> tuple[int, list[Spoken]]:
         """Begin a message, and end it unless more follows; its number, and the fragments that leave now."""
+        keys = self._turned(now)
         state = reset or any(each.is_persistent for each in modifiers)
         hashed = state and (reset or self._since_hash + 1 >= self._parts.config.hash_every)
         section = render(modifiers, method)
@@ -60,7 +62,7 @@ class Speaking:
         message = self._numbering.begin(state=state, reset=reset, hashed=hashed)
         self._since_hash = 0 if hashed else self._since_hash + state
         spoken = self._begin(message, section, digest, now)
-        return message.number, [*spoken, *self.more(message.number, body, more, now)]
+        return message.number, [*keys, *spoken, *self.more(message.number, body, more, now)]
 
     def more(self, message: int, body: bytes, more: bool, now: float) -> list[Spoken]:
         """More of a body; the fragments that leave now."""
@@ -80,20 +82,45 @@ class Speaking:
             self._cutting.finish(message)
         return [*spoken, *self._flow(now)]
 
-    def joined(self, nym: AuthorId, since: int | None, now: float) -> tuple[int, list[Spoken]]:
-        """Tell all that somebody came in. With the hash of the state, for whoever is new."""
-        return self._notice(NOTICE_ENTER, self._numbering.begin_join(nym, since), nym, now)
+    def joined(
+        self, nym: AuthorId, since: int | None, now: float, device: Device | None = None
+    ) -> tuple[int, list[Spoken]]:
+        """Tell all that somebody came in. With the hash of the state, for whoever is new.
+
+        In a sealed place the key takes a step first, and the device is told it behind the notice.
+        """
+        keys = self._turned(now)
+        if self._parts.deed.policy.seals:
+            self._parts.sealing.step()
+        message = self._numbering.begin_join(nym, since)
+        number, spoken = self._notice(NOTICE_ENTER, message, nym, now)
+        opens = number if message.change is None else message.change.effective_since
+        told = [] if device is None else self.tell_keys(device, opens, now)
+        return number, [*keys, *spoken, *told]
 
     def parted(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
         """Tell all that somebody left: what follows is closed to them."""
-        return self._notice(NOTICE_LEAVE, self._numbering.begin_part(nym), nym, now)
+        keys = self._turned(now)
+        self._parts.sealing.readers.forget(nym)
+        number, spoken = self._notice(NOTICE_LEAVE, self._numbering.begin_part(nym), nym, now)
+        return number, [*keys, *spoken]
+
+    def tell_keys(self, device: Device, since: int, now: float) -> list[Spoken]:
+        """Tell a guest's device the keys of all that is open to it, by the prekeys that it gave."""
+        if not self._parts.deed.policy.seals:
+            return []
+        before = self._turned(now)
+        standing = self._numbering.standing
+        body = self._parts.sealing.for_one(standing.term, standing.message + 1, device, since, now)
+        return [*before, *self._say_keys(body, now)]
 
     def keep_alive(self, now: float) -> list[Spoken]:
         """Say that nothing was said, so that the loss of the last fragment is noticed."""
+        keys = self._turned(now)
         message = self._numbering.begin()
         self._cutting_opened(message.number, self._text(message, render((), KEEPALIVE), None))
         self._cutting.finish(message.number)
-        return self._flow(now)
+        return [*keys, *self._flow(now)]
 
     def _notice(self, method: str, message: Message, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
         section = render((Modifier(":", NYM, nym.hex().encode()),), method)
@@ -125,17 +152,41 @@ class Speaking:
     def _flow(self, now: float) -> list[Spoken]:
         spoken: list[Spoken] = []
         while (piece := self._cutting.take()) is not None:
-            spoken.append(self._sign(piece, now))
+            spoken += self._turned(now)
+            spoken.append(self._sign(piece, now, self._parts.deed.policy.seals))
         return spoken
 
-    def _sign(self, piece: Piece, now: float) -> Spoken:
-        head = self._numbering.head(piece.message, piece)
+    def _turned(self, now: float) -> list[Spoken]:
+        """In a sealed place: the keys of a new epoch, if one has to begin before anything else is said."""
+        parts, standing = self._parts, self._numbering.standing
+        if not parts.deed.policy.seals or not parts.sealing.is_due(standing.term, standing.generation):
+            return []
+        message = standing.message + 1
+        parts.sealing.begin(standing.term, standing.generation, message)
+        return self._say_keys(parts.sealing.for_all(standing.term, message, parts.is_guest, now), now)
+
+    def _say_keys(self, body: bytes | None, now: float) -> list[Spoken]:
+        """A message of keys, all of it at once: nothing else may come before the next one's number."""
+        if body is None:
+            return []
+        number = self._numbering.begin_keys().number
+        ends = range(0, len(body), PIECE_BYTES)
+        pieces = [
+            Piece(number, at, body[at : at + PIECE_BYTES], at == 0, at + PIECE_BYTES >= len(body))
+            for at in ends
+        ]
+        return [self._sign(piece, now, False) for piece in pieces]
+
+    def _sign(self, piece: Piece, now: float, sealed: bool) -> Spoken:
+        head = self._numbering.head(piece.message, piece, sealed)
         if head.change is not None:
             head = self._with_roll(head, head.change)
         context = self._parts.context
         clear = encode_head(head)
         tail = Tail(None, None, None, None, FRAGMENT, None, int(now * 1000), clear, piece.data)
         seq, prev = self._chain
+        if sealed:
+            tail = self._parts.sealing.seal(tail, seq, prev)
         verified = sign_unit(context.key, self._parts.id, context.author, context.device, seq, prev, (tail,))
         self._chain = seq + 1, verified.head
         return verified, head

@@ -22,7 +22,7 @@ from linnet.identity.cards import Card
 from linnet.places.channel.assembly import Began, Broken, Finished, Step
 from linnet.places.channel.fragments import Conflict, New
 from linnet.places.channel.ordering import Applied, Forked, NotTaken, Outcome, Rebuilt
-from linnet.places.channel.rows import Mark
+from linnet.places.channel.rows import Mark, Row
 from linnet.places.effects import PlacePromise
 from linnet.places.items import Changed
 from linnet.places.multicast.head import Flag, Head, head_of
@@ -154,10 +154,17 @@ class Taking:
         parts.missing.arrived(head, now)
         if head.change is not None:
             parts.membership.store(head.change, head.message, head.generation)
+            if not head.change.joins:
+                parts.sealing.readers.forget(head.change.nym)
         steps = list(parts.assembly.stored(stored.row))
         promises: list[PlacePromise] = [*self._passed_on(arrival, now)]
-        told, records = self._told(steps, verified, head)
+        told, records = self._told(steps, verified)
         promises += told
+        if head.flags & Flag.KEYS:
+            freed, noted = self._freed(stored.row, now)
+            promises += freed
+            records += noted
+        records += self._noted()
         kind = Kind.PUBLISHED if source is None else Kind.RECEIVED
         size = len(verified.unit.tails[0])
         record = Record(
@@ -181,9 +188,7 @@ class Taking:
             effects.append(Record(Kind.SENT, *place, len(unit.tails[0])))
         return effects
 
-    def _told(
-        self, steps: list[Step], verified: Verified, head: Head
-    ) -> tuple[list[PlacePromise], list[TakingEffect]]:
+    def _told(self, steps: list[Step], verified: Verified) -> tuple[list[PlacePromise], list[TakingEffect]]:
         parts = self._parts
         promises: list[PlacePromise] = []
         records: list[TakingEffect] = []
@@ -203,9 +208,28 @@ class Taking:
                 promises.append(Record(Kind.DELIVERED, parts.id, verified.head, verified.unit.device, seq, 1))
         promises += self._watching.told(steps, verified.unit.author)
         for message in parts.order.missing[:16]:
-            if message >= parts.since:  # what is older comes with the whole state
+            # What is older comes with the whole state, and what is here waits for its key.
+            if message >= parts.since and parts.fragments.get_at(message, 0) is None:
                 parts.missing.want(message)
         return promises, records
+
+    def _freed(self, row: Row, now: float) -> tuple[list[PlacePromise], list[TakingEffect]]:
+        """Keys came: what waited for them goes on."""
+        parts = self._parts
+        promises: list[PlacePromise] = []
+        records: list[TakingEffect] = []
+        for message in parts.opening.stored(row, parts.may_speak, now):
+            first = parts.fragments.get_at(message, 0)
+            verified = None if first is None else parts.fragments.verified(first)
+            if verified is not None:
+                told, noted = self._told(list(parts.assembly.resume(message)), verified)
+                promises += told
+                records += noted
+        return promises, records
+
+    def _noted(self) -> list[Record]:
+        noted, self._parts.opening.noted = self._parts.opening.noted, []
+        return noted
 
     def heed(self, outcomes: Iterable[Outcome]) -> tuple[list[PlacePromise], list[TakingEffect]]:
         """What became of changes of state: told to whoever watches, and written down if it went wrong."""

@@ -44,7 +44,8 @@ class Asked(Struct, frozen=True, gc=False):
 
 
 class _Waiting(Struct, gc=False):
-    asked: int
+    asked: int | None
+    """The application's request; None: nobody's, but our own."""
     until: float
 
 
@@ -65,7 +66,7 @@ class Talks:
 
     def say(
         self,
-        asked: int,
+        asked: int | None,
         method: str,
         modifiers: Sequence[Modifier],
         body: bytes,
@@ -180,4 +181,10 @@ class Talks:
     def _end(self, number: int, result: Talked | Declined) -> list[TalksEffect]:
         waiting = self._waiting.pop(number, None)
         self._talking.give_up(number)
-        return [] if waiting is None else [AfterCommit((Reply(waiting.asked, result),))]
+        if waiting is None:
+            return []
+        if waiting.asked is None:
+            note = f"request {number} of our own"
+            why = result.reason if isinstance(result, Declined) else None
+            return [] if why is None else [Record(Kind.DROPPED, self._parts.id, reason=why, note=note)]
+        return [AfterCommit((Reply(waiting.asked, result),))]

@@ -217,6 +217,7 @@ class Visiting:
             upto=parts.fragments.upto,
             state=parts.order.applied,
             text=self._text,
+            prekeys=parts.opening.prekeys(now) if parts.deed.policy.seals else None,
         )
 
 

@@ -142,11 +142,18 @@ class Watching:
             author = self._parts.deed.host if verified is None else verified.unit.author
             for step in self._parts.assembly.historic(message):
                 effects += self._hand(watcher, step, list(self._items(step, author)))
+            if self._parts.opening.is_locked(message) and message not in watcher.open:
+                effects += self._hand_locked(watcher, message)
         if watcher.next > last:
             watcher.live = True
             if watcher.command.until is not None:
                 effects += watcher.window.end(None)
         return effects
+
+    def _hand_locked(self, watcher: _Watcher, message: int) -> list[WatchingEffect]:
+        """A message is here and its key is not: it is said when that has come."""
+        watcher.ends.append((1, message))
+        return [*watcher.window.hand([Lost(self._parts.id, message, message, Reason.KEY_MISSING)])]
 
     def _hand(self, watcher: _Watcher, step: Step, items: list[PlaceItem]) -> list[WatchingEffect]:
         message = step.message

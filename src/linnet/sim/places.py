@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ from linnet.places.channel.rows import Row
 from linnet.places.commands import Announce, Announced, Eject, EnterPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
+from linnet.places.multicast.head import Flag
+from linnet.places.sealed.epochs import Ring
+from linnet.places.sealed.pieces import read_prefix
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import named_luck
 from linnet.sim.places_world import HOST, PlacesWorld
@@ -66,7 +69,7 @@ class PlacesReport(Struct, frozen=True, kw_only=True):
     undelivered: tuple[str, ...]
     """The first of those that are missing, in words."""
     leaked: int
-    """Fragments that somebody holds who may not."""
+    """Fragments that somebody holds, or has the key to, who may not."""
     distinct_state_hashes: int
     """At the host and at all who are guests in the end."""
     origin_sends_per_message: float
@@ -162,6 +165,7 @@ def run_places(
     links = LinkModel(named_latency(scenario.latency), loss=scenario.loss)
     config = PlacesConfig(fanout=scenario.fanout)
     world = PlacesWorld(scenario.guests, scenario.seed, links, config, kept)
+    world.welcomes = True
     world.found(scenario.policy)
     course = _Course(scenario, world)
     course.enter_all(tell)
@@ -213,12 +217,30 @@ class _Judge:
         return pairs, missing
 
     def leaked(self) -> int:
-        """Fragments at somebody who may not have them."""
-        return sum(
+        """Fragments at somebody who may not have them, or who has the key to them."""
+        held = sum(
             not self._allowed(self._world.identities[name].author, row)
             for name in self._world.guests
             for row in self._held(name)
         )
+        return held + sum(self._readable(name) for name in self._world.guests)
+
+    def _readable(self, name: str) -> int:
+        """Sealed fragments that somebody could read, were it handed them, and may not have."""
+        ring = Ring(self._world.place, self._world.stores[name].cells)
+        nym = self._world.identities[name].author
+        closed = [row for row in self._sealed if not self._allowed(nym, row)]
+        return sum(ring.find(*self._needs(row)) is not None for row in closed)
+
+    @cached_property
+    def _sealed(self) -> list[Row]:
+        rows = (self.fragments.get(number) for number in range(self.fragments.standing.fragment + 1))
+        return [row for row in rows if row is not None and row.flags & Flag.SEALED]
+
+    def _needs(self, row: Row) -> tuple[bytes, int]:
+        verified = self.fragments.verified(row)
+        prefix = None if verified is None else read_prefix(verified.events[0].body)
+        return (b"", 0) if prefix is None else (prefix.epoch, prefix.step)
 
     def hashes(self) -> set[bytes]:
         """The states at the host and at all who are guests in the end."""
@@ -233,18 +255,21 @@ class _Judge:
     def _may_see(self, nym: AuthorId, message: int) -> bool:
         test = self._membership.test
         rows = list(self.fragments.message(message))
+        if rows and rows[0].flags & Flag.KEYS:
+            return False  # for devices, not for applications
         return bool(rows) and all(test(nym, message, row.generation) is Verdict.YES for row in rows)
 
     def _allowed(self, nym: AuthorId, row: Row) -> bool:
-        """Now, or when it was said: whoever is out by now keeps what it got as a guest."""
+        """Now, or while it was a guest: whoever is out by now keeps what it got until then."""
         if self._membership.test(nym, row.message, row.generation) is Verdict.YES:
             return True
         changes = self._membership.changes(nym)
-        before = [each for each in changes if each.announced_at <= row.message]
-        if not before:
-            return False
-        last = before[-1]
-        return last.joins or last.generation >= row.generation
+        for at, change in enumerate(changes):
+            if change.joins and change.effective_since <= row.message:
+                end = next((each for each in changes[at:] if not each.joins), None)
+                if end is None or row.generation <= end.generation:
+                    return True
+        return False
 
     def _held(self, name: str) -> Iterator[Row]:
         store = self._world.stores[name]

@@ -11,6 +11,7 @@ from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Command, Handed, NodeMachine, Result, Start
 from linnet.peer.peer import Peer
 from linnet.places.commands import (
+    Admit,
     Announce,
     Announced,
     Entered,
@@ -63,6 +64,8 @@ class PlacesWorld:
         self.said: dict[str, dict[int, bytes]] = {}
         """By node, what each message that ended said."""
         self.knocked: list[Knocked] = []
+        self.welcomes = False
+        """Whether the host admits whoever knocks."""
         self.requests: list[Said] = []
         self.asked: dict[tuple[bytes, int], bytes] = {}
         """What guests said to the host, by nym and request."""
@@ -76,7 +79,7 @@ class PlacesWorld:
             self._add(name, number)
 
     def _add(self, name: str, number: int) -> None:
-        identity = self.identities[name] = seeded_identity(self.seed, name, START)
+        identity = self.identities[name] = self.identity(name)
         self.stores[name] = MemoryStore()
         self.names[identity.peer] = name
         regions = self.network.table.regions
@@ -87,6 +90,10 @@ class PlacesWorld:
             deliver=self._deliver,
             store=self.stores[name],
         )
+
+    def identity(self, name: str) -> Identity:
+        """Who a node is: each a person of its own."""
+        return seeded_identity(self.seed, name, START)
 
     def machine(self, name: str) -> NodeMachine:
         """A new machine over what a node keeps: where tests put in others."""
@@ -174,6 +181,8 @@ class PlacesWorld:
                         self.said.setdefault(name, {})[message] = bytes(self._open.pop((name, message)))
                 case Knocked():
                     self.knocked.append(item)
+                    if self.welcomes:
+                        self.ask(name, Admit(self.place, item.nym))
                 case Changed():
                     self.changed.setdefault(name, []).append(item)
                 case Lost():

@@ -19,7 +19,7 @@ from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.places.channel.fragments import Conflict, Fragments, New, Same, Stored
 from linnet.places.channel.rows import Mark, Row
-from linnet.places.multicast.head import FRAGMENT, Change, Cut, Flag, Head, encode_head, head_of
+from linnet.places.multicast.head import FRAGMENT, SEALED_BYTES, Change, Cut, Flag, Head, encode_head, head_of
 from linnet.places.multicast.numbering import Standing
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
@@ -55,17 +55,15 @@ def head(
     return Head(term, fragment, message, offset, generation, flags | opens, change, cut)
 
 
-def said(
-    at: Head, body: bytes = b"x" * 10, *, by: str = "host", place: TopicId = PLACE, overhead: bytes = b""
-) -> Verified:
+def said(at: Head, body: bytes = b"x" * 10, *, by: str = "host", place: TopicId = PLACE) -> Verified:
     voice = known_identity(by)
-    tail = Tail(None, None, None, None, FRAGMENT, None, 0, encode_head(at), body + overhead)
+    tail = Tail(None, None, None, None, FRAGMENT, None, 0, encode_head(at), body)
     seq = at.term * 2**32 + at.fragment % 2**32
     return sign_unit(voice.device, place, voice.author, voice.card.device, seq, None, [tail])
 
 
-def fragments(store: CommittingStore, place: TopicId = PLACE, overhead: int = 0) -> Fragments:
-    return Fragments(place, store.log, store.cells, overhead)
+def fragments(store: CommittingStore, place: TopicId = PLACE) -> Fragments:
+    return Fragments(place, store.log, store.cells)
 
 
 def put(held: Fragments, at: Head, body: bytes = b"x" * 10, by: str = "host") -> Stored:
@@ -233,12 +231,13 @@ def test_a_generation_ends_with_a_removal(store: CommittingStore) -> None:
 
 
 def test_what_encryption_adds_is_no_part_of_the_message(store: CommittingStore) -> None:
-    held = fragments(store, overhead=4)
-    for at in (head(0, 1, 0, FIRST), head(1, 1, 10, LAST)):
-        held.store(said(at, overhead=b"seal"), at, 0.0)
+    held = fragments(store)
+    for at in (head(0, 1, 0, FIRST | Flag.SEALED), head(1, 1, 10, LAST | Flag.SEALED)):
+        held.store(said(at, b"x" * (10 + SEALED_BYTES)), at, 0.0)
     assert held.is_whole(1)
-    short = said(head(2, 2), b"abc")
-    assert held.store(short, head(2, 2), 0.0) == Conflict(Reason.MALFORMED, short.head)
+    at = head(2, 2, flags=WHOLE | Flag.SEALED)
+    short = said(at, b"abc")
+    assert held.store(short, at, 0.0) == Conflict(Reason.MALFORMED, short.head)
 
 
 def test_a_cut_takes_the_rest_of_a_term_out_of_the_line(store: CommittingStore) -> None:

@@ -21,6 +21,7 @@ from linnet.places.channel.header import LARGEST_HEADER, Header, read_header
 from linnet.places.channel.psyc import Ignored, Modifier, parse_section
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
+from linnet.places.multicast.head import Flag
 
 MOST_OPEN = 4096
 """Messages that may be under way at once; each costs a few hundred bytes."""
@@ -125,7 +126,7 @@ class Assembly:
         """
         message = row.message
         under = self._under.get(message)
-        if message in self._broken:
+        if message in self._broken or row.flags & Flag.KEYS:
             return
         if under is None:
             if len(self._under) >= self._most_open:
@@ -153,6 +154,8 @@ class Assembly:
     def _go_on(self, message: int, under: _Under, historic: bool) -> Iterator[Step]:
         try:
             for row in self._fragments.message(message, under.at):
+                if row.flags & Flag.KEYS:
+                    return
                 data = self._read(row)
                 if data is None:
                     break

@@ -61,11 +61,10 @@ Stored = New | Same | Conflict
 
 
 class Fragments:
-    """What this node holds of one place. `overhead`: bytes that encryption adds to each piece."""
+    """What this node holds of one place."""
 
-    def __init__(self, place: TopicId, log: EventLog, cells: Cells, overhead: int = 0) -> None:
+    def __init__(self, place: TopicId, log: EventLog, cells: Cells) -> None:
         self.place = place
-        self.overhead = overhead
         self._log = log
         self._cells = cells
         self._rows = Rows(place, cells)
@@ -152,7 +151,7 @@ class Fragments:
         event = verified.head
         if len(verified.events) != 1 or verified.unit.topic != self.place:
             raise InvalidEvent(Reason.MALFORMED, "a fragment is alone in its unit, and of this place")
-        length = len(verified.events[0].body) - self.overhead
+        length = len(verified.events[0].body) - head.overhead
         held = self._rows.get(head.fragment)
         if held is not None and held.event == event:
             return Same(held)

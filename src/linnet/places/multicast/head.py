@@ -25,6 +25,10 @@ PIECE_BYTES = 60 * 1024
 """Most bytes of a message in one fragment: with head, signature and card it stays below 64 KiB."""
 
 
+SEALED_BYTES = 36
+"""What encryption adds to each piece: `linnet.places.sealed.pieces`."""
+
+
 class Flag(IntFlag):
     """What a fragment is in its message."""
 
@@ -36,6 +40,13 @@ class Flag(IntFlag):
     """Its message carries the hash of the whole state."""
     OPENING = 16
     """It opens a term."""
+    KEYS = 32
+    """Its message tells keys to devices, each sealed to one; nothing of it is for applications."""
+    SEALED = 64
+    """Its body is ciphertext, for guests alone."""
+
+
+_NOT_KEYS = Flag.STATE | Flag.HASH | Flag.SEALED
 
 
 class Change(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -72,10 +83,15 @@ class Head(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=
     """Bytes of the message before this piece."""
     generation: Count
     """Grows by one behind every removal."""
-    flags: Annotated[int, Meta(ge=0, le=31)]
+    flags: Annotated[int, Meta(ge=0, le=127)]
     change: Change | None = None
     cut: Cut | None = None
     """With `OPENING`, except in the very first term."""
+
+    @property
+    def overhead(self) -> int:
+        """Bytes of the body that are not of the message."""
+        return SEALED_BYTES if self.flags & Flag.SEALED else 0
 
     @property
     def is_first(self) -> bool:
@@ -109,7 +125,7 @@ def head_of(event: Event) -> Head:
         head = _decoder.decode(event.tail.clear)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidEvent(Reason.MALFORMED, f"head: {error}") from error
-    fault = _contradiction(head) or _misfit(head, len(event.body))
+    fault = _contradiction(head) or _misfit(head, len(event.body) - head.overhead)
     if fault is not None:
         raise InvalidEvent(Reason.MALFORMED, fault)
     return head
@@ -123,6 +139,8 @@ def _contradiction(head: Head) -> str | None:
         return "messages are counted from 1"
     if head.fragment == 0 and not head.is_first:
         return "the first fragment of all begins no message"
+    if head.flags & Flag.KEYS and (head.change is not None or head.flags & _NOT_KEYS):
+        return "a message of keys that is something else, too"
     if head.change is not None and not whole:
         return "a change of membership in pieces"
     if head.change is not None and not head.change.joins and head.change.effective_since:
@@ -141,6 +159,8 @@ def _contradiction(head: Head) -> str | None:
 
 
 def _misfit(head: Head, length: int) -> str | None:
+    if length < 0:
+        return "too short for a sealed piece"
     if not length and not head.is_last:
         return "a piece without bytes that is not the last"
     if head.offset + length > LARGEST_COUNT:

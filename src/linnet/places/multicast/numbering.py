@@ -19,6 +19,9 @@ FIRST_TERM = 1
 """The term that is opened behind nothing."""
 
 
+_NONE = Flag(0)
+
+
 class Standing(Struct, frozen=True, gc=False):
     """How far the numbers of a place have come, as its store knows; the defaults are an empty place."""
 
@@ -90,6 +93,10 @@ class Numbering:
         """A message with the next number."""
         return self._begin(state, reset, hashed, None)
 
+    def begin_keys(self) -> Message:
+        """A message that tells keys."""
+        return self._begin(False, False, False, None, Flag.KEYS)
+
     def begin_join(self, nym: AuthorId, since: int | None = None, *, hashed: bool = True) -> Message:
         """The notice that somebody came in; `since` is the first message open to them, else this one.
 
@@ -104,14 +111,16 @@ class Numbering:
         """The notice that somebody left: the generation grows behind it."""
         return self._begin(False, False, False, Change(nym, False, 0))
 
-    def _begin(self, state: bool, reset: bool, hashed: bool, change: Change | None) -> Message:
+    def _begin(
+        self, state: bool, reset: bool, hashed: bool, change: Change | None, flags: Flag = _NONE
+    ) -> Message:
         if not self._term:
             raise Refused(Reason.NOT_ALLOWED, "no term is open")
         if self._message >= LARGEST_COUNT or self._next >= LARGEST_COUNT:
             raise Refused(Reason.TOO_LARGE, "the numbers of this place are used up")
         self._message += 1
         delta = None
-        flags = Flag.HASH if hashed else Flag(0)
+        flags |= Flag.HASH if hashed else Flag(0)
         if state or reset:
             flags |= Flag.STATE
             delta = 0 if reset or not self._state else self._message - self._state
@@ -120,7 +129,7 @@ class Numbering:
         self._open[message.number] = message
         return message
 
-    def head(self, number: int, piece: Piece) -> Head:
+    def head(self, number: int, piece: Piece, sealed: bool = False) -> Head:
         """The head of a piece that is sent now; every one is for one fragment, in the order of the calls."""
         message = self._open.get(number)
         if message is None:
@@ -130,6 +139,7 @@ class Numbering:
         if self._opening and not piece.is_first:
             raise Refused(Reason.NOT_ALLOWED, "a term opens with the beginning of a message")
         flags = message.flags | piece.flags | (Flag.OPENING if self._opening else Flag(0))
+        flags |= Flag.SEALED if sealed else Flag(0)
         head = Head(
             self._term,
             self._next,

@@ -1,0 +1,132 @@
+"""Messages that tell keys: a box for each device, which that device alone can open.
+
+The body of a message with the flag ``KEYS``, over as many fragments as it takes::
+
+    version u8 · identity 32 · boxes u32
+    for each box: person 32 · device 8 · keys u16 · prekeys u16 · the device's prekeys · direct message
+
+`identity` is the voice's key for direct messages, which the event's signature makes the voice's. A direct
+message is always the first of a two-party channel (`linnet.groups.two_party`), made with the prekeys that the
+device gave: terms may be cut and voices change, so there is no order that a channel could rest on. The
+prekeys stand here when they are new, so that co-hosts have them when they begin an epoch of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from linnet.core.errors import MalformedMessage
+from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.luck import Entropy
+from linnet.core.reasons import Reason
+from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import fields
+from linnet.groups.prekeys import Bundle, Prekeys, check_bundle
+from linnet.groups.primitives import KeyPair
+from linnet.groups.reading import Reader
+from linnet.groups.two_party import EMPTY, reach_by, receive, send
+from linnet.places.sealed import labels
+from linnet.places.sealed.epochs import TOLD, EpochKey, pack_key, unpack_keys
+
+MOST_BOXES = 65_536
+LONGEST = 16 * 1024 * 1024
+"""Bytes of one such message."""
+_VERSION = 1
+_HEAD = struct.Struct(">B32sI")
+_BOX = struct.Struct(">32s8sHH")
+_NUMBERS = struct.Struct(">QQ")
+
+
+class Spoken(Struct, frozen=True, gc=False):
+    """The message that carries boxes: each is bound to it."""
+
+    place: TopicId
+    voice: Device
+    term: int
+    message: int
+
+
+class Box(Struct, frozen=True):
+    """Keys for one device."""
+
+    device: Device
+    keys: int
+    prekeys: bytes
+    """The device's, as it gave them; empty: as before."""
+    sealed: bytes
+
+
+def seal_box(
+    spoken: Spoken,
+    to: Device,
+    bundle: Bundle,
+    keys: Sequence[EpochKey],
+    identity: KeyPair,
+    entropy: Entropy,
+    now: float,
+) -> bytes:
+    """Keys as a direct message. `Refused` with ``prekey_expired`` if the prekeys have ended."""
+    check_bundle(bundle, now)
+    reach = reach_by(EMPTY, bundle.identity, bundle, None, _party(spoken), now)
+    payload = b"".join(map(pack_key, keys))
+    return send(EMPTY, reach, identity.secret, _context(spoken, to), payload, entropy)[1]
+
+
+def open_box(spoken: Spoken, box: Box, identity: bytes, prekeys: Prekeys, now: float) -> list[EpochKey]:
+    """The keys in a box for us; `RemoteError` if it does not open."""
+    party, context = _party(spoken), _context(spoken, box.device)
+    payload = receive(EMPTY, prekeys, {}, party, identity, context, box.sealed, now)[2]
+    return unpack_keys(payload)
+
+
+def encode_boxes(identity: bytes, boxes: Sequence[Box]) -> bytes:
+    """The body of the message."""
+    told = (_BOX.pack(*box.device, box.keys, len(box.prekeys)) + box.prekeys + box.sealed for box in boxes)
+    return _HEAD.pack(_VERSION, identity, len(boxes)) + b"".join(told)
+
+
+def decode_boxes(body: bytes) -> tuple[bytes, list[Box]]:
+    """The voice's identity key and all boxes; `MalformedMessage` if it is no such message."""
+    reader, identity, count = _begun(body)
+    boxes = [_box(reader) for _ in range(count)]
+    reader.end()
+    return identity, boxes
+
+
+def find_box(body: bytes, device: Device) -> tuple[bytes, Box] | None:
+    """The same for one device, without a look at the others: there may be thousands.
+
+    Should its name stand in another's bytes by ill will of the voice, no box opens, and that is told.
+    """
+    _, identity, _ = _begun(body)
+    at = body.find(device.author + device.device, _HEAD.size)
+    return None if at < 0 else (identity, _box(Reader(body[at:])))
+
+
+def _begun(body: bytes) -> tuple[Reader, bytes, int]:
+    reader = Reader(body)
+    version, identity, count = _HEAD.unpack(reader.take(_HEAD.size))
+    if version != _VERSION:
+        raise MalformedMessage(f"keys of version {version}", Reason.UNSUPPORTED)
+    if count > MOST_BOXES:
+        raise MalformedMessage(f"{count} boxes in one message", Reason.TOO_MANY)
+    return reader, identity, count
+
+
+def _box(reader: Reader) -> Box:
+    author, device, keys, length = _BOX.unpack(reader.take(_BOX.size))
+    prekeys = reader.take(length)
+    return Box(Device(AuthorId(author), DeviceId(device)), keys, prekeys, reader.direct(keys * TOLD.size))
+
+
+def _context(spoken: Spoken, to: Device) -> bytes:
+    numbers = _NUMBERS.pack(spoken.term, spoken.message)
+    return fields(labels.BOX, spoken.place, *spoken.voice, *to, numbers)
+
+
+def _party(spoken: Spoken) -> MemberId:
+    return MemberId(hashlib.sha256(fields(labels.PARTY, spoken.place, *spoken.voice)).digest()[:16])
