@@ -18,6 +18,7 @@ from bench import (
     groups,
     intersections,
     memory,
+    names,
     network,
     rooms,
     signing,
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Section] = {
     "network": network.measure,
     "brokers": brokers.measure,
     "memory": memory.measure,
+    "names": names.measure,
 }
 """By the names that ``--only`` takes, in the order in which they run."""
 

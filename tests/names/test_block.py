@@ -14,12 +14,16 @@ from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.names.block import SIZES, Block, Saying, check_block, close_block, open_block
-from linnet.names.derivation import Password, derive
+from linnet.names.derivation import NameKeys, Password, derive, stretch
 from linnet.names.records import PlaceRecord, Records
 
 ALICE, BOB = person("alice"), person("bob")
 KEYS = derive(ALICE.author, "music")
 ENDS = int(NOW) + 60
+
+
+def behind(password: str) -> NameKeys:
+    return derive(ALICE.author, "music", stretch(Password(password), ALICE.author, "music"))
 
 
 def block_of(records: Records, version: int = 7) -> Block:
@@ -83,11 +87,11 @@ def test_who_knows_the_name_can_make_a_block_that_a_store_takes_but_nobody_belie
 
 
 def test_without_the_password_nothing_opens_and_the_wrong_one_is_no_better() -> None:
-    right = derive(ALICE.author, "music", Password("swordfish"))
+    right = behind("swordfish")
     saying = Saying("music", 7, ENDS, place(PLACE_C, Z))
     block = close_block(right, ALICE.device, ALICE.card, saying, Random(5).randbytes)
     assert open_block(block, right, ALICE.author, "music").place is not None
-    for keys in (KEYS, derive(ALICE.author, "music", Password("guess"))):
+    for keys in (KEYS, behind("guess")):
         assert keys.lookup != block.lookup
         with pytest.raises(RemoteError):
             open_block(block, keys, ALICE.author, "music")

@@ -31,9 +31,10 @@ from linnet.names.commands import (
     SetPetname,
     Step,
     Via,
+    WantsPassword,
 )
 from linnet.names.config import NamesConfig
-from linnet.names.derivation import Password, derive
+from linnet.names.derivation import Password, Stretched, derive, stretch
 from linnet.names.names import PURPOSE
 from linnet.sim.luck import SeededEntropy
 from linnet.trace.records import Kind
@@ -41,6 +42,15 @@ from linnet.trace.records import Kind
 ALICE, BOB, CAROL = person("alice"), person("bob"), person("carol")
 KEY = to_text(Sort.PERSON, ALICE.author)
 MUSIC = PublishName("music", PLACE_C, (Z,), lifetime=DAY, renew=False)
+
+
+def hers(label: str, password: str = "swordfish") -> Stretched:
+    return stretch(Password(password), ALICE.author, label)
+
+
+def resolving(address: str, password: str) -> ResolveName:
+    """An address whose first label is in Alice's zone and has a password."""
+    return ResolveName(address, True, hers(address.split(".")[0], password))
 
 
 def table() -> Town:
@@ -100,8 +110,8 @@ def test_what_is_no_petname_may_be_a_label_of_our_own_zone() -> None:
 
 def test_neither_stores_nor_links_see_a_label_a_zone_or_a_place() -> None:
     town = table()
-    town.published("alice", PublishName("secret", PLACE_B, (X,), password=Password("swordfish")))
-    town.resolved("bob", ResolveName("secret.alice", Password("swordfish")))
+    town.published("alice", PublishName("secret", PLACE_B, (X,), stretched=hers("secret")))
+    town.resolved("bob", resolving("secret.alice", "swordfish"))
     town.resolved("carol", ResolveName("music.alice.bob"))
     kept = b"".join(raw for _, raw in town.houses["relay"].store.cells.scan("names kept"))
     seen = b"".join(town.sent) + kept + town.houses["relay"].names.shelf.export(NOW)
@@ -116,15 +126,25 @@ def test_neither_stores_nor_links_see_a_label_a_zone_or_a_place() -> None:
 
 def test_without_its_password_a_record_does_not_exist() -> None:
     town = table()
-    town.published("alice", PublishName("club", PLACE_B, (X,), password=Password("swordfish")))
-    assert town.resolved("bob", ResolveName("club.alice", Password("swordfish"))).place == PLACE_B
-    for password in (None, Password("guess")):
-        failed = town.failed("bob", ResolveName("club.alice", password))
+    town.published("alice", PublishName("club", PLACE_B, (X,), stretched=hers("club")))
+    assert town.resolved("bob", resolving("club.alice", "swordfish")).place == PLACE_B
+    for command in (ResolveName("club.alice"), resolving("club.alice", "guess")):
+        failed = town.failed("bob", command)
         assert (failed.fault, failed.label) == (Fault.UNKNOWN, "club")
-    gone = town.published("alice", RemoveName("club", Password("swordfish")))
+    gone = town.published("alice", RemoveName("club", hers("club")))
     assert gone.removed
-    failed = town.failed("bob", ResolveName("club.alice", Password("swordfish")))
+    failed = town.failed("bob", resolving("club.alice", "swordfish"))
     assert failed.fault is Fault.REMOVED
+
+
+def test_a_password_is_asked_for_where_the_walk_has_come_to_its_zone() -> None:
+    town = table()
+    town.published("alice", PublishName("club", PLACE_B, (X,), stretched=hers("club")))
+    wanted = town.ask("carol", ResolveName("club.alice.bob", True))
+    assert wanted == WantsPassword("club.alice.bob", ALICE.author, "club")
+    assert town.resolved("carol", resolving("club.alice.bob", "swordfish")).place == PLACE_B
+    assert town.resolved("alice", resolving("club", "swordfish")).path[0].via is Via.OWN
+    assert town.failed("alice", ResolveName("club")).fault is Fault.UNKNOWN
 
 
 def test_a_record_ends_and_that_is_said() -> None:
@@ -218,8 +238,17 @@ def test_an_older_version_is_not_believed_again() -> None:
     town.houses["bob"].restart()
     town.link("bob", "relay")
     town.now = NOW + 2 * DAY
-    assert town.failed("bob", ResolveName("music.alice")).fault is Fault.EXPIRED
+    replayed = town.failed("bob", ResolveName("music.alice"))
+    assert (replayed.fault, replayed.label) == (Fault.REPLAYED, "music")
+    assert town.houses["bob"].records[-1].reason is Reason.STALE
     assert shelf.find(old.lookup) == (old,)
+
+
+def test_relays_are_asked_before_others() -> None:
+    town = Town("alice", "bob", "relay", config=NamesConfig(copies=1))
+    town.link("alice", "bob")
+    town.link("alice", "relay", Hello(1, 1, HELLO.protocols, ("relay",)))
+    assert town.published("alice", MUSIC).handed == (person("relay").peer,)
 
 
 def test_of_several_answers_the_newest_right_one_counts() -> None:

@@ -10,7 +10,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.names.asking import OWNER
 from linnet.names.messages import PutAnswer, PutRecord
-from linnet.names.placing import Placing
+from linnet.names.placing import TOLD, Placing
 from linnet.trace.records import Kind, Record
 
 A, B, C = (PeerId(letter * 32) for letter in (b"a", b"b", b"c"))
@@ -50,6 +50,23 @@ def test_what_was_said_of_an_older_version_says_nothing_of_a_newer() -> None:
     assert placing.told(NEW) == ((A, Reason.QUOTA),)
     placing.forget(NEW.lookup)
     assert placing.told(NEW) == ()
+
+
+def test_what_is_remembered_of_peers_has_bounds() -> None:
+    placing = Placing(2.0)
+    peers = [PeerId(n.to_bytes(32, "big")) for n in range(TOLD + 9)]
+    placing.hand(OLD, peers)
+    for number, peer in enumerate(peers, start=1):
+        placing.on_answer(peer, PutAnswer(number, None))
+    assert placing.told(OLD) == tuple((peer, None) for peer in peers[-TOLD:])
+
+
+def test_an_answer_to_what_was_forgotten_leaves_nothing_behind() -> None:
+    placing = Placing(2.0)
+    placing.hand(OLD, (A,))
+    placing.forget(OLD.lookup)
+    assert placing.on_answer(A, PutAnswer(1, None)) == []
+    assert placing.told(OLD) == ()
 
 
 def test_answers_of_others_are_rejected() -> None:

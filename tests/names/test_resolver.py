@@ -7,9 +7,9 @@ from tests.names.people import DAY, NOW, PLACE_A, PLACE_C, X, Z, delegation, per
 
 from linnet.names.address import read_address
 from linnet.names.block import Block
-from linnet.names.commands import Fault, NotResolved, Resolved, Step, Via
-from linnet.names.derivation import derive
-from linnet.names.resolver import Answer, Walk
+from linnet.names.commands import Fault, NotResolved, Resolved, Step, Via, WantsPassword
+from linnet.names.derivation import Password, derive, stretch
+from linnet.names.resolver import Answer, Secret, Walk
 from linnet.names.zone import LONGEST
 
 ALICE, BOB = person("alice"), person("bob")
@@ -44,11 +44,48 @@ def test_only_older_ones_than_we_have_seen_are_a_replay() -> None:
     new = zone.publish("alice", delegation(ALICE.author), DAY, NOW + 1).block
     way = walk()
     way.answer(found(old, remembered=new), NOW)
-    assert way.learned == new
+    assert (way.learned, way.older, way.outcome) == (new, (old,), None)
+    for blocks, fault in (((old,), Fault.REPLAYED), ((), Fault.EXPIRED), ((new,), Fault.EXPIRED)):
+        way = walk()
+        way.answer(found(*blocks, remembered=new), NOW + 2 * DAY)
+        assert isinstance(way.outcome, NotResolved)
+        assert (way.outcome.fault, way.learned) == (fault, new)
     way = walk()
-    way.answer(found(old, remembered=new), NOW + 2 * DAY)
+    way.answer(found(old, remembered=new), NOW + 40 * DAY)
     assert isinstance(way.outcome, NotResolved)
-    assert way.outcome.fault is Fault.EXPIRED
+    assert way.outcome.fault is Fault.EXPIRED, "all of them have ended"
+
+
+def test_a_removal_that_was_seen_outlives_what_is_played_again() -> None:
+    zone = zone_of("bob")
+    old = zone.publish("alice", delegation(ALICE.author), 30 * DAY, NOW).block
+    gone = zone.remove("alice", NOW + 1).block
+    way = walk()
+    way.answer(found(old, remembered=gone), NOW + 2 * DAY)
+    assert isinstance(way.outcome, NotResolved)
+    assert (way.outcome.fault, way.older) == (Fault.REMOVED, (old,))
+
+
+def test_what_a_revoked_device_said_does_not_stand_against_older_words() -> None:
+    zone = zone_of("bob")
+    old = zone.publish("alice", delegation(ALICE.author), 30 * DAY, NOW).block
+    new = zone.publish("alice", delegation(BOB.author), 30 * DAY, NOW + 1).block
+    way = Walk(read_address("music.alice.bob"), START, 8, revoked=lambda said: said.version > NOW * 1000)
+    way.answer(found(old, remembered=new), NOW + 2)
+    assert (way.learned, way.forged, way.outcome) == (old, (new,), None)
+
+
+def test_a_password_is_asked_for_when_its_zone_is_known() -> None:
+    to_alice = zone_of("bob").publish("alice", delegation(ALICE.author), DAY, NOW).block
+    stretched = stretch(Password("swordfish"), ALICE.author, "music")
+    for given in (None, stretch(Password("swordfish"), BOB.author, "music")):
+        way = Walk(read_address("music.alice.bob"), START, 8, Secret(True, given))
+        assert way.outcome is None, "the labels behind it have none"
+        way.answer(found(to_alice), NOW)
+        assert way.outcome == WantsPassword("music.alice.bob", ALICE.author, "music")
+    way = Walk(read_address("music.alice.bob"), START, 8, Secret(True, stretched))
+    way.answer(found(to_alice), NOW)
+    assert way.wanted == derive(ALICE.author, "music", stretched).lookup
 
 
 def test_a_record_ends_with_its_signers_card() -> None:

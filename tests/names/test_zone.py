@@ -8,12 +8,13 @@ from tests.names.people import CONFIG, DAY, NOW, PLACE_A, PLACE_C, X, Y, Z, pers
 from linnet.core.errors import BadText, Refused, StoreError
 from linnet.core.reasons import Reason
 from linnet.names.block import open_block
-from linnet.names.derivation import Password, derive
+from linnet.names.derivation import Password, derive, stretch
 from linnet.names.records import RecordSet
 from linnet.names.zone import LONGEST, SPACE, OwnName, Zone
 from linnet.store.memory import MemoryStore
 
 ALICE = person("alice")
+SECRET = stretch(Password("swordfish"), ALICE.author, "music")
 
 
 def said(own: OwnName) -> RecordSet:
@@ -69,21 +70,21 @@ def test_a_protected_label_stands_beside_an_open_one_and_its_password_is_not_kep
     store = MemoryStore()
     zone = zone_of("alice", store)
     zone.publish("music", place(PLACE_C, Z), DAY, NOW)
-    hidden = zone.publish("music", place(PLACE_A, X), DAY, NOW, password=Password("swordfish"))
+    hidden = zone.publish("music", place(PLACE_A, X), DAY, NOW, stretched=SECRET)
     assert [(each.label, each.protected) for each in zone.names()] == [("music", False), ("music", True)]
     assert b"swordfish" not in b"".join(raw for _, raw in store.cells.scan(SPACE))
     assert [each.block.version for each in zone.renewals(NOW + DAY - 5)] == [int((NOW + DAY - 5) * 1000)] * 2
-    assert zone.remove("music", NOW + DAY, Password("swordfish")).block.lookup == hidden.block.lookup
+    assert zone.remove("music", NOW + DAY, SECRET).block.lookup == hidden.block.lookup
     assert [each.is_removed for each in zone.names()] == [False, True]
     assert repr(hidden) == "OwnName(…)"
 
 
 def test_the_zone_says_openly_what_it_says_openly() -> None:
     zone = zone_of("alice")
-    zone.publish("tech", place(PLACE_A, X), DAY, NOW, password=Password("swordfish"))
-    assert not zone.says("tech")
-    zone.publish("tech", place(PLACE_A, X, Y), DAY, NOW)
-    assert zone.says("tech")
+    zone.publish("music", place(PLACE_A, X), DAY, NOW, stretched=SECRET)
+    assert (zone.says("music"), zone.says("music", True)) == (False, True)
+    zone.publish("music", place(PLACE_A, X, Y), DAY, NOW)
+    assert zone.says("music")
 
 
 def test_what_cannot_be_said_is_refused() -> None:

@@ -51,6 +51,7 @@ from linnet.cli.lab import (
 )
 from linnet.cli.lan import status as lan_status
 from linnet.cli.lan import switching
+from linnet.cli.name.group import name_group
 from linnet.cli.output import say, warn
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
@@ -201,6 +202,7 @@ _add(room, "relays", relays.relays, "Who holds events for those away.", relays.E
 _add(room, "retention", retention.retention, "How long relays keep events.", retention.EPILOG)
 _add(room, "leave", leave.leave, "Leave a room.", leave.EPILOG)
 app.add_typer(room, name="room", help="Rooms: members, invitations, relays.", epilog=EXIT_CODES)
+app.add_typer(name_group(_add), name="name", help="Names: what leads where.", epilog=EXIT_CODES)
 _add(identity, "backup", backup.backup, "Your key as 24 words, for paper.", backup.EPILOG)
 _add(identity, "recover", recover.recover, "A new device of yours from them.", recover.EPILOG)
 _add(identity, "devices", devices.devices, "Every device of yours.", devices.EPILOG)

@@ -1,4 +1,4 @@
-"""What the user asks about names, and what is answered. Passwords in it do not show where it is printed."""
+"""What the user asks about names, and what is answered. No password is in it, only what was made of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.names.derivation import Password
+from linnet.names.derivation import Stretched
 
 
 class PublishName(Struct, frozen=True, gc=False):
@@ -25,24 +25,27 @@ class PublishName(Struct, frozen=True, gc=False):
     lifetime: float | None = None
     renew: bool = True
     """Whether it is signed again in time, for as long as this node runs."""
-    password: Password | None = None
+    stretched: Stretched | None = None
+    """With a password: that, stretched for this label of our zone."""
 
 
 class RemoveName(Struct, frozen=True, gc=False):
     """Take back what our zone says under a label. Answered by `Published` or `Declined`."""
 
     label: str
-    password: Password | None = None
+    stretched: Stretched | None = None
 
 
 class ResolveName(Struct, frozen=True, gc=False):
-    """Where does this address lead? Answered by `Resolved`, `NotResolved` or `Declined`.
+    """Where does this address lead? Answered by `Resolved`, `NotResolved`, `WantsPassword` or `Declined`.
 
-    The password is that of the first label.
+    A password is that of the first label. It can be stretched only when the zone of that label is known.
     """
 
     address: str
-    password: Password | None = None
+    protected: bool = False
+    """Whether there is a password."""
+    stretched: Stretched | None = None
 
 
 class ListNames(Struct, frozen=True, gc=False):
@@ -83,7 +86,7 @@ class Fault(StrEnum):
     FORGED = "forged"
     """There are records, and the zone signed none of them."""
     REPLAYED = "replayed"
-    """There are only records older than one that we have seen."""
+    """What we have seen before has ended, and there are only records older than that."""
     LOOPING = "looping"
     TOO_DEEP = "too_deep"
     NOT_A_ZONE = "not_a_zone"
@@ -141,6 +144,14 @@ class NotResolved(Struct, frozen=True, gc=False):
     detail: str
 
 
+class WantsPassword(Struct, frozen=True, gc=False):
+    """The address leads so far; ask again with the password stretched for this label of this zone."""
+
+    address: str
+    zone: AuthorId
+    label: str
+
+
 class Published(Struct, frozen=True, gc=False):
     """It is written down here, and was handed to these peers; `NamesAre` tells who keeps it."""
 
@@ -180,4 +191,4 @@ class PetnamesAre(Struct, frozen=True, gc=False):
     names: tuple[tuple[str, AuthorId], ...]
 
 
-NamesResult: TypeAlias = Published | Resolved | NotResolved | NamesAre | PetnamesAre
+NamesResult: TypeAlias = Published | Resolved | NotResolved | WantsPassword | NamesAre | PetnamesAre

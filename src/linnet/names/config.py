@@ -9,13 +9,12 @@ from msgspec import Meta, Struct
 from linnet.core.ids import Contact
 
 DAY = 86_400.0
+STORES = 8
 
 
-class NamesConfig(Struct, frozen=True, forbid_unknown_fields=True):
+class NamesLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """All of them have defaults that suit a person's own node and a record relay alike."""
 
-    stores: Annotated[tuple[Contact, ...], Meta(max_length=8)] = ()
-    """Nodes that keep our records while we are away, and that are asked first: links to them are held."""
     serve: bool = True
     """Whether records of others are kept and handed out."""
     lifetime: Annotated[float, Meta(ge=60.0, le=365 * DAY)] = 30 * DAY
@@ -52,3 +51,10 @@ class NamesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Questions, and records, a second that one peer may send for long."""
     burst: Annotated[float, Meta(ge=1.0)] = 256.0
     """Questions, and records, that one peer may send at once."""
+
+
+class NamesConfig(NamesLimits, frozen=True, forbid_unknown_fields=True):
+    """What the machine is told."""
+
+    stores: Annotated[tuple[Contact, ...], Meta(max_length=STORES)] = ()
+    """Nodes that keep our records while we are away, and that are asked first: links to them are held."""

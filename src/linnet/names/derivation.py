@@ -10,8 +10,9 @@ import unicodedata
 
 from nacl import pwhash
 
-from linnet.core.errors import BadText
+from linnet.core.errors import BadText, Refused
 from linnet.core.ids import AuthorId
+from linnet.core.reasons import Reason
 from linnet.groups.primitives import KEY_BYTES, Hidden, expand, extract
 from linnet.identity.keys import SigningKey
 
@@ -29,6 +30,18 @@ class Password(Hidden, frozen=True):
     """Without which a protected record can be neither found nor read. It does not show in print."""
 
     text: str
+
+
+class Stretched(Hidden, frozen=True):
+    """A password made costly for one label of one zone. Machines are given this, never the password."""
+
+    zone: AuthorId
+    label: str
+    secret: bytes
+
+    def fits(self, zone: AuthorId, label: str) -> bool:
+        """Whether it was made for this label."""
+        return (self.zone, self.label) == (zone, label)
 
 
 class NameKeys(Hidden, frozen=True):
@@ -51,11 +64,24 @@ class NameKeys(Hidden, frozen=True):
         return expand(self.root, b"seal" + owner, KEY_BYTES)
 
 
-def derive(zone: AuthorId, label: str, password: Password | None = None) -> NameKeys:
-    """The keys of a label in a zone. With a password this takes a while, on purpose."""
-    name = zone + label.encode()
-    stretched = b"" if password is None else _stretched(password, name)
-    return NameKeys(extract(_ROOT, bytes((len(stretched),)) + stretched + name))
+def stretch(password: Password, zone: AuthorId, label: str) -> Stretched:
+    """Make a password costly to guess. This takes a while, on purpose: it is for outside the machines.
+
+    The label is to be in the one form that it is compared in (`read_label`).
+    """
+    text = unicodedata.normalize("NFKC", password.text).encode()
+    if not 0 < len(text) <= PASSWORD_BYTES:
+        raise BadText(f"a password has 1 to {PASSWORD_BYTES} bytes, not {len(text)}")
+    salt = extract(_ROOT, zone + label.encode())[:_SALT_BYTES]
+    return Stretched(zone, label, pwhash.argon2id.kdf(KEY_BYTES, text, salt, PASSES, MEMORY))
+
+
+def derive(zone: AuthorId, label: str, stretched: Stretched | None = None) -> NameKeys:
+    """The keys of a label in a zone, and with a password; `Refused` if that was stretched for another."""
+    if stretched is not None and not stretched.fits(zone, label):
+        raise Refused(Reason.NOT_ALLOWED, "the password was stretched for another label")
+    secret = b"" if stretched is None else stretched.secret
+    return NameKeys(extract(_ROOT, bytes((len(secret),)) + secret + zone + label.encode()))
 
 
 def owner_key(device: SigningKey, lookup: bytes) -> SigningKey:
@@ -64,11 +90,3 @@ def owner_key(device: SigningKey, lookup: bytes) -> SigningKey:
     Two labels have two of them, so that a store cannot tell that they belong together.
     """
     return SigningKey(expand(extract(_OWNER, device.seed), lookup, KEY_BYTES))
-
-
-def _stretched(password: Password, name: bytes) -> bytes:
-    text = unicodedata.normalize("NFKC", password.text).encode()
-    if not 0 < len(text) <= PASSWORD_BYTES:
-        raise BadText(f"a password has 1 to {PASSWORD_BYTES} bytes, not {len(text)}")
-    salt = extract(_ROOT, name)[:_SALT_BYTES]
-    return pwhash.argon2id.kdf(KEY_BYTES, text, salt, PASSES, MEMORY)

@@ -44,7 +44,7 @@ from linnet.names.petnames import Petnames
 from linnet.names.placing import PUT, Placing
 from linnet.names.records import DelegationRecord, PlaceRecord, Records, RecordSet, ZoneRecord, place_of
 from linnet.names.remembered import Remembered
-from linnet.names.resolver import Answer, Walk
+from linnet.names.resolver import Answer, Secret, Walk
 from linnet.names.serving import Serving
 from linnet.names.store import Shelf
 from linnet.names.zone import OwnName, Zone
@@ -83,8 +83,8 @@ class Names:
         self._source: RecordSource = source or Asking(config)
         self._placing = Placing(config.patience)
         self._stores = {contact.peer: contact for contact in config.stores}
-        self._peers: dict[PeerId, None] = {}
-        """Peers with a link that speak of names."""
+        self._peers: dict[PeerId, bool] = {}
+        """Peers with a link that speak of names, and whether each is a relay."""
         self._walks: dict[int, tuple[int, Walk]] = {}
         """By the number of the question that they wait for: which command, and how far it is."""
 
@@ -99,8 +99,8 @@ class Names:
             match command:
                 case PublishName():
                     return self._publish(request, command, now)
-                case RemoveName(label, password):
-                    return self._say(request, self.zone.remove(label, now, password), now)
+                case RemoveName(label, stretched):
+                    return self._say(request, self.zone.remove(label, now, stretched), now)
                 case ResolveName():
                     return self._resolve(request, command, now)
                 case ListNames():
@@ -146,7 +146,7 @@ class Names:
         """A peer is there; if it is to keep our records, it is given them."""
         if PROTOCOL not in event.hello.protocols or event.peer == self._context.peer:
             return []
-        self._peers[event.peer] = None
+        self._peers[event.peer] = "relay" in event.hello.roles
         if event.peer not in self._stores:
             return []
         current = [each for each in self.zone.names() if each.block.expires > now]
@@ -165,7 +165,7 @@ class Names:
         records = _records(command)
         if not records and lifetime > 0:
             raise Refused(Reason.NOT_ALLOWED, "a label leads to a place or to a zone: name one")
-        own = self.zone.publish(command.label, records, lifetime, now, command.renew, command.password)
+        own = self.zone.publish(command.label, records, lifetime, now, command.renew, command.stretched)
         return self._say(request, own, now)
 
     def _say(self, request: int, own: OwnName, now: float) -> list[NamesEffect]:
@@ -225,17 +225,16 @@ class Names:
                 Reason.QUEUE_FULL, f"{self._config.resolving} addresses are being looked up already"
             )
         address = read_address(command.address)
-        start = self._start_of(address)
+        start = self._start_of(address, command.protected)
         if start is None:
             detail = f"you know nobody by the name {address.name!r}: give it to somebody's key first"
             missing = NotResolved(str(address), Fault.UNKNOWN, address.name or "", None, (), detail)
             return [Reply(request, missing)]
-        walk = Walk(
-            address, start, self._config.depth, command.password, self._context.card_check, self._is_revoked
-        )
+        secret = Secret(command.protected, command.stretched)
+        walk = Walk(address, start, self._config.depth, secret, self._context.card_check, self._is_revoked)
         return self._go_on(request, walk, now)
 
-    def _start_of(self, address: Address) -> Step | None:
+    def _start_of(self, address: Address, protected: bool) -> Step | None:
         """Whom the user means; what is no petname may be a label of our own zone."""
         if address.key is not None:
             return Step(Via.KEY, "", None, address.key, None)
@@ -243,7 +242,8 @@ class Names:
         zone = self.petnames.find(name)
         if zone is not None:
             return Step(Via.PETNAME, name, None, zone, None)
-        return Step(Via.OWN, "", None, self.zone.key, None) if self.zone.says(name) else None
+        is_own = self.zone.says(name) or (protected and not address.labels and self.zone.says(name, True))
+        return Step(Via.OWN, "", None, self.zone.key, None) if is_own else None
 
     def _go_on(self, request: int, walk: Walk, now: float) -> list[NamesEffect]:
         """Look for the record that a walk wants, or tell how it ended."""
@@ -274,6 +274,9 @@ class Names:
             effects.append(
                 Record(Kind.REJECTED, events=len(walk.forged), reason=Reason.BAD_SIGNATURE, note=note)
             )
+        if walk.older:
+            note = "records of a zone that are older than what it said before"
+            effects.append(Record(Kind.REJECTED, events=len(walk.older), reason=Reason.STALE, note=note))
         if walk.learned is not None and (evicted := self._remembered.learn(walk.learned)):
             effects.append(Record(Kind.EVICTED, events=evicted, reason=Reason.QUOTA, note="resolved records"))
         return [*effects, *self._go_on(request, walk, now)]
@@ -282,9 +285,10 @@ class Names:
         return self._context.cards.revocation_of(said.zone, said.device) is not None
 
     def _nearest(self, most: int) -> tuple[PeerId, ...]:
-        """Peers that can be told something now: first those that are to keep our records."""
+        """Peers that can be told something now: first our stores, then relays, which are there for long."""
         stores = [peer for peer in self._stores if peer in self._peers]
         others = [peer for peer in self._peers if peer not in self._stores]
+        others.sort(key=lambda peer: not self._peers[peer])
         return tuple((*stores, *others)[:most])
 
 

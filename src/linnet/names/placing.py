@@ -15,6 +15,8 @@ from linnet.names.messages import PutAnswer, PutRecord
 from linnet.trace.records import Kind, Record
 
 PUT = "put"
+TOLD = 64
+"""Peers that are remembered for one label; those that answered longest ago are forgotten."""
 _NUMBER_BYTES = 8
 
 PlacingEffect: TypeAlias = Send[PutRecord] | SetTimer[Tick] | Record
@@ -33,6 +35,7 @@ class Placing:
     def hand(self, block: Block, peers: Sequence[PeerId]) -> list[PlacingEffect]:
         """Give a block to peers; who does not answer is given it again when it is next handed out."""
         effects: list[PlacingEffect] = []
+        self._told.setdefault(block.lookup, {})
         for peer in peers:
             self._number += 1
             self._open[self._number] = (peer, block.lookup, block.version)
@@ -69,7 +72,12 @@ class Placing:
 
     def _settle(self, number: int, reason: Reason | None, kind: Kind) -> list[PlacingEffect]:
         peer, lookup, version = self._open.pop(number)
-        self._told.setdefault(lookup, {})[peer] = (version, reason)
+        told = self._told.get(lookup)
+        if told is not None:
+            told.pop(peer, None)
+            told[peer] = (version, reason)
+            if len(told) > TOLD:
+                del told[next(iter(told))]
         if reason is None:
             return []
         return [Record(kind, peer=peer, reason=reason, note="a record of ours")]

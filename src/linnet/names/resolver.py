@@ -15,12 +15,23 @@ from linnet.identity.cards import CardCheck, check_card, check_dates
 from linnet.identity.text import Sort, short
 from linnet.names.address import Address
 from linnet.names.block import Block, open_block
-from linnet.names.commands import Fault, NotResolved, Resolved, Step, Via
-from linnet.names.derivation import NameKeys, Password, derive
+from linnet.names.commands import Fault, NotResolved, Resolved, Step, Via, WantsPassword
+from linnet.names.derivation import NameKeys, Stretched, derive
 from linnet.names.records import CONTACT_LABEL, PlaceRecord, RecordSet
 
 Revoked = Callable[[RecordSet], bool]
 """Whether the device that signed was revoked, as far as is known here."""
+
+
+class Secret(NamedTuple):
+    """Whether the first label has a password, and what was made of it once its zone was known."""
+
+    protected: bool = False
+    stretched: Stretched | None = None
+
+
+OPEN = Secret()
+"""There is no password."""
 
 
 class Answer(NamedTuple):
@@ -41,7 +52,7 @@ class Walk:
         address: Address,
         start: Step,
         depth: int,
-        password: Password | None = None,
+        secret: Secret = OPEN,
         check: CardCheck = check_card,
         revoked: Revoked = lambda _: False,
     ) -> None:
@@ -54,16 +65,18 @@ class Walk:
         self._labels = list(labels) or [CONTACT_LABEL]
         """Still to be followed, the last first."""
         self._depth = depth
-        self._password = password
+        self._secret = secret
         self._check = check
         self._revoked = revoked
         self._seen: dict[tuple[AuthorId, str], None] = {}
         self._keys: NameKeys | None = None
-        self.outcome: Resolved | NotResolved | None = None
+        self.outcome: Resolved | NotResolved | WantsPassword | None = None
         self.learned: Block | None = None
         """The right block of the last answer."""
         self.forged: tuple[Block, ...] = ()
         """What was not the zone's in the last answer."""
+        self.older: tuple[Block, ...] = ()
+        """What was the zone's in the last answer, and is older than what we have seen before."""
         self._next()
 
     @property
@@ -82,7 +95,7 @@ class Walk:
     def _judge(self, answer: Answer, now: float) -> RecordSet | None:
         """The newest right set; what is wrong with all of them ends the walk."""
         right, self.forged = self._opened(self._candidates(answer))
-        self.learned = None
+        self.learned, self.older = None, ()
         if not right:
             if self.forged:
                 return self._fail(Fault.FORGED, f"{len(self.forged)} found, and the zone signed none of them")
@@ -90,11 +103,12 @@ class Walk:
                 return self._fail(Fault.UNANSWERED, "nobody who keeps records could be asked, or answered")
             return self._fail(Fault.UNKNOWN, "nobody who was asked has it; if it has a password, give that")
         block, said = max(right, key=lambda each: (each[1].version, each[1].device))
-        newest = answer.remembered
-        if newest is not None and block.version < newest.version:
-            return self._fail(Fault.REPLAYED, "what was found is older than what the zone said before")
         self.learned = block
+        older = [each for each in right if each[0] != block] if block == answer.remembered else []
+        self.older = tuple(each for each, _ in older)
         if now >= said.until:
+            if any(each.until > now for _, each in older):
+                return self._fail(Fault.REPLAYED, "what was found is older than what the zone said before")
             return self._fail(Fault.EXPIRED, f"its time was over {now - said.until:.0f} seconds ago")
         if not said.records:
             return self._fail(Fault.REMOVED, "the zone took it back")
@@ -137,7 +151,7 @@ class Walk:
         self._step(Via.DELEGATION, label, delegation.zone, said)
         self._zone = delegation.zone
         if not self._labels:
-            self._labels, self._password = [CONTACT_LABEL], None
+            self._labels, self._secret = [CONTACT_LABEL], OPEN
         self._next()
 
     def _step(self, via: Via, label: str, leads_to: bytes, said: RecordSet) -> None:
@@ -153,8 +167,14 @@ class Walk:
             self._fail(Fault.TOO_DEEP, f"a path leads through {self._depth} records at most")
             return
         self._seen[self._zone, label] = None
-        is_last = len(self._labels) == 1
-        self._keys = derive(self._zone, label, self._password if is_last else None)
+        if len(self._labels) > 1 or not self._secret.protected:
+            self._keys = derive(self._zone, label)
+            return
+        stretched = self._secret.stretched
+        if stretched is None or not stretched.fits(self._zone, label):
+            self._keys, self.outcome = None, WantsPassword(self._text, self._zone, label)
+        else:
+            self._keys = derive(self._zone, label, stretched)
 
     def _arrive(self, place: PlaceRecord) -> None:
         ends = [step.expires for step in self._path if step.expires is not None]

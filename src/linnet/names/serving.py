@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from linnet.core.allowances import Allowances
 from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.names.allowances import Allowances
 from linnet.names.config import NamesConfig
 from linnet.names.messages import CANDIDATES, AskRecord, PutAnswer, PutRecord, RecordIs
 from linnet.names.store import RecordStore

@@ -16,7 +16,7 @@ from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.names.address import read_label
 from linnet.names.block import Block, Saying, close_block
-from linnet.names.derivation import NameKeys, Password, derive
+from linnet.names.derivation import NameKeys, Stretched, derive
 from linnet.names.records import Records, ZoneRecord
 
 SPACE = "names own"
@@ -67,36 +67,36 @@ class Zone:
         lifetime: float,
         now: float,
         renew: bool = True,
-        password: Password | None = None,
+        stretched: Stretched | None = None,
     ) -> OwnName:
         """Say this under a label, for so many seconds; for none: take back what was said."""
         label = read_label(text)
         if not 0 <= lifetime <= LONGEST:
             raise Refused(Reason.TOO_LARGE, f"a record is good for 0 to {LONGEST} seconds, not {lifetime:g}")
         if lifetime == 0 or not records:
-            return self.remove(label, now, password)
+            return self.remove(label, now, stretched)
         if lifetime < 1:
             raise Refused(Reason.NOT_ALLOWED, "a record is good for a second at least")
-        keys = derive(self.key, label, password)
+        keys = derive(self.key, label, stretched)
         if keys.lookup not in self._names and len(self._names) >= self._most:
             raise Refused(Reason.TOO_MANY, f"the zone has {self._most} labels already")
-        return self._say(label, password is not None, keys, int(lifetime), renew, records, now)
+        return self._say(label, stretched is not None, keys, int(lifetime), renew, records, now)
 
-    def remove(self, text: str, now: float, password: Password | None = None) -> OwnName:
+    def remove(self, text: str, now: float, stretched: Stretched | None = None) -> OwnName:
         """Take back what was said under a label: a newer set without records, for as long as any older one.
 
         Of a label that this device knows nothing of nobody knows how long another device said it for; then
         the removal lasts as long as any record can.
         """
         label = read_label(text)
-        keys = derive(self.key, label, password)
+        keys = derive(self.key, label, stretched)
         known = self._names.get(keys.lookup)
         if known is not None and known.is_removed:
             raise Refused(Reason.UNKNOWN, f"{label!r} was removed already")
         if known is None and len(self._names) >= self._most:
             raise Refused(Reason.TOO_MANY, f"the zone has {self._most} labels already")
         lifetime = LONGEST if known is None else max(1, known.until - int(now))
-        return self._say(label, password is not None, keys, lifetime, False, (), now)
+        return self._say(label, stretched is not None, keys, lifetime, False, (), now)
 
     def renewals(self, now: float) -> list[OwnName]:
         """Sign again what is to go on and has less than half of its time left; the new versions."""
@@ -122,9 +122,9 @@ class Zone:
         """All labels, removed ones included, in the order of the alphabet."""
         return tuple(sorted(self._names.values(), key=lambda each: (each.label, each.protected)))
 
-    def says(self, label: str) -> bool:
-        """Whether the zone says anything under a label, openly."""
-        return any(each.label == label and not each.protected for each in self._names.values())
+    def says(self, label: str, protected: bool = False) -> bool:
+        """Whether the zone says anything under a label, openly or behind a password."""
+        return any((each.label, each.protected) == (label, protected) for each in self._names.values())
 
     def _is_carded(self, now: float) -> bool:
         return self._card.not_before <= now < self._card.not_after

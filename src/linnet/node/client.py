@@ -33,6 +33,7 @@ from linnet.node.control_types import (
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.edge_calls import EdgeCalls
 from linnet.node.lan_calls import LanCalls
+from linnet.node.name_calls import NameCalls
 from linnet.node.overlay_types import (
     OverlayReply,
     PrivacyReply,
@@ -54,7 +55,7 @@ from linnet.node.sealed_types import (
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
 
 
-class ControlClient(RoomCalls, LanCalls, EdgeCalls):
+class ControlClient(RoomCalls, LanCalls, EdgeCalls, NameCalls):
     """One caller of the control API; close it, or use it as a context."""
 
     def status(self) -> StatusReply:

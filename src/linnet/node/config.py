@@ -23,6 +23,7 @@ from linnet.identity.text import Sort, from_text
 from linnet.net.config import LanConfig, NetConfig
 from linnet.node.addresses import is_loopback, parse_contact, parse_hint, parse_http, split_hint
 from linnet.node.config_types import Problem
+from linnet.node.names_section import NamesSection, names_config, names_problems
 from linnet.node.toml_lines import Path
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, Overlay, TrackerConfig
 from linnet.overlay.trackerless.config import TrackerlessConfig
@@ -184,6 +185,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     edge: EdgeSection = EdgeSection()
     proxy: ProxySection = ProxySection()
     lan: LanSection = LanSection()
+    names: NamesSection = NamesSection()
     trace: TraceSection = TraceSection()
     control: ControlSection = ControlSection()
     overlay: MemberConfig = MemberConfig()
@@ -235,7 +237,7 @@ def problems_of(config: NodeConfig) -> list[Problem]:
             Problem(("relay", "allow"), 'has no meaning where relay.policy is "open": take one of them out')
         )
     found += [Problem(("trackerless", name), what) for name, what in filter_faults(config.trackerless)]
-    found += [*_http_problem(config), *_edge_problems(config)]
+    found += [*_http_problem(config), *_edge_problems(config), *names_problems(config.names)]
     seen: dict[str, None] = {}
     for number, rule in enumerate(config.storage):
         if rule.stream in seen:
@@ -290,6 +292,7 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         delivery=config.delivery,
         links=config.links,
         rooms=config.rooms,
+        names=names_config(config.names),
         relay=_relay_config(config.relay) if config.relay.enabled else None,
         edge=_edge_config(config.edge),
         proxy=_proxy_config(config.proxy) if config.proxy.enabled else None,

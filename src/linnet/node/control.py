@@ -39,6 +39,7 @@ from linnet.node.edge_control import EdgeControl
 from linnet.node.endpoints import error_response, http_error_response, json_response, query_of
 from linnet.node.lan_control import LanControl
 from linnet.node.library import Node
+from linnet.node.name_control import NameControl
 from linnet.node.openapi import document
 from linnet.node.operation import Form
 from linnet.node.operations import OPERATIONS
@@ -50,7 +51,9 @@ from linnet.streams.commands import Policy
 _encode = msgspec.json.Encoder().encode
 
 
-class Control(DeviceControl, SecurityControl, SealedControl, OverlayControl, LanControl, EdgeControl):
+class Control(
+    DeviceControl, SecurityControl, SealedControl, OverlayControl, LanControl, EdgeControl, NameControl
+):
     """The endpoints, over one node."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:

@@ -42,6 +42,7 @@ from linnet.node.devices import Devices
 from linnet.node.edge import NodeEdge
 from linnet.node.home import Home, held, new_card, open_home
 from linnet.node.lan import Lan
+from linnet.node.names import NodeNames
 from linnet.node.overlay import NodeOverlay
 from linnet.node.people import People
 from linnet.node.room import Room, expected
@@ -138,6 +139,7 @@ class Node:
             self.lan = Lan(self._ask)
             self.edge = NodeEdge(self._ask)
             self.overlay = NodeOverlay(self._ask)
+            self.names = NodeNames(self.author, self.contact, self._ask)
             self.devices = Devices(self.identity.card, store.cells, self._ask, self.rooms)
             self.people = People(self.author, store, self._ask, self.rooms, self.label_of, self.clock.now)
             if self.trace_file is not None:

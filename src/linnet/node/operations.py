@@ -21,6 +21,7 @@ from linnet.node.control_types import (
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
 from linnet.node.edge_operations import EDGE_OPERATIONS
 from linnet.node.lan_operations import LAN_OPERATIONS
+from linnet.node.name_operations import NAME_OPERATIONS
 from linnet.node.operation import Form, Operation
 from linnet.node.overlay_types import (
     OverlayReply,
@@ -203,6 +204,7 @@ OPERATIONS = (
     *LAN_OPERATIONS,
     *EDGE_OPERATIONS,
     *ROOM_OPERATIONS,
+    *NAME_OPERATIONS,
     Operation("stop", "POST", "/v1/stop", "Stop the node, in good order.", DoneReply, status=202),
     Operation("openapi", "GET", "/v1/openapi.json", "This description.", dict),
 )

@@ -1,0 +1,1 @@
+"""``linnet name``: one file per command, and what they share."""

@@ -1,0 +1,27 @@
+"""The commands about names, as one group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from linnet.cli.exits import EXIT_CODES
+from linnet.cli.name import list_, petname, publish, remove, resolve
+
+Add = Callable[[typer.Typer, str, Callable[..., None], str, str], None]
+
+
+def name_group(add: Add) -> typer.Typer:
+    """``linnet name``, with `add` for how a command is put into a group."""
+    name = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    known = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    add(name, "publish", publish.publish, "Say where a label leads.", publish.EPILOG)
+    add(name, "resolve", resolve.resolve, "Where does an address lead?", resolve.EPILOG)
+    add(name, "list", list_.list_, "What your zone says.", list_.EPILOG)
+    add(name, "remove", remove.remove, "Take a label back.", remove.EPILOG)
+    add(known, "set", petname.set_, "Know a person by a name.", petname.SET_EPILOG)
+    add(known, "list", petname.list_, "Whom you know.", petname.LIST_EPILOG)
+    add(known, "remove", petname.remove, "Know them no longer.", petname.REMOVE_EPILOG)
+    name.add_typer(known, name="petname", help="Whom you call what.", epilog=EXIT_CODES)
+    return name

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from tests.cli.name.neighbours import TECH, Neighbours
+from tests.cli.shell import Linnet
+
+
+def test_labels_are_listed_with_who_keeps_them(neighbours: Neighbours) -> None:
+    carol = neighbours.carol
+    neighbours.publish(carol, "listed", "--place", TECH, "--zone", neighbours.person["bob"])
+    lines = carol.ok("name", "list").splitlines()
+    assert lines[0] == f"your zone is {neighbours.person['carol']}"
+    [row] = [line.split() for line in lines if line.startswith("listed")]
+    assert row[1:7] == [TECH, "and", "the", "zone", "of", neighbours.person["bob"]]
+    assert row[-4:] == ["yes", "no", "1", "0"]
+
+
+def test_a_zone_that_says_nothing(running: Linnet) -> None:
+    assert "linnet name publish LABEL --place PLACE" in running.ok("name", "list")
