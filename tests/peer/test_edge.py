@@ -55,7 +55,7 @@ def test_a_node_on_the_edge_dials_its_proxy_and_sleeps_on_command() -> None:
 def test_what_others_want_links_for_is_refused_once_with_a_record() -> None:
     peer = peer_of(EDGE)
     edge = peer._edge
-    note = "a node on the edge has links to its proxies alone: gaps"
+    note = "a node on the edge has links to its proxies and on local networks alone: gaps"
     refused = Record(Kind.REJECTED, peer=STRANGER, reason=Reason.NOT_ALLOWED, note=note)
     assert edge.objection(Hold(STRANGER, HINTS, "gaps")) == [refused]
     assert edge.objection(Hold(STRANGER, HINTS, "gaps")) == []

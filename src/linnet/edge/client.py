@@ -1,4 +1,5 @@
-"""The mobile side: a node that takes part in streams through its proxies, and has links to no one else.
+"""The mobile side: a node that takes part in streams through its proxies. Beside them it has links only to
+devices on its local networks, which are no business of this module.
 
 For the streams above it is an overlay like others: a proxy that serves a stream is a neighbour in it and
 keeps it. Where a client stands in a stream is known by its own chains alone, so a proxy may be changed

@@ -54,7 +54,7 @@ class EdgeStatus(Struct, frozen=True, gc=False):
     """How the edge stands at this node."""
 
     is_edge: bool
-    """Whether this node has links to its proxies alone."""
+    """Whether this node is on the edge: beyond local networks it has links to its proxies alone."""
     is_proxy: bool
     asleep: bool
     proxies: tuple[ProxyStatus, ...]

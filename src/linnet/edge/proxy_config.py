@@ -62,7 +62,7 @@ class EdgeLimits(Struct, frozen=True):
 
 
 class EdgeConfig(EdgeLimits, frozen=True):
-    """A node on the edge: it has links to its proxies alone."""
+    """A node on the edge: beyond local networks it has links to its proxies alone."""
 
     proxies: tuple[Contact, ...] = ()
     """In order of preference; none: this node is none on the edge."""

@@ -118,7 +118,7 @@ class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
 
 
 class ProxySection(ProxyLimits, frozen=True, forbid_unknown_fields=True):
-    """Whether this node takes part in streams for devices that have links to nobody else, and whose."""
+    """Whether this node takes part in streams for devices on the edge, and for which."""
 
     enabled: bool = False
     """Whether this node is a proxy. It sees its clients' addresses, when they are there and which streams
@@ -128,7 +128,8 @@ class ProxySection(ProxyLimits, frozen=True, forbid_unknown_fields=True):
 
 
 class EdgeSection(EdgeLimits, frozen=True, forbid_unknown_fields=True):
-    """Whether this node is on the edge: it then listens nowhere and has links to its proxies alone."""
+    """Whether this node is on the edge: it then has links to its proxies, and to devices on its local
+    networks where `[lan]` is on and allows a topic there; it listens nowhere else and has no other links."""
 
     proxies: Annotated[tuple[Address, ...], Meta(max_length=16)] = ()
     """The proxies of this node in order of preference, `KEY@HOST:PORT` each. Empty: it is not on the edge."""
@@ -368,7 +369,8 @@ def _edge_problems(config: NodeConfig) -> list[Problem]:
     if not config.edge.proxies:
         return found
     told = (
-        "has no meaning on the edge, where a node has links to its proxies alone: take it or edge.proxies out"
+        "has no meaning on the edge, where a node has links to its proxies and on local networks alone: "
+        "take it or edge.proxies out"
     )
     others: dict[Path, bool] = {
         ("node", "listen"): config.node.listen not in ((), NodeSection().listen),

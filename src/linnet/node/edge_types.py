@@ -45,7 +45,7 @@ class EdgeReply(Struct, frozen=True):
     """The edge at this node."""
 
     edge: bool
-    """Whether this node is on the edge: it has links to its proxies alone."""
+    """Whether this node is on the edge: beyond local networks it has links to its proxies alone."""
     proxy: bool
     """Whether it is a proxy."""
     asleep: bool

@@ -47,6 +47,7 @@ EdgePartEffect: TypeAlias = (
 )
 _MOST_REFUSED = 1024
 """Peers of which it is remembered that a link to them was refused; others are told of once more."""
+_ALONE = "a node on the edge has links to its proxies and on local networks alone"
 _NO_EDGE = "this node has no proxies: only a node on the edge sleeps, see [edge] in its configuration"
 
 
@@ -69,7 +70,7 @@ class Edge:
 
     @property
     def is_edge(self) -> bool:
-        """Whether this node has links to its proxies alone."""
+        """Whether this node has links to its proxies, and on local networks, and to nobody else."""
         return self._client is not None
 
     def start(self, now: float) -> list[EdgePartEffect]:
@@ -145,13 +146,13 @@ class Edge:
         return self._wake()
 
     def is_foreign(self, peer: PeerId) -> bool:
-        """Whether this node may have no link to a peer, since it has links to its proxies alone."""
+        """Whether this node may have no link to a peer: on the edge, if it is no proxy and not nearby."""
         return self._client is not None and peer not in self._client.all and peer not in self.nearby
 
     @property
     def declined(self) -> Declined:
         """What whoever asks for such a link is told."""
-        return Declined(Reason.NOT_ALLOWED, "a node on the edge has links to its proxies alone: see [edge]")
+        return Declined(Reason.NOT_ALLOWED, f"{_ALONE}: see [edge]")
 
     def objection(self, hold: Hold) -> list[Record] | None:
         """What becomes of a wish for a link on the edge: the client alone chooses among proxies.
@@ -165,7 +166,7 @@ class Edge:
         self._refused[hold.peer] = None
         if len(self._refused) > _MOST_REFUSED:
             del self._refused[next(iter(self._refused))]
-        note = f"a node on the edge has links to its proxies alone: {hold.purpose}"
+        note = f"{_ALONE}: {hold.purpose}"
         return [Record(Kind.REJECTED, peer=hold.peer, reason=Reason.NOT_ALLOWED, note=note)]
 
     def on_local(
