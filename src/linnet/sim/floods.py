@@ -84,7 +84,7 @@ def flood_of_one(messages: int = 20_000, seed: int = 1) -> LinkFlood:
 
 
 def flood_of_many(peers: int = 3000, seed: int = 1) -> CrowdFlood:
-    """So many peers, each of which introduces itself, sends searches, and wants to be a neighbour."""
+    """So many peers, each of which introduces itself, sends searches, and wants to be a neighbour, twice."""
     config = TrackerlessConfig()
     luck = named_luck(seed, "crowd")
     machine = Trackerless(
@@ -104,6 +104,10 @@ def flood_of_many(peers: int = 3000, seed: int = 1) -> CrowdFlood:
     for peer in crowd:
         records += _records(machine.handle(LinkUp(peer, _HELLO, False), START))
         records += _records(machine.handle(Received(peer, Pull(1, _descriptor(peer, luck))), START))
+        records += _records(machine.handle(Received(peer, _beside(machine.gossip.ours, peer)), START))
+    # Whom the node wants itself it chooses with its next round; then all try once more.
+    records += _records(machine.topics.round(START))
+    for peer in crowd:
         records += _records(machine.handle(Received(peer, _beside(machine.gossip.ours, peer)), START))
     walkers, dropped = _walkers(crowd, config, seed)
     refused = [record for record in (*records, *dropped) if record.reason is not None]
@@ -126,9 +130,7 @@ def _walkers(crowd: list[PeerId], config: TrackerlessConfig, seed: int) -> tuple
     records: list[Record] = []
     most = 0
     for number, peer in enumerate(crowd * 2):
-        hop = seeking.step(
-            peer, _walker(number, START), own, crowd[:2], lambda _, bits: [0.0] * len(bits), START
-        )
+        hop = seeking.step(peer, _walker(number, START), own, crowd[:2], lambda _: (0, 0.0), START)
         records += hop.records
         most = max(most, len(seeking))
     return most, records

@@ -12,7 +12,7 @@ from tests.overlay.trackerless.ring_network import START, keys_of, peer_of
 
 from linnet.core.ids import PeerId, TopicId
 from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
-from linnet.overlay.trackerless.estimates import Shown, cosine, likelihood, read
+from linnet.overlay.trackerless.estimates import Shown, cosine, evidence, read
 from linnet.overlay.trackerless.filter import bits_of, release
 from linnet.overlay.trackerless.messages import Descriptor, Seek, Sought
 from linnet.overlay.trackerless.seeking import WALK, Found, Hop, Seeking
@@ -46,7 +46,7 @@ class Seeker:
             int(START + DAY), bytes(64),
         )  # fmt: skip
         self.shown: Shown = read(self.descriptor)
-        self.likely = [likelihood(self.shown, (position,)) for position in range(config.filter_bits)]
+        self.likely = (self.shown.bits, evidence(self.shown))
         self.seeking = Seeking(config, rng, rng.randbytes, noise)
         for keys in topics:
             self.seeking.open(keys)
@@ -126,9 +126,8 @@ class SeekNetwork:
             else:
                 waiting.append((peer, target, message))
 
-    def _score(self, peer: PeerId, positions: Sequence[int]) -> list[float]:
-        likely = self.seekers[peer].likely
-        return [likely[position] for position in positions]
+    def _score(self, peer: PeerId) -> tuple[int, float]:
+        return self.seekers[peer].likely
 
 
 def success(

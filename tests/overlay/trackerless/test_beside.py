@@ -50,11 +50,23 @@ def test_whoever_wants_us_is_answered_and_let_go_when_it_wants_no_more() -> None
     ours.open(KEYS, True, 5)
     told = _beside(A, B, keeps=True, chosen=False)
     assert _without_records(ours.heard(B, _beside(B, A), 5)) == [Send(B, told), NeighborUp(TOPIC, B)]
-    assert _without_records(ours.heard(B, _beside(B, A, is_open=False), 5)) == [
-        Send(B, _beside(A, B, is_open=False, keeps=True)),
-        NeighborDown(TOPIC, B),
-    ]
+    assert _without_records(ours.heard(B, _beside(B, A, is_open=False), 5)) == [NeighborDown(TOPIC, B)]
     assert ours.neighbors(TOPIC) == ()
+    assert ours.close(TOPIC, 5) == [], "it knows already that we count it no more"
+
+
+def test_who_agrees_to_what_we_let_go_meanwhile_takes_no_place() -> None:
+    many = [PeerId(bytes([100 + at]) * 32) for at in range(17)]
+    ours = BesideUs(A, dict.fromkeys(many))
+    ours.open(KEYS, False, 5)
+    for peer in many:
+        ours.want(TOPIC, {peer: AT}, 5)
+    ours.want(TOPIC, {}, 5)
+    for peer in many:
+        assert ours.heard(peer, _beside(peer, A, chosen=False), 5) == []
+    assert _without_records(ours.heard(many[16], _beside(many[16], A), 5))[1:] == [
+        NeighborUp(TOPIC, many[16])
+    ]
 
 
 def test_a_link_that_goes_takes_the_neighbour_with_it_and_brings_it_back() -> None:

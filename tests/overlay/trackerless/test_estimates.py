@@ -18,6 +18,7 @@ from linnet.overlay.trackerless.estimates import (
     Shown,
     common_topics,
     cosine,
+    evidence,
     flip_probability,
     likelihood,
     one_sided,
@@ -139,16 +140,14 @@ def test_who_shows_nothing_is_like_nobody() -> None:
         assert read(one).size == 0
         assert cosine(0b1111, read(one)) == 0.0
         assert likelihood(read(one), [1, 2]) == 0.0
-        assert not read(one).is_like(read(one))
+        assert evidence(read(one)) == 0.0
     assert cosine(0, read(descriptor(b"\x0f" * 128))) == 0.0
 
 
-def test_filters_are_compared_within_one_epoch_and_shape() -> None:
-    one = read(descriptor(b"\x01" * 128))
-    assert one.is_like(read(descriptor(b"\x02" * 128)))
-    assert not one.is_like(read(descriptor(b"\x01" * 128, epoch=1)))
-    assert not one.is_like(read(descriptor(b"\x01" * 64)))
-    assert not one.is_like(read(descriptor(b"\x01" * 128, hashes=2)))
+def test_a_bit_that_is_shown_says_what_it_adds_to_the_likelihood() -> None:
+    for fill in (b"\x01", b"\x0f"):
+        shown = read(descriptor(fill * 128))
+        assert evidence(shown) == likelihood(shown, [8]) > 0.0 > likelihood(shown, [7])
 
 
 def area(positive: list[float], negative: list[float], rng: Random) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.overlay.trackerless.interested import described, own_interests
 
-from linnet.overlay.trackerless.estimates import common_topics, cosine, read
+from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.trackerless.estimates import common_topics, cosine, evidence, read, two_sided
 from linnet.overlay.trackerless.likeness import Likeness
 
 TOPICS = list(range(30))
@@ -68,3 +69,18 @@ def test_memory_is_bounded() -> None:
     values = [one.cosine(described(number, TOPICS)) for number in range(30)]
     assert len(one._judged) == 10
     assert [one.cosine(described(number, TOPICS)) for number in range(30)] == values
+
+
+def test_two_others_are_compared_by_what_both_show_within_one_epoch_and_shape() -> None:
+    one, asking = likeness(), described(1, TOPICS)
+    small = TrackerlessConfig(filter_bits=512)
+    like, old = described(2, TOPICS[10:]), described(3, TOPICS, epoch=1)
+    others = [like, old, described(4, TOPICS, config=small), described(5, [], filter=b"\xff" * 128)]
+    assert one.between(asking, others) == [two_sided(read(asking), read(like)), 0.0, 0.0, 0.0]
+    assert one.between(others[3], others) == [0.0] * 4
+
+
+def test_what_a_filter_says_for_its_bits_is_nothing_unless_it_is_credible() -> None:
+    one, other = likeness(), described(1, TOPICS)
+    assert one.evidence(other) == one.evidence(other) == (read(other).bits, evidence(read(other)))
+    assert one.evidence(described(2, [], filter=b"\xff" * 128)) == (0, 0.0)

@@ -128,6 +128,23 @@ def test_a_ring_is_bounded_and_keeps_its_neighbours_and_the_lowest_lots() -> Non
     assert set(far[:50]) < set(ring)
 
 
+def test_a_full_ring_has_room_for_those_nearby_and_of_low_lots_and_for_anyone_once_one_is_gone() -> None:
+    ring = Ring(peer_of("us"), KEYS, CONFIG, EPOCH, lot)
+    assert ring.has_room_for(peer_of("anyone"))
+    for number in range(500):
+        ring.merge([member(peer_of(number))])
+    refused = 0
+    for number in range(500, 700):
+        peer = peer_of(number)
+        room = ring.has_room_for(peer)
+        refused += not room
+        ring.merge([member(peer)])
+        assert room or peer not in ring, "who is refused unseen would not have stayed"
+    assert refused > 150
+    ring.drop(ring.neighbors[0])
+    assert all(ring.has_room_for(peer_of(number)) for number in range(700, 720))
+
+
 def test_whoever_was_met_is_kept_before_those_that_were_only_heard_of() -> None:
     ring = Ring(peer_of("us"), KEYS, CONFIG, EPOCH, lot)
     friends = [peer_of(f"met {number}") for number in range(20)]

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from random import Random
+
 from tests.overlay.trackerless.village import Village
 
 from linnet.core.effects import Send
-from linnet.core.ids import TopicId
-from linnet.overlay.trackerless.messages import Seek
+from linnet.core.ids import PeerId, TopicId
+from linnet.identity.keys import SigningKey
+from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
+from linnet.overlay.trackerless.descriptor import check_descriptor, sign_descriptor
+from linnet.overlay.trackerless.filter import bits_of
+from linnet.overlay.trackerless.gossip import Gossip
+from linnet.overlay.trackerless.messages import Descriptor, Seek
 from linnet.overlay.trackerless.searches import Searches
-from linnet.overlay.trackerless.tags import topic_keys
+from linnet.overlay.trackerless.tags import TopicKeys, epoch_of, tag_in, topic_keys
 from linnet.sim.luck import SeededEntropy
+from linnet.store.memory import MemoryStore
 
 TOPIC = TopicId(bytes([1]) * 32)
 OTHER = TopicId(bytes([2]) * 32)
+NOW = 1_800_000_000.0
+EPOCH = epoch_of(NOW)
+AT = ("tls://h:1",)
+
+
+def _showing(number: int, topics: Iterable[TopicKeys]) -> Descriptor:
+    """A node that shows these topics, without noise."""
+    bits = bits_of([tag_in(keys, EPOCH) for keys in topics], EPOCH, 1024, 1).to_bytes(128, "little")
+    key = SigningKey(bytes([number]) * 32)
+    return sign_descriptor(key, int(NOW * 1000), EPOCH, bits, 30_000, 1, AT, int(NOW + DAY))
 
 
 def test_members_of_a_single_topic_find_each_other_among_others() -> None:
@@ -94,3 +113,36 @@ def test_a_search_goes_further_and_comes_more_rarely_each_time_that_nobody_is_fo
     assert pauses == [0.0, pause / 4, pause / 2, pause, 2 * pause]
     searches.lost(TOPIC)
     assert searches.begin(keys, now)
+
+
+def test_a_search_leaves_those_who_are_alike_where_only_few_of_them_show_what_it_looks_for() -> None:
+    config = TrackerlessConfig(epsilon=30.0)
+    links: dict[PeerId, None] = {}
+    entropy = SeededEntropy(1, "us")
+    gossip = Gossip(
+        SigningKey(bytes([1]) * 32),
+        config,
+        MemoryStore().cells,
+        Random(1),
+        entropy,
+        AT,
+        links,
+        check_descriptor,
+    )
+    ours = [topic_keys(TopicId(bytes([number]) * 32)) for number in range(100, 110)]
+    others = [topic_keys(TopicId(bytes([number]) * 32)) for number in range(120, 140)]
+    gossip.own.topics({keys.topic: keys for keys in ours}, NOW)
+    gossip.clustering.likeness.become(gossip.shown(NOW).interests)
+    sought = topic_keys(TOPIC)
+    for number in range(10):
+        told = _showing(10 + number, [*ours, sought] if number < 2 else ours)
+        gossip.clustering.learned(told.peer, (told,), (), NOW)
+    far = _showing(30, [*others, sought])
+    gossip.sampling.meet(far, NOW)
+    assert len(gossip.clustering.view) == 10
+    links.update(dict.fromkeys((*gossip.clustering.view, far.peer)))
+    searches = Searches(gossip, entropy)
+    searches.open(sought)
+    asked = [effect.peer for effect in searches.begin(sought, NOW) if isinstance(effect, Send)]
+    assert len(asked) == config.seek_walkers
+    assert asked[0] == far.peer, "its filter is fuller, so it alone is less likely than the two alike"

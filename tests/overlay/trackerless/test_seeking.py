@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import cache
 from math import exp
 from random import Random
@@ -52,8 +51,12 @@ def described(peer: PeerId, *topics: TopicKeys) -> Descriptor:
     return Descriptor(peer, 1, EPOCH, filter_, 30_000, 1, ("tls://a:1",), int(START + DAY), bytes(64))
 
 
-def alike(_peer: PeerId, positions: Sequence[int]) -> list[float]:
-    return [0.0] * len(positions)
+def alike(_peer: PeerId) -> tuple[int, float]:
+    return 0, 0.0
+
+
+def mask(*shown: int) -> int:
+    return sum(1 << bit for bit in shown)
 
 
 def begun(seeking: Seeking, *neighbors: PeerId) -> list[tuple[PeerId, Seek]]:
@@ -78,16 +81,10 @@ def answers(hop: Hop) -> list[Sought]:
 
 
 def test_two_walkers_go_to_the_two_likeliest_by_the_true_bits_alone() -> None:
-    seen: list[tuple[int, ...]] = []
-    likely = {ANN: 1.0, BEN: 5.0, CID: 3.0}
-
-    def score(peer: PeerId, asked: Sequence[int]) -> list[float]:
-        seen.append(tuple(asked))
-        return [likely[peer]]
-
-    hop = seeking_of().begin(KEYS, EPOCH, [ANN, BEN, CID], score, START)
+    meant, everything = mask(*bits(KEYS)), mask(*range(CONFIG.filter_bits))
+    shown = {ANN: (meant, 1.0), BEN: (meant, 5.0), CID: (meant, 3.0), DAN: (everything ^ meant, 100.0)}
+    hop = seeking_of().begin(KEYS, EPOCH, [ANN, BEN, CID, DAN], shown.__getitem__, START)
     assert [peer for peer, _ in hop.sends] == [BEN, CID]
-    assert set(seen) == {bits(KEYS)}, "k = 1: one bit is meant"
     one, other = (message for _, message in walkers(hop))
     assert one.request != other.request
     assert one.reply_key != other.reply_key
@@ -123,9 +120,10 @@ def test_the_first_node_cannot_tell_by_the_hops_that_it_is_the_first() -> None:
 
 def test_a_walker_goes_on_to_the_likeliest_never_back_and_one_hop_older() -> None:
     _, seek = a_search()
-    likely = {ANN: 9.0, BEN: 1.0, CID: 2.0}
+    bit = mask(seek.positions[0])
+    shown = {ANN: (bit, 9.0), BEN: (bit, 1.0), CID: (bit, 2.0)}
     node = seeking_of()
-    hop = node.step(ANN, seek, described(DAN), [ANN, BEN, CID], lambda peer, _: [likely[peer]], START)
+    hop = node.step(ANN, seek, described(DAN), [ANN, BEN, CID], shown.__getitem__, START)
     assert hop == Hop([(CID, structs.replace(seek, hops=seek.hops - 1))], [])
 
 
@@ -440,14 +438,12 @@ def test_a_node_that_answers_for_a_bit_sends_the_walker_on_for_the_others() -> N
     """Otherwise a decoy that is a topic of a whole community would keep the walker there."""
     _, seek = a_search()
     decoy = next(keys for n in range(9_999) if set(bits(keys := keys_of(n))) < set(seek.positions))
-    looked_for = []
-
-    def score(_peer: PeerId, asked: Sequence[int]) -> list[float]:
-        looked_for.append(list(asked))
-        return [0.0] * len(asked)
-
-    seeking_of(decoy).step(ANN, seek, described(DAN, decoy), [BEN, CID], score, START)
-    assert looked_for == 2 * [[bit for bit in seek.positions if bit not in bits(decoy)]]
+    other = next(bit for bit in seek.positions if bit not in bits(decoy))
+    shown = {BEN: (mask(*bits(decoy)), 5.0), CID: (mask(other), 1.0)}
+    for seed in range(10):
+        node = seeking_of(decoy, seed=seed)
+        hop = node.step(ANN, seek, described(DAN, decoy), [BEN, CID], shown.__getitem__, START)
+        assert [peer for peer, _ in walkers(hop)] == [CID]
 
 
 def test_a_bit_that_few_of_our_like_show_is_no_reason_to_stay_among_them() -> None:
@@ -457,14 +453,11 @@ def test_a_bit_that_few_of_our_like_show_is_no_reason_to_stay_among_them() -> No
 
     def chosen(showing: int, far: float) -> set[PeerId]:
         """Who a walker goes to if so many of those alike show a bit, and one far off does so less surely."""
-        bit = seek.positions[0]
-        likely = dict.fromkeys(near[:showing], 2.0) | {BEN: far}
-
-        def score(peer: PeerId, asked: Sequence[int]) -> list[float]:
-            return [likely.get(peer, -1.0) if position == bit else -1.0 for position in asked]
-
+        bit = mask(seek.positions[0])
+        shown = dict.fromkeys(near, (0, 2.0)) | dict.fromkeys(near[:showing], (bit, 2.0)) | {BEN: (bit, far)}
+        peers = [*near, BEN]
         hops = [
-            seeking_of(seed=seed).step(ANN, seek, described(DAN), [*near, BEN], score, START, near)
+            seeking_of(seed=seed).step(ANN, seek, described(DAN), peers, shown.__getitem__, START, near)
             for seed in range(10)
         ]
         return {peer for hop in hops for peer, _ in walkers(hop)}

@@ -14,9 +14,10 @@ from linnet.overlay.notices import NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import TrackerlessEffect
 from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import check_descriptor, sign_descriptor
+from linnet.overlay.trackerless.filter import bits_of
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.messages import Beside, Descriptor, Intersect, Pull, Pulled, Seek
-from linnet.overlay.trackerless.tags import epoch_of, hint, proof, topic_keys
+from linnet.overlay.trackerless.tags import epoch_of, hint, proof, tag_in, topic_keys
 from linnet.overlay.trackerless.topics import Topics
 from linnet.sim.ideal_group import IDEAL
 from linnet.sim.luck import SeededEntropy
@@ -41,13 +42,14 @@ def _descriptor(key: SigningKey) -> Descriptor:
 class Bench:
     """The topics of one node, with links that a test opens and closes."""
 
-    def __init__(self, config: TrackerlessConfig | None = None) -> None:
+    def __init__(self, config: TrackerlessConfig | None = None, store: MemoryStore | None = None) -> None:
         self.links: dict[PeerId, None] = {}
+        self.store = store or MemoryStore()
         entropy = SeededEntropy(1, "us")
         self.gossip = Gossip(
             US,
             config or TrackerlessConfig(),
-            MemoryStore().cells,
+            self.store.cells,
             Random(1),
             entropy,
             AT,
@@ -148,6 +150,7 @@ def test_more_members_than_links_are_named_once_and_left_without() -> None:
     bench = Bench(TrackerlessConfig(most_links=2))
     bench.join()
     effects = [each for key in OTHERS[:6] for each in bench.member(key)]
+    effects += bench.topics.round(NOW)
     dropped = [each for each in _of(effects, Record) if isinstance(each, Record) and each.reason]
     assert {each.reason for each in dropped} == {Reason.TOO_MANY_LINKS}
     status = bench.topics.status(0, NOW)
@@ -201,6 +204,24 @@ def test_a_round_looks_for_members_that_are_missing_along_those_who_are_known() 
     assert [each for each in bench.topics.round(NOW + 1) if isinstance(each, Send)] == [], "not so soon again"
 
 
+@pytest.mark.parametrize("is_member", [False, True])
+def test_an_intersection_is_begun_for_what_the_rings_do_not_tell_already(is_member: bool) -> None:
+    bench = Bench(TrackerlessConfig(epsilon=30.0, worth=0.5))
+    bench.join()
+    for key in OTHERS[0 if is_member else 1 : 6]:
+        bench.member(key)
+    bench.link(A)
+    shown = [KEYS, *(topic_keys(TopicId(bytes([number]) * 32)) for number in range(50, 60))]
+    bits = bits_of([tag_in(keys, EPOCH) for keys in shown], EPOCH, 1024, 1).to_bytes(128, "little")
+    told = sign_descriptor(OTHERS[0], int(NOW * 1000) + 2, EPOCH, bits, 30_000, 1, AT, int(NOW + DAY))
+    bench.gossip.clustering.likeness.become(bench.gossip.shown(NOW).interests)
+    bench.gossip.clustering.learned(A, (told,), (), NOW)
+    assert bench.gossip.clustering.view == (A,)
+    sent = [each for _ in range(6) for each in bench.topics.round(NOW) if isinstance(each, Send)]
+    asked = [each.peer for each in sent if isinstance(each.message, Intersect)]
+    assert asked == ([] if is_member else [A])
+
+
 def test_no_intersection_without_topics_or_with_those_who_show_nothing() -> None:
     bench = Bench()
     bench.gossip.sampling.meet(_descriptor(OTHERS[0]), NOW)
@@ -209,3 +230,22 @@ def test_no_intersection_without_topics_or_with_those_who_show_nothing() -> None
         sent = [each.message for each in bench.topics.round(now) if isinstance(each, Send)]
         assert not any(isinstance(each, Intersect | Pull) for each in sent)
     assert bench.topics.no_intersection(A) == []
+
+
+def test_after_a_restart_those_who_stood_beside_us_are_wanted_at_once_without_a_search() -> None:
+    bench = Bench()
+    bench.join()
+    for key in OTHERS[:6]:
+        bench.member(key)
+    bench.topics.round(NOW)
+    wanted = {peer for ring in bench.topics.status(0, NOW).rings for peer in ring.neighbors}
+    bench.topics.remember()
+    again = Bench(store=bench.store)
+    held = {effect.peer for effect in again.join() if isinstance(effect, Hold)}
+    assert held == wanted
+    again.gossip.sampling.meet(_descriptor(OTHERS[8]), NOW)
+    again.link(PeerId(OTHERS[8].public))
+    sent = [each.message for each in again.topics.round(NOW) if isinstance(each, Send)]
+    assert not any(isinstance(each, Seek) for each in sent)
+    again.topics.leave(TOPIC, NOW)
+    assert [effect for effect in Bench(store=bench.store).join() if isinstance(effect, Hold)] == []

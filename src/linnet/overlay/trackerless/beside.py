@@ -16,15 +16,14 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.overlay.notices import NeighborDown, NeighborUp
 from linnet.overlay.trackerless.messages import Beside
-from linnet.overlay.trackerless.tags import TopicKeys, hint, is_proof, proof
+from linnet.overlay.trackerless.names import Names
+from linnet.overlay.trackerless.tags import TopicKeys, is_proof, proof
 from linnet.trace.records import Kind, Record
 
 BesideEffect: TypeAlias = Send[Beside] | Hold | Release | NeighborUp | NeighborDown | Record
 
 _ADOPTED = 16
 """Neighbours of one topic that chose us and that we did not choose, at most: the rest are told no."""
-_HINTS = 4096
-"""Hints that are remembered; then they are computed anew."""
 
 
 class _Sides:
@@ -51,12 +50,11 @@ class _Sides:
 class BesideUs:
     """The neighbours of all topics of a node."""
 
-    def __init__(self, ours: PeerId, links: Mapping[PeerId, None]) -> None:
+    def __init__(self, ours: PeerId, links: Mapping[PeerId, None], names: Names | None = None) -> None:
         self._ours = ours
         self._links = links
+        self._names = Names(ours) if names is None else names
         self._topics: dict[TopicId, _Sides] = {}
-        self._hints: dict[tuple[PeerId, bytes], TopicId] = {}
-        """By peer and hint, of the pairs that were asked for."""
         self._held: dict[PeerId, int] = {}
         """Peers that are wanted, and in how many topics."""
 
@@ -68,7 +66,7 @@ class BesideUs:
     def keepers(self, topic: TopicId) -> tuple[PeerId, ...]:
         """Neighbours that keep the topic."""
         sides = self._topics.get(topic)
-        return () if sides is None else tuple(peer for peer in sides.up if sides.theirs.get(peer))
+        return () if sides is None else tuple([peer for peer in sides.up if sides.theirs.get(peer)])
 
     def held(self) -> dict[PeerId, int]:
         """Peers that are wanted, and in how many topics."""
@@ -87,7 +85,7 @@ class BesideUs:
         sides = self._topics.get(keys.topic)
         if sides is None:
             self._topics[keys.topic] = _Sides(keys, keeps)
-            self._hints.clear()
+            self._names.open(keys)
             return []
         if sides.keeps == keeps:
             return []
@@ -104,7 +102,7 @@ class BesideUs:
         for peer in list(sides.told):
             effects += self._tell_off(sides, peer, epoch)
         del self._topics[topic]
-        self._hints.clear()
+        self._names.close(topic)
         return effects
 
     def want(self, topic: TopicId, peers: Mapping[PeerId, tuple[str, ...]], epoch: int) -> list[BesideEffect]:
@@ -140,31 +138,33 @@ class BesideUs:
         """A link is gone. Whoever is wanted stays so, and is dialled again."""
         effects: list[BesideEffect] = []
         for sides in self._topics.values():
-            sides.told.pop(peer, None)
-            sides.theirs.pop(peer, None)
-            sides.choosers.pop(peer, None)
-            effects += self._settle(sides, peer)
+            if peer in sides.told or peer in sides.theirs:
+                sides.told.pop(peer, None)
+                sides.theirs.pop(peer, None)
+                sides.choosers.pop(peer, None)
+                effects += self._settle(sides, peer)
         return effects
 
     def heard(self, peer: PeerId, message: Beside, epoch: int) -> list[BesideEffect]:
         """A peer counts us as a neighbour, or no longer."""
-        sides = self._find(peer, message.hint)
+        named = self._names.topic(peer, message.hint)
+        sides = None if named is None else self._topics.get(named)
         if sides is None:
             return [_rejected(peer, Reason.NOT_JOINED)] if message.open else []
         topic = sides.keys.topic
         if not message.open:
-            sides.theirs.pop(peer, None)
-            sides.choosers.pop(peer, None)
-            return self._agree(sides, peer, epoch)
+            return self._told_off(sides, peer)
         if abs(message.epoch - epoch) > 1 or not is_proof(sides.keys, peer, message.epoch, message.proof):
             return [_rejected(peer, Reason.NOT_IN_TOPIC, topic)]
         if peer not in sides.wanted and peer not in sides.theirs and self._adopted(sides) >= _ADOPTED:
             return [_rejected(peer, Reason.TOO_MANY, topic), *self._tell_off(sides, peer, epoch)]
-        sides.theirs[peer] = message.keeps
         if message.chosen:
             sides.choosers[peer] = None
         else:
             sides.choosers.pop(peer, None)
+        if message.chosen or peer in sides.wanted or peer in sides.told:
+            # Else it agrees to what we let go meanwhile, and will hear of that.
+            sides.theirs[peer] = message.keeps
         return self._agree(sides, peer, epoch)
 
     def _adopted(self, sides: _Sides) -> int:
@@ -188,8 +188,18 @@ class BesideUs:
         told: list[BesideEffect] = [Send(peer, self._beside(sides, peer, epoch, True))]
         return told + self._settle(sides, peer)
 
+    def _told_off(self, sides: _Sides, peer: PeerId) -> list[BesideEffect]:
+        """A peer counts us no more. Unless we chose it we do the same, and it knows without a word."""
+        sides.theirs.pop(peer, None)
+        sides.choosers.pop(peer, None)
+        if peer not in sides.wanted:
+            sides.told.pop(peer, None)
+        return self._settle(sides, peer)
+
     def _tell_off(self, sides: _Sides, peer: PeerId, epoch: int) -> list[BesideEffect]:
         sides.told.pop(peer, None)
+        sides.theirs.pop(peer, None)
+        sides.choosers.pop(peer, None)
         told: list[BesideEffect] = [Send(peer, self._beside(sides, peer, epoch, False))]
         return (told if peer in self._links else []) + self._settle(sides, peer)
 
@@ -209,25 +219,9 @@ class BesideUs:
         if sides.proof[0] != epoch:
             sides.proof = (epoch, proof(sides.keys, self._ours, epoch))
         chosen = is_open and peer in sides.wanted
-        return Beside(self._name(sides, peer), epoch, sides.proof[1], is_open, sides.keeps, chosen)
-
-    def _name(self, sides: _Sides, peer: PeerId) -> bytes:
-        """The hint of a topic for a peer, which will call it the same."""
-        given = hint(sides.keys, self._ours, peer)
-        if len(self._hints) >= _HINTS:
-            self._hints.clear()
-        self._hints[peer, given] = sides.keys.topic
-        return given
-
-    def _find(self, peer: PeerId, given: bytes) -> _Sides | None:
-        """The topic of a hint: computed once for each peer, since only the two share it."""
-        topic = self._hints.get((peer, given))
-        if topic is None:
-            for sides in self._topics.values():
-                if self._name(sides, peer) == given:
-                    topic = sides.keys.topic
-                    break
-        return None if topic is None else self._topics.get(topic)
+        return Beside(
+            self._names.of(sides.keys.topic, peer), epoch, sides.proof[1], is_open, sides.keeps, chosen
+        )
 
     def _record(self, sides: _Sides) -> Record:
         return Record(Kind.OVERLAY, sides.keys.topic, note=",".join(peer[:4].hex() for peer in sides.up))

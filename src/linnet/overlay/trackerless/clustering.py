@@ -17,7 +17,6 @@ from linnet.core.reasons import Reason
 from linnet.overlay.trackerless.acquaintances import Acquaintances
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import DescriptorCheck
-from linnet.overlay.trackerless.estimates import two_sided
 from linnet.overlay.trackerless.fingers import Fingers
 from linnet.overlay.trackerless.hearsay import Hearsay
 from linnet.overlay.trackerless.likeness import Likeness
@@ -116,15 +115,10 @@ class Clustering:
         start = int(self._rng.random() * len(known))
         candidates = list(known.values())
         candidates = candidates[start:] + candidates[:start]  # Among equals anyone may come first.
-        theirs = self.likeness.shown(requester)
-        if theirs is not None:
-            common = {}
-            for candidate in candidates:
-                shown = self.likeness.shown(candidate)
-                alike = shown is not None and theirs.is_like(shown)
-                common[candidate.peer] = two_sided(theirs, shown) if alike and shown is not None else 0.0
-            candidates.sort(key=lambda candidate: common[candidate.peer], reverse=True)
-        best = {candidate.peer: candidate for candidate in candidates[: self._config.gossip - AT_RANDOM]}
+        common = self.likeness.between(requester, candidates)
+        likest = sorted(range(len(candidates)), key=common.__getitem__, reverse=True)
+        chosen = [candidates[at] for at in likest[: self._config.gossip - AT_RANDOM]]
+        best = {candidate.peer: candidate for candidate in chosen}
         rest = [descriptor for peer, descriptor in told.items() if peer not in best]
         return (*best.values(), *self._rng.sample(rest, min(AT_RANDOM, len(rest))))
 

@@ -35,10 +35,6 @@ class Shown(Struct, frozen=True, gc=False):
     ones: float
     """How many bits were set before, by estimate; between 1 and `size`, 0 if there is no filter."""
 
-    def is_like(self, other: Shown) -> bool:
-        """Whether the two can be compared: filters of two epochs have nothing to do with each other."""
-        return self.epoch == other.epoch and self.size == other.size > 0 and self.hashes == other.hashes
-
 
 @lru_cache(maxsize=1024)
 def flip_probability(epsilon_milli: int, hashes: int) -> float:
@@ -46,8 +42,12 @@ def flip_probability(epsilon_milli: int, hashes: int) -> float:
     return 1 / (1 + exp(min(epsilon_milli / 1000 / hashes, _STEEPEST)))
 
 
+@lru_cache(maxsize=4096)
 def read(descriptor: Descriptor) -> Shown:
-    """The filter of a descriptor; without one, or with one of pure noise, nothing is shown."""
+    """The filter of a descriptor; without one, or with one of pure noise, nothing is shown.
+
+    It is read to check it, and again to compare it, so the last ones are remembered.
+    """
     size = len(descriptor.filter) * 8
     if not size or not descriptor.epsilon_milli:
         return Shown(descriptor.epoch, 0, 0, descriptor.hashes, 0.0, 0.0)
@@ -120,16 +120,16 @@ def likelihood(shown: Shown, positions: Iterable[int]) -> float:
 
     It guides a search for the members of a topic, and it is just what a curious one would compute.
     """
-    return sum(likelihoods(shown, positions))
-
-
-def likelihoods(shown: Shown, positions: Iterable[int]) -> list[float]:
-    """The same of each bit by itself."""
     if not shown.size:
-        return [0.0 for _ in positions]
+        return 0.0
     hit, miss = _evidence(shown.flip, shown.ones / shown.size)
     bits = shown.bits
-    return [hit if bits >> position & 1 else miss for position in positions]
+    return sum([hit if bits >> position & 1 else miss for position in positions])
+
+
+def evidence(shown: Shown) -> float:
+    """What one bit that is set says for a tag with it; never less than nothing."""
+    return _evidence(shown.flip, shown.ones / shown.size)[0] if shown.size else 0.0
 
 
 @lru_cache(maxsize=4096)

@@ -74,7 +74,8 @@ class Gossip:
         self.check = check = believing(check)
         self.key = _kept_key(cells, entropy)
         """Secret, for choices that nobody else should foresee, and for noise that must stay the same."""
-        self._cells = cells
+        self.cells = cells
+        """What survives a restart."""
         self.acquaintances = Acquaintances()
         self.trust = Trust(cells, config)
         self.budget = Budget(cells)
@@ -111,7 +112,7 @@ class Gossip:
 
     def begin(self, bootstrap: Iterable[Contact], now: float) -> list[GossipEffect]:
         """Turn to whoever was known before the restart, and to these."""
-        kept = self._cells.get(_SPACE, _PEERS)
+        kept = self.cells.get(_SPACE, _PEERS)
         ended: list[Contact] = []
         for descriptor in () if kept is None else _decode(kept):
             try:
@@ -202,7 +203,7 @@ class Gossip:
         peers = dict.fromkeys((*self.sampling.view, *self.clustering.view))
         known = [self.acquaintances.descriptor(peer) for peer in peers]
         kept = [each for each in known if each is not None and each.hints and each.expires > now]
-        self._cells.put(_SPACE, _PEERS, _encode(tuple(kept[:_REMEMBERED])))
+        self.cells.put(_SPACE, _PEERS, _encode(tuple(kept[:_REMEMBERED])))
         self.budget.flush()
 
     def _next(self) -> int:

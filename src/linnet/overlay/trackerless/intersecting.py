@@ -137,11 +137,11 @@ class Intersecting:
         last = self._last.get(peer)
         if last is not None and now < last + self._config.intersect_pause * _PATIENCE:
             return False
-        waiting = sum(not side.is_answered for _, side in self._asking.values())
-        if self._outbound.free(now) <= waiting:
-            return False
         known = self.outcome(peer, now)
-        return known is None or any(keys.topic not in known.asked for keys in topics)
+        if known is not None and all(keys.topic in known.asked for keys in topics):
+            return False
+        waiting = sum(not side.is_answered for _, side in self._asking.values())
+        return self._outbound.free(now) > waiting
 
     def begin(self, peer: PeerId, topics: Sequence[TopicKeys], now: float) -> Step:
         """Begin a run with these topics and no others."""

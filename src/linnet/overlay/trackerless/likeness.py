@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from linnet.core.ids import PeerId
-from linnet.overlay.trackerless.estimates import Shown, common_topics, cosine, read
+from linnet.overlay.trackerless.estimates import Shown, common_topics, cosine, evidence, read
 from linnet.overlay.trackerless.filter import Interests
 from linnet.overlay.trackerless.messages import Descriptor
 from linnet.overlay.trackerless.plausible import is_credible
@@ -15,13 +17,15 @@ _EPOCHS = 2
 class _Judged:
     """What was made of one descriptor."""
 
-    __slots__ = ("cosine", "descriptor", "is_credible", "serial", "shown")
+    __slots__ = ("cosine", "descriptor", "evidence", "is_credible", "noisy", "serial", "shown")
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
         self.shown = read(descriptor)
         self.is_credible = is_credible(self.shown)
+        self.noisy = self.shown.bits.bit_count()
         self.cosine = 0.0
+        self.evidence: tuple[int, float] | None = None
         self.serial = -1
         """Of which of our own interests the likeness is."""
 
@@ -54,6 +58,14 @@ class Likeness:
         judged = self._judge(descriptor)
         return judged.shown if judged.is_credible else None
 
+    def evidence(self, descriptor: Descriptor) -> tuple[int, float]:
+        """The bits that a filter shows, and how much each says for a topic; none if it is not credible."""
+        judged = self._judge(descriptor)
+        if judged.evidence is None:
+            shown = judged.shown
+            judged.evidence = (shown.bits, evidence(shown)) if judged.is_credible else (0, 0.0)
+        return judged.evidence
+
     def cosine(self, descriptor: Descriptor) -> float:
         """How alike another's topics and ours are, from 0 to 1; 0 if that cannot be said."""
         judged = self._judge(descriptor)
@@ -62,6 +74,28 @@ class Likeness:
             judged.cosine = 0.0 if own is None else cosine(own.bits, judged.shown)
             judged.serial = self._serial
         return judged.cosine
+
+    def between(self, descriptor: Descriptor, others: Iterable[Descriptor]) -> list[float]:
+        """Bits that another and each of these seem to have in common (`two_sided`); 0 if that cannot be said.
+
+        It is asked of a hundred in each round, and so written out.
+        """
+        one = self._judge(descriptor)
+        epoch, size, hashes = one.shown.epoch, one.shown.size, one.shown.hashes
+        bits, p, noisy = one.shown.bits, one.shown.flip, one.noisy
+        found, known = [], self._judged
+        for other in others:
+            judged = known.get(other.peer)
+            if judged is None or judged.descriptor is not other:
+                judged = self._judge(other)
+            shown = judged.shown
+            if shown.epoch != epoch or shown.size != size or shown.hashes != hashes or not judged.is_credible:
+                found.append(0.0)
+                continue
+            q = shown.flip
+            both = (bits & shown.bits).bit_count()
+            found.append((both - q * noisy - p * judged.noisy + size * p * q) / ((1 - 2 * p) * (1 - 2 * q)))
+        return found if one.is_credible else [0.0] * len(found)
 
     def common(self, descriptor: Descriptor) -> float:
         """Topics that we and another seem to have in common; 0 if that cannot be said."""

@@ -51,6 +51,7 @@ class Ring:
     """The members of one topic that a node knows. What is merged into it has been checked."""
 
     __slots__ = (
+        "_bar",
         "_keepers",
         "_limit",
         "_members",
@@ -99,6 +100,8 @@ class Ring:
         self._neighbors: tuple[PeerId, ...] | None = ()
         self._wanted: tuple[PeerId, ...] | None = ()
         self._keepers: tuple[PeerId, ...] | None = ()
+        self._bar: int | None = None
+        """The lowest lot of those that were let go for want of room, while there is none."""
         self.calm = 0
         """Exchanges about this ring in a row that changed none of our neighbours."""
 
@@ -118,6 +121,13 @@ class Ring:
     def is_met(self, peer: PeerId) -> bool:
         """Whether a member spoke with us itself."""
         return peer in self._met
+
+    def has_room_for(self, peer: PeerId) -> bool:
+        """Whether a member that is not known would stay known: on a full ring one nearby, or of a low lot."""
+        if self._bar is None or self._rank(peer) < self._bar:
+            return True
+        at = bisect_left(self._offsets, self._offset(peer))
+        return at < self._spares or len(self._offsets) - at < self._spares
 
     @property
     def keepers(self) -> tuple[PeerId, ...]:
@@ -229,7 +239,7 @@ class Ring:
         at = self._peers.index(peer)
         del self._peers[at], self._offsets[at]
         self._met.pop(peer, None)
-        self._neighbors = self._wanted = self._keepers = None
+        self._neighbors = self._wanted = self._keepers = self._bar = None
         self.calm = 0
         return member
 
@@ -246,7 +256,7 @@ class Ring:
             places = sorted((self._offset(peer), peer) for peer in self._peers)
             self._offsets = [offset for offset, _ in places]
             self._peers = [peer for _, peer in places]
-            self._neighbors = self._wanted = self._keepers = None
+            self._neighbors = self._wanted = self._keepers = self._bar = None
             self.calm = 0
         return past
 
@@ -313,6 +323,9 @@ class Ring:
         far = [peer for peer in self._peers if peer not in near]
         excess = len(self._peers) - self._limit
         gone = nlargest(excess, [(peer not in met, rank(peer), peer) for peer in far])
+        lots = [lot for is_stranger, lot, _ in gone if is_stranger]
+        before = [] if self._bar is None else [self._bar]
+        self._bar = min([*lots, *before]) if len(lots) == len(gone) else None
         for _, _, peer in gone:
             at = self._peers.index(peer)
             del self._peers[at], self._offsets[at], self._members[peer]

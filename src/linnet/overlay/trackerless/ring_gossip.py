@@ -22,8 +22,9 @@ from linnet.overlay.trackerless.acquaintances import Acquaintances
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import DescriptorCheck, check_descriptor
 from linnet.overlay.trackerless.messages import RINGS, Descriptor, RingAsk, RingMember, RingPart, RingTell
+from linnet.overlay.trackerless.names import Names
 from linnet.overlay.trackerless.ring import KNOWN, Ring
-from linnet.overlay.trackerless.tags import TopicKeys, epoch_of, hint, is_proof, proof
+from linnet.overlay.trackerless.tags import TopicKeys, epoch_of, is_proof, proof
 from linnet.trace.records import Kind, Record
 
 _ASKS = 8
@@ -34,8 +35,8 @@ _ABSENCE = 30
 """Rounds for which whoever did not answer is not taken back on hearsay."""
 _URGENT = 100
 """Rounds for which whoever never spoke with us seems not to have spoken."""
-_NAMED = 64
-"""Peers whose names for our topics are remembered."""
+_SPOKE = 64
+"""So many more peers than four times those that are wanted are remembered as spoken with."""
 _RANKS = 4096
 
 
@@ -81,6 +82,7 @@ class Rings:
         key: bytes,
         check: DescriptorCheck = check_descriptor,
         known: int = KNOWN,
+        names: Names | None = None,
     ) -> None:
         self._ours = own.peer
         self._own = own
@@ -92,7 +94,7 @@ class Rings:
         self._rings: dict[TopicId, Ring] = {}
         self._mine: dict[TopicId, RingMember] = {}
         self._keeps: dict[TopicId, bool] = {}
-        self._names: dict[PeerId, dict[TopicId, bytes]] = {}
+        self._names = Names(own.peer) if names is None else names
         self._lots = _Lots(key)
         self._spoke: dict[PeerId, int] = {}
         """The round in which each was last spoken with."""
@@ -125,6 +127,7 @@ class Rings:
             epoch = epoch_of(now, self._config.epoch_days)
             ring = Ring(self._ours, keys, self._config, epoch, self._lots.__getitem__, self._known)
             self._rings[topic] = ring
+            self._names.open(keys)
         return ring
 
     def close(self, topic: TopicId) -> None:
@@ -133,8 +136,7 @@ class Rings:
             return
         self._keeps.pop(topic, None)
         self._mine.pop(topic, None)
-        for names in self._names.values():
-            names.pop(topic, None)
+        self._names.close(topic)
         for absent in self._absent.values():
             absent.members.pop(topic, None)
 
@@ -224,7 +226,7 @@ class Rings:
         news = RingNews([], [])
         topics: list[TopicId] = []
         for part in parts:
-            topic = self._topic(peer, part.hint)
+            topic = self._names.topic(peer, part.hint)
             if topic is None:
                 news.records.append(_rejected(peer, Reason.NOT_JOINED))
                 continue
@@ -249,7 +251,10 @@ class Rings:
             known = ring.get(peer)
             if peer == self._ours or member is known or (peer != teller and peer in self._absent):
                 continue
-            if known is not None and member.epoch <= known.epoch and node.version <= known.node.version:
+            if known is None:
+                if peer != teller and not ring.has_room_for(peer):
+                    continue
+            elif member.epoch <= known.epoch and node.version <= known.node.version:
                 continue
             if abs(member.epoch - ring.epoch) > 1:
                 records.append(_rejected(teller, Reason.STALE, ring.keys.topic))
@@ -281,7 +286,7 @@ class Rings:
         for topic in topics:
             members = self._rings[topic].around(peer, self._config.gossip, self._rng)
             members.append(self._member(topic, now))
-            parts.append(RingPart(self._name(peer, topic), tuple(members)))
+            parts.append(RingPart(self._names.of(topic, peer), tuple(members)))
         return tuple(parts)
 
     def _member(self, topic: TopicId, now: float) -> RingMember:
@@ -292,29 +297,6 @@ class Rings:
             given = proof(ring.keys, self._ours, ring.epoch)
             mine = self._mine[topic] = RingMember(self._own, ring.epoch, given, self._keeps[topic])
         return mine
-
-    def _name(self, peer: PeerId, topic: TopicId) -> bytes:
-        """What a topic is called between a peer and us."""
-        names = self._names.get(peer)
-        if names is None:
-            if len(self._names) >= _NAMED:
-                del self._names[next(iter(self._names))]
-            names = self._names[peer] = {}
-        name = names.get(topic)
-        if name is None:
-            name = names[topic] = hint(self._rings[topic].keys, self._ours, peer)
-        return name
-
-    def _topic(self, peer: PeerId, name: bytes) -> TopicId | None:
-        """The topic that a peer calls so; whoever can name it holds its key."""
-        for topic, known in self._names.get(peer, {}).items():
-            if known == name:
-                return topic
-        for topic, ring in self._rings.items():
-            if hint(ring.keys, self._ours, peer) == name:
-                self._name(peer, topic)
-                return topic
-        return None
 
     def _oldest(self) -> PeerId | None:
         """Of all whom some ring wants, the one that was spoken with longest ago, and for most rings.
@@ -328,10 +310,10 @@ class Rings:
         for ring in self._rings.values():
             for peer in ring.wanted:
                 wanted[peer] = wanted.get(peer, 0) + 1
-        if len(spoke) > 4 * len(wanted) + _NAMED:
+        if len(spoke) > 4 * len(wanted) + _SPOKE:
             self._spoke = spoke = {peer: last for peer, last in spoke.items() if peer in wanted}
-        friends = [peer for peer in wanted if peer in spoke]
-        if friends and self._rounds % 3 == 0:
+        friends = [peer for peer in wanted if peer in spoke] if self._rounds % 3 == 0 else None
+        if friends:
             return min(friends, key=spoke.__getitem__)
         urgent = {peer: (self._rounds - spoke.get(peer, -_URGENT)) * rings for peer, rings in wanted.items()}
         most = max(urgent.values(), default=0)

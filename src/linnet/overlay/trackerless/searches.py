@@ -9,7 +9,6 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.overlay.trackerless.errands import ErrandEffect
-from linnet.overlay.trackerless.estimates import likelihoods
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.messages import Seek, Sought
 from linnet.overlay.trackerless.seeking import Found, Hop, Seeking
@@ -69,7 +68,12 @@ class Searches:
         self._due[keys.topic] = (now + pause, min(pause * _RARER, config.seek_pause * _LONGEST))
         epoch = self._gossip.own.epoch(now)
         hops = round(config.seek_hops * min(1.0, pause / config.seek_pause))
-        return self._hop(self._seeking.begin(keys, epoch, along, self._score, now, hops=hops), now)[0]
+        hop = self._seeking.begin(keys, epoch, along, self._score, now, self._near(), hops)
+        return self._hop(hop, now)[0]
+
+    def round(self, now: float) -> None:
+        """Forget the searches of others that are over."""
+        self._seeking.expire(now)
 
     def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[SearchEffect]:
         """A search comes by, or comes back."""
@@ -78,7 +82,9 @@ class Searches:
             # Also silence is an answer.
             self._gossip.budget.answered(own.epoch, self._gossip.config.epsilon, now)
         along = [other for other in self._along() if other != peer]
-        return self._hop(self._seeking.step(peer, message, own, along, self._score, now), now)[0]
+        return self._hop(self._seeking.step(peer, message, own, along, self._score, now, self._near()), now)[
+            0
+        ]
 
     def on_sought(self, peer: PeerId, message: Sought, now: float) -> tuple[list[SearchEffect], Found | None]:
         """An answer comes by, or is for us."""
@@ -88,7 +94,13 @@ class Searches:
         """A peer could not be reached: a search goes on to another, an answer is lost."""
         if isinstance(message, Sought):
             return [Record(Kind.DROPPED, peer=peer, reason=Reason.UNREACHABLE, note="an answer to a search")]
-        return self._hop(self._seeking.failed(peer, message, self._along(), self._score), now)[0]
+        return self._hop(self._seeking.failed(peer, message, self._along(), self._score, self._near()), now)[
+            0
+        ]
+
+    def _near(self) -> dict[PeerId, None]:
+        """Those of them who are alike: what only few of these show is no reason to stay among them."""
+        return dict.fromkeys(self._gossip.clustering.view)
 
     def _along(self) -> Sequence[PeerId]:
         """Whom a search may go to: those who are alike, the fingers, and the sample."""
@@ -97,11 +109,10 @@ class Searches:
             dict.fromkeys((*gossip.clustering.view, *gossip.clustering.fingers, *gossip.sampling.view))
         )
 
-    def _score(self, peer: PeerId, positions: Sequence[int]) -> list[float]:
-        """How likely a peer shows each of these bits; of one that shows nothing nothing is known."""
+    def _score(self, peer: PeerId) -> tuple[int, float]:
+        """What a peer shows; of one that shows nothing nothing is known."""
         known = self._gossip.acquaintances.descriptor(peer)
-        shown = None if known is None else self._gossip.clustering.likeness.shown(known)
-        return [0.0] * len(positions) if shown is None else likelihoods(shown, positions)
+        return (0, 0.0) if known is None else self._gossip.clustering.likeness.evidence(known)
 
     def _hop(self, hop: Hop, now: float) -> tuple[list[SearchEffect], Found | None]:
         effects: list[SearchEffect] = [*hop.records]

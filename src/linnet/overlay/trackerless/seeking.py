@@ -19,8 +19,7 @@ Two things would tell more than intended, and do not:
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import compress
+from collections.abc import Collection, Sequence
 from random import Random
 
 from msgspec import MsgspecError, Struct, msgpack, structs
@@ -32,13 +31,11 @@ from linnet.core.reasons import Reason
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.estimates import flip_probability
 from linnet.overlay.trackerless.filter import positions
+from linnet.overlay.trackerless.likeliest import Score, ranked
 from linnet.overlay.trackerless.messages import Descriptor, RingMember, Seek, Sought
 from linnet.overlay.trackerless.sealing import KEY_BYTES, ReplyKey, open_answer, reply_key, seal_answer
 from linnet.overlay.trackerless.tags import TopicKeys, is_proof, proof, tag_in
 from linnet.trace.records import Kind, Record
-
-Score = Callable[[PeerId, Sequence[int]], Sequence[float]]
-"""How likely it is that a peer shows each of these bits: larger is likelier (`estimates.likelihoods`)."""
 
 WALK = 60.0
 """Seconds for which a node remembers a walker, and with it the way back."""
@@ -53,8 +50,6 @@ _ANSWERS = 64
 """Answers that are passed back for one walker."""
 _HIDDEN_START = 4
 """A walker begins with up to so many hops less than all: whoever gets it first cannot tell that it is."""
-_THEIRS = 0.3
-"""Share of those who are alike that show a bit if it is of a topic of theirs; by noise it is a tenth."""
 _DECOY = b"linnet/overlay/decoy/1"
 _NOISE = b"linnet/overlay/answers/1"
 
@@ -73,7 +68,7 @@ class Walk:
         self.bits = bits
         """What is looked for in neighbours."""
         self.until = until
-        self.tried: dict[PeerId, None] = {}
+        self.tried: tuple[PeerId, ...] = ()
         self.answers = 0
         self.key: ReplyKey | None = None
         self.topic: TopicKeys | None = None
@@ -110,6 +105,8 @@ class Seeking:
         self._bits: dict[tuple[TopicId, int], tuple[int, ...]] = {}
         self._noise = (-1, 0, 0)
         """Of an epoch: bits whose noise was drawn, and those of them that it turns around."""
+        self._hidden: tuple[int, bytes, dict[int, None]] = (-1, b"", {})
+        """Of an epoch and a filter: the bits of our topics that it does not show."""
 
     def __len__(self) -> int:
         return len(self._walks)
@@ -117,10 +114,12 @@ class Seeking:
     def open(self, keys: TopicKeys) -> None:
         """We are a member of this topic, and may be found."""
         self._topics[keys.topic] = keys
+        self._hidden = (-1, b"", {})
 
     def close(self, topic: TopicId) -> None:
         """We are a member no more."""
         self._topics.pop(topic, None)
+        self._hidden = (-1, b"", {})
         self._bits = {at: bits for at, bits in self._bits.items() if at[0] != topic}
         for request in [r for r, walk in self._walks.items() if walk.topic and walk.topic.topic == topic]:
             self._forget(request)
@@ -143,11 +142,11 @@ class Seeking:
         hop = Hop([], self._make_room(now))
         meant = self._meant(keys, epoch)
         shown = self._disguised(keys, epoch)
-        likeliest = self._ranked(neighbors, score, meant, alike)
+        likeliest = ranked(neighbors, score, meant, alike, self._rng)
         for peer in likeliest[: self._config.seek_walkers]:
             walk = Walk(None, meant, now + WALK)
             walk.key, walk.topic = reply_key(self._entropy), keys
-            walk.tried[peer] = None
+            walk.tried = (peer,)
             request = self._entropy(16)
             self._walks[request] = walk
             left = max(1, (hops or self._config.seek_hops) - self._rng.randrange(_HIDDEN_START))
@@ -182,7 +181,7 @@ class Seeking:
         records = self._make_room(now)
         answered = self._answered(seek, own)
         # What we answer for ourselves is no reason to go on to our like: a decoy would keep it here.
-        bits = [bit for bit in seek.positions if bit not in answered]
+        bits = tuple([bit for bit in seek.positions if bit not in answered])
         walk = self._walks[seek.request] = Walk(peer, bits, now + WALK)
         self._of[peer] = self._of.get(peer, 0) + 1
         try:
@@ -233,8 +232,13 @@ class Seeking:
         return Hop([], [], Found(walk.topic.topic, member))
 
     def expire(self, now: float) -> None:
-        """Forget walkers whose time is over."""
-        for request in [request for request, walk in self._walks.items() if walk.until <= now]:
+        """Forget walkers whose time is over: all have as much, so those that came first."""
+        past = []
+        for request, walk in self._walks.items():
+            if walk.until > now:
+                break
+            past.append(request)
+        for request in past:
             self._forget(request)
 
     def _check(self, seek: Seek) -> None:
@@ -273,14 +277,23 @@ class Seeking:
         if own.epoch != seek.epoch:
             return set()
         bits = int.from_bytes(own.filter, "little")
-        shown = {position for position in seek.positions if bits >> position & 1}
-        hidden: set[int] = set()
+        if self._hidden[0] != seek.epoch or self._hidden[1] != own.filter:
+            self._hidden = (seek.epoch, own.filter, self._unshown(seek.epoch, bits))
+        hidden = self._hidden[2]
+        return {
+            position
+            for position in seek.positions
+            if bits >> position & 1 or (position in hidden) != self._is_flipped(seek.epoch, position)
+        }
+
+    def _unshown(self, epoch: int, bits: int) -> dict[int, None]:
+        """The bits of our topics that these do not show all of."""
+        hidden: dict[int, None] = {}
         for keys in self._topics.values():
-            meant = self._meant(keys, seek.epoch)
+            meant = self._meant(keys, epoch)
             if not all(bits >> position & 1 for position in meant):
-                hidden.update(meant)
-        noisy = {p for p in seek.positions if (p in hidden) != self._is_flipped(seek.epoch, p)}
-        return shown | noisy
+                hidden.update(dict.fromkeys(meant))
+        return hidden
 
     def _is_flipped(self, epoch: int, position: int) -> bool:
         """Whether the noise turns an answer about this bit around: for the whole epoch or never."""
@@ -311,32 +324,13 @@ class Seeking:
                 note = "a search found no way on"
                 return Hop([], [Record(Kind.EXPIRED, reason=Reason.NO_ADDRESS, note=note)])
             return self._back(walk.origin, seek)
-        best = self._ranked(free, score, walk.bits, alike)[0]
-        walk.tried[best] = None
+        best = ranked(free, score, walk.bits, alike, self._rng)[0]
+        walk.tried = (*walk.tried, best)
         return Hop([(best, structs.replace(seek, hops=seek.hops - 1, back=False))], [])
 
     def _back(self, peer: PeerId, seek: Seek) -> Hop:
         hops = max(0, seek.hops - 1)
         return Hop([(peer, structs.replace(seek, hops=hops, back=True))], [])
-
-    def _ranked(
-        self, peers: Iterable[PeerId], score: Score, bits: Sequence[int], alike: Collection[PeerId]
-    ) -> list[PeerId]:
-        """The likeliest first; among equals by lot.
-
-        Those who are alike have topics in common. So a bit that only few of them show is shown by
-        noise, and no reason to stay among them; one that many show is of a topic of theirs.
-        """
-        drawn = list(peers)
-        self._rng.shuffle(drawn)
-        each = {peer: [likely if likely > 0.0 else 0.0 for likely in score(peer, bits)] for peer in drawn}
-        near = [likely for peer, likely in each.items() if peer in alike]
-        theirs = [sum(map(bool, shown)) >= _THEIRS * len(near) for shown in zip(*near, strict=True)]
-
-        def likelihood(peer: PeerId) -> float:
-            return sum(compress(each[peer], theirs) if peer in alike else each[peer])
-
-        return sorted(drawn, key=likelihood, reverse=True)
 
     def _meant(self, keys: TopicKeys, epoch: int) -> tuple[int, ...]:
         """The bits of a topic in an epoch."""

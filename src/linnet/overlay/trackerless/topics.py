@@ -6,10 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from linnet.core.effects import Blame, Send
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.limits import STORAGE_NODES
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.overlay.notices import StorageKnown
 from linnet.overlay.overlays import TrackerlessEffect
 from linnet.overlay.trackerless.beside import BesideUs
 from linnet.overlay.trackerless.gossip import Gossip
@@ -25,16 +23,21 @@ from linnet.overlay.trackerless.messages import (
     Seek,
     Sought,
 )
+from linnet.overlay.trackerless.names import Names
+from linnet.overlay.trackerless.neighbors import Neighbors
 from linnet.overlay.trackerless.oblivious import Group
 from linnet.overlay.trackerless.ring_gossip import RingNews, Rings
+from linnet.overlay.trackerless.ring_memory import RingMemory
 from linnet.overlay.trackerless.searches import Searches
 from linnet.overlay.trackerless.spreading import gaps, targets
 from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
 from linnet.overlay.trackerless.tags import TopicKeys, proof, topic_keys
-from linnet.trace.records import Kind, Record
 
 _CALM_ROUNDS = 6
 """Rounds in which rings that do not change are spoken about once."""
+
+_REMEMBER_ROUNDS = 10
+"""Rounds after which those beside us are written down again."""
 
 
 class Topics:
@@ -44,9 +47,12 @@ class Topics:
         self._gossip = gossip
         self._config = gossip.config
         self._joined: dict[TopicId, JoinedTopic] = {}
-        self._beside = BesideUs(gossip.ours, gossip.links)
+        self._names = Names(gossip.ours)
+        self._beside = BesideUs(gossip.ours, gossip.links, self._names)
+        self._neighbors = Neighbors(gossip, self._beside)
         self._intersecting = Intersecting(gossip.ours, gossip.config, group, entropy)
         self._rings: Rings | None = None
+        self._memory = RingMemory(gossip.cells, gossip.check)
         self._searches = Searches(gossip, entropy)
         self._rounds = 0
         self._allowed: dict[PeerId, tuple[TopicId, ...]] = {}
@@ -59,13 +65,19 @@ class Topics:
     ) -> list[TrackerlessEffect]:
         """Take part in a topic; once more, to keep it from now on or no longer."""
         known = self._joined.get(topic)
+        is_new = known is None
         if known is None:
             named = {each.peer: each.hints for each in contacts if each.peer != self._gossip.ours}
             known = self._joined[topic] = JoinedTopic(topic_keys(topic, secret), keeps, named)
             self._searches.open(known.keys)
             self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
         known.keeps = keeps
-        self._ring_gossip(now).open(known.keys, now, keeps)
+        ring = self._ring_gossip(now).open(known.keys, now, keeps)
+        if is_new:
+            before = self._memory.recall(known.keys, ring.epoch, now)
+            for member in before:
+                self._gossip.acquaintances.learn(member.node, now)
+            ring.merge(before)
         effects: list[TrackerlessEffect] = [*self._beside.open(known.keys, keeps, self._epoch(now))]
         tried = known.first_contacts()
         effects += self._gossip.approach([Contact(peer, hints) for peer, hints in tried.items()], now)
@@ -75,10 +87,21 @@ class Topics:
         """Take part no more."""
         if self._joined.pop(topic, None) is None:
             return []
+        effects: list[TrackerlessEffect] = [*self._beside.close(topic, self._epoch(now))]
         self._ring_gossip(now).close(topic)
+        self._memory.forget(topic)
         self._searches.close(topic)
         self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
-        return [*self._beside.close(topic, self._epoch(now))]
+        return effects
+
+    def remember(self) -> None:
+        """Write down who stands beside us, to turn to after a restart."""
+        if self._rings is None:
+            return
+        for topic in self._joined:
+            ring = self._rings[topic]
+            known = [ring.get(peer) for peer in ring.wanted if ring.is_met(peer)]
+            self._memory.keep(topic, [member for member in known if member is not None])
 
     # What is asked.
 
@@ -135,8 +158,12 @@ class Topics:
         """Tell a member about its neighbours, begin an intersection, look for members that are missing."""
         rings = self._ring_gossip(now)
         rings.introduce(self._gossip.shown(now).descriptor)
+        self._searches.round(now)
         effects: list[TrackerlessEffect] = [*self._intersecting.expire(now)]
         self._rounds += 1
+        if self._rounds == self._config.hurried or self._rounds % _REMEMBER_ROUNDS == 0:
+            self.remember()
+        self._neighbors.turn = self._rounds // _CALM_ROUNDS
         turn = rings.round(now, self._rounds % _CALM_ROUNDS == 0 or not self._is_calm(rings))
         if turn is not None:
             effects += self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
@@ -147,7 +174,7 @@ class Topics:
             ring = rings[topic]
             if ring.missing:
                 effects += self._searches.begin(joined.keys, now)
-            if ring.wanted is not joined.wanted or self._rounds % _CALM_ROUNDS == 0:
+            if ring.wanted != joined.wanted or self._rounds % _CALM_ROUNDS == 0:
                 effects += self._mend(topic, now)
             for peer in gaps(ring, self._gossip.links):
                 if not self._gossip.errands.asked(peer, RingAsk):
@@ -186,16 +213,23 @@ class Topics:
         return all(rings[topic].is_calm for topic in self._joined)
 
     def _begin_intersection(self, now: float) -> list[TrackerlessEffect]:
-        """With the one that seems to share most, of those with whom a run could tell something new."""
+        """With the one that seems to share most, of those with whom a run could tell something new.
+
+        What a peer is known to share by its place on our rings is not new, once no ring lacks members.
+        """
         topics = [joined.keys for joined in self._joined.values()]
         if not topics:
             return []
-        gossip = self._gossip
+        gossip, rings = self._gossip, self._ring_gossip(now)
+        lacking = any(rings[topic].missing for topic in self._joined)
+        if not lacking and self._rounds % _CALM_ROUNDS:
+            return []  # There is no hurry.
         for peer in gossip.clustering.view:  # The likest first.
             known = gossip.acquaintances.descriptor(peer)
             if known is None or not self._intersecting.may_ask(peer, topics, now):
                 continue
-            if gossip.clustering.likeness.common(known) >= self._config.worth:
+            told = 0 if lacking else len(rings.shared(peer))
+            if gossip.clustering.likeness.common(known) - told >= self._config.worth:
                 return self._intersect(peer, topics, now)
         return []
 
@@ -249,7 +283,7 @@ class Topics:
     def _news(self, news: RingNews, now: float) -> list[TrackerlessEffect]:
         effects: list[TrackerlessEffect] = [*news.records]
         for topic in news.changed:
-            effects += self._mend(topic, now)
+            effects += self._changed(topic, now)
         return effects
 
     def on_beside(self, peer: PeerId, message: Beside, now: float) -> list[TrackerlessEffect]:
@@ -259,7 +293,7 @@ class Topics:
             return effects
         effects += self.introduced(peer, now)
         for topic in self._joined if message.keeps else ():
-            effects += self._storage(topic, now)
+            effects += self._neighbors.storage(self._joined[topic], self._ring_gossip(now)[topic])
         return effects
 
     def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[TrackerlessEffect]:
@@ -277,7 +311,7 @@ class Topics:
         self._searches.found(found.topic, now)
         # Some holder of the ring's key vouches for it; it counts as met when it speaks itself.
         if self._ring_gossip(now)[found.topic].merge((found.member,)):
-            return [*effects, *self._mend(found.topic, now)]
+            return [*effects, *self._changed(found.topic, now)]
         return [*effects]
 
     def no_way(self, peer: PeerId, message: Seek | Sought, now: float) -> list[TrackerlessEffect]:
@@ -332,50 +366,26 @@ class Topics:
         keys = self._joined[topic].keys
         self._searches.found(topic, now)
         changed = self._ring_gossip(now).met(topic, node, proof(keys, peer, epoch), epoch)
-        return self._mend(topic, now) if changed else []
+        return self._changed(topic, now) if changed else []
+
+    def _changed(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
+        return self._neighbors.changed(self._joined[topic], self._ring_gossip(now)[topic], now)
 
     def _mend(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
-        """Want those as neighbours who stand beside us now, and some further off."""
-        joined, ring = self._joined[topic], self._ring_gossip(now)[topic]
-        joined.wanted = ring.wanted
-        held, before = self._beside.held(), self._beside.wanted(topic)
-        wanted: dict[PeerId, tuple[str, ...]] = {}
-        uncovered = 0
-        for peer in ring.wanted:
-            if peer not in held and len(held) >= self._config.most_links:
-                uncovered += 1
-                continue
-            held[peer] = 1
-            hints = before.get(peer)
-            wanted[peer] = self._gossip.hints(peer) if hints is None else hints
-        wanted |= joined.tried(dict.fromkeys(ring), len(ring) > 0, self._rounds // _CALM_ROUNDS)
-        effects: list[TrackerlessEffect] = []
-        if uncovered > joined.uncovered:
-            effects.append(
-                Record(Kind.DROPPED, topic, reason=Reason.TOO_MANY_LINKS, note=f"{uncovered} uncovered")
-            )
-        joined.uncovered = uncovered
-        effects += self._beside.want(topic, wanted, self._epoch(now))
-        return effects + self._storage(topic, now)
-
-    def _storage(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
-        """Say who keeps the topic, if that has changed."""
-        joined, ring = self._joined[topic], self._ring_gossip(now)[topic]
-        keeping = dict.fromkeys(self._beside.keepers(topic))
-        for peer in ring.keepers:
-            keeping[peer] = None
-        keepers = tuple(keeping)[:STORAGE_NODES]
-        if set(keepers) == set(joined.keepers):
-            return []
-        joined.keepers = keepers
-        return [StorageKnown(topic, tuple(Contact(peer, self._gossip.hints(peer)) for peer in keepers))]
+        return self._neighbors.mend(self._joined[topic], self._ring_gossip(now)[topic], now)
 
     def _ring_gossip(self, now: float) -> Rings:
         if self._rings is None:
             gossip = self._gossip
             own = gossip.shown(now).descriptor
             self._rings = Rings(
-                own, gossip.config, gossip.acquaintances, gossip.rng, gossip.key, gossip.check
+                own,
+                gossip.config,
+                gossip.acquaintances,
+                gossip.rng,
+                gossip.key,
+                gossip.check,
+                names=self._names,
             )
         return self._rings
 

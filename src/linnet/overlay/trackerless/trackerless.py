@@ -86,6 +86,7 @@ class Trackerless:
         """Write down who is known."""
         self._is_on = False
         self.gossip.remember(now)
+        self.topics.remember()
 
     def join(
         self,
