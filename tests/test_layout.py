@@ -58,6 +58,8 @@ TESTED_ELSEWHERE = {
     "node/lan_calls.py": "each by its command: tests/cli/lan/test_switching.py",
     "node/lan_operations.py": "served and called: tests/node/test_lan_control.py",
     "node/lan_types.py": "values without behaviour, spoken in tests/node/test_lan_control.py",
+    "overlay/kademlia/config.py": "values without behaviour",
+    "overlay/kademlia/outcomes.py": "values without behaviour",
     "overlay/trackerless/commands.py": "values: tests/overlay/trackerless/test_asking.py",
     "overlay/trackerless/config.py": "values without behaviour",
     "overlay/trackerless/messages.py": "every message of every protocol: tests/peer/test_messages.py",

@@ -1,0 +1,248 @@
+"""Nodes of Kademlia as they are shipped, on simulated links: time and luck are given, and nodes die at will.
+
+A link is dialled, comes up after a round trip, and goes when neither end holds it. A node that is dead does
+not answer: a dial to it fails after a while, as one to a machine that is switched off.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+from heapq import heappop, heappush
+from random import Random
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from linnet.core.effects import AfterCommit, Blame, CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.hello import Hello
+from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.overlay.kademlia.config import KademliaConfig
+from linnet.overlay.kademlia.ids import NodeId, distance
+from linnet.overlay.kademlia.kademlia import PROTOCOL, Kademlia, KademliaEffect
+from linnet.overlay.kademlia.messages import KademliaMessage
+from linnet.overlay.kademlia.outcomes import NodesFound, Outcome, Placed, RecordsFound
+from linnet.overlay.kademlia.records import Stored
+from linnet.sim.clock import START
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Kind, Record
+
+SOONEST, LATEST = 0.010, 0.150
+"""Seconds that a message takes."""
+IDLE = 5.0
+"""Seconds that a link which neither end holds is kept."""
+DIAL_LIMIT = 1.0
+"""Seconds after which a dial to a node that is dead has failed."""
+
+
+class _Arrival(NamedTuple):
+    sender: PeerId
+    receiver: PeerId
+    message: KademliaMessage
+
+
+class _Opened(NamedTuple):
+    dialer: PeerId
+    other: PeerId
+
+
+class _Idle(NamedTuple):
+    one: PeerId
+    other: PeerId
+
+
+class _Ringing(NamedTuple):
+    peer: PeerId
+    tick: Tick
+    setting: int
+
+
+_Event: TypeAlias = _Arrival | _Opened | _Idle | _Ringing
+Ending = TypeVar("Ending", NodesFound, RecordsFound, Placed)
+
+
+class Host:
+    """One node."""
+
+    def __init__(self, contact: Contact, config: KademliaConfig, seed: str) -> None:
+        self.contact = contact
+        self.machine = Kademlia(contact, config, MemoryStore().cells, Random(seed))
+        self.alive = True
+        self.links: dict[PeerId, None] = {}
+        self.holds: dict[PeerId, None] = {}
+        self.timers: dict[Tick, int] = {}
+        self.outcomes: dict[int, Outcome] = {}
+        self.blamed: list[Blame] = []
+
+
+class KademliaWorld:
+    """All nodes, and what is under way between them."""
+
+    def __init__(self, seed: int, config: KademliaConfig | None = None) -> None:
+        self.now = START
+        self.hosts: dict[PeerId, Host] = {}
+        self.messages = 0
+        self.reasons: Counter[tuple[Kind, Reason | None]] = Counter()
+        """What was recorded, by kind and reason."""
+        self._seed = seed
+        self._config = config or KademliaConfig()
+        self._rng = Random(f"kademlia/{seed}")
+        self._queue: list[tuple[float, int, _Event]] = []
+        self._counter = 0
+
+    def add(self, hints: tuple[str, ...] | None = None) -> Host:
+        """One more node, each in a network of its own unless it is said where."""
+        number = len(self.hosts)
+        peer = PeerId(sha256(f"kademlia/{self._seed}/{number}".encode()).digest())
+        where = (f"tls://11.{number >> 8 & 255}.{number & 255}.1:7700",) if hints is None else hints
+        host = Host(Contact(peer, where), self._config, f"{self._seed}/{number}")
+        self.hosts[peer] = host
+        return host
+
+    def join(self, host: Host, bootstrap: Iterable[Host]) -> None:
+        """Let a node begin with these."""
+        self._perform(host, host.machine.start([each.contact for each in bootstrap], self.now))
+
+    def grow(self, count: int, settle: float = 3.0) -> list[Host]:
+        """So many nodes, one after the other, each by way of two that are there already."""
+        made: list[Host] = []
+        for _ in range(count):
+            there = [host for host in self.hosts.values() if host.alive]
+            host = self.add()
+            self.join(host, self._rng.sample(there, min(2, len(there))))
+            self.run(settle)
+            made.append(host)
+        return made
+
+    def kill(self, hosts: Iterable[Host]) -> None:
+        """These are gone at once, without a word."""
+        for host in hosts:
+            host.alive = False
+            for peer in list(host.links):
+                self._close(host.contact.peer, peer, Reason.CRASHED)
+
+    def find(self, host: Host, target: NodeId) -> NodesFound:
+        """Who is nearest, as this node finds."""
+        outcome = self._begun(host, host.machine.find(target, self.now))
+        return _expected(outcome, NodesFound)
+
+    def gather(self, host: Host, key: NodeId) -> RecordsFound:
+        """What is kept under a key, as this node finds."""
+        outcome = self._begun(host, host.machine.gather(key, self.now))
+        return _expected(outcome, RecordsFound)
+
+    def place(self, host: Host, record: Stored) -> Placed:
+        """Who keeps a record of this node."""
+        outcome = self._begun(host, host.machine.place(record, self.now))
+        return _expected(outcome, Placed)
+
+    def nearest(self, target: NodeId, besides: Host) -> PeerId:
+        """Who is nearest in truth, of those who live."""
+        living = [host for host in self.hosts.values() if host.alive and host is not besides]
+        return min(living, key=lambda host: distance(host.machine.table.id, target)).contact.peer
+
+    def run(self, seconds: float) -> None:
+        """Let everything happen until then."""
+        until = self.now + seconds
+        while self._queue and self._queue[0][0] <= until:
+            self._step()
+        self.now = until
+
+    def _begun(self, host: Host, begun: tuple[int, list[KademliaEffect]]) -> Outcome:
+        number, effects = begun
+        self._perform(host, effects)
+        while number not in host.outcomes:
+            self._step()
+        return host.outcomes.pop(number)
+
+    def _step(self) -> None:
+        self.now, _, event = heappop(self._queue)
+        match event:
+            case _Arrival(sender, receiver, message):
+                host = self.hosts[receiver]
+                if host.alive and sender in host.links:
+                    self._perform(host, host.machine.on_message(sender, message, self.now))
+            case _Opened(dialer, other):
+                self._opened(self.hosts[dialer], self.hosts.get(other), other)
+            case _Idle(one, other):
+                if other not in self.hosts[one].holds and one not in self.hosts[other].holds:
+                    self._close(one, other, Reason.NOT_NEEDED)
+            case _Ringing(peer, tick, setting):
+                host = self.hosts[peer]
+                if host.alive and host.timers.get(tick) == setting:
+                    del host.timers[tick]
+                    self._perform(host, host.machine.fired(tick, self.now))
+
+    def _opened(self, dialer: Host, other: Host | None, peer: PeerId) -> None:
+        if not dialer.alive or peer not in dialer.holds or peer in dialer.links:
+            return
+        if other is None or not other.alive:
+            failed = DialFailed(peer, Reason.UNREACHABLE)
+            self._perform(dialer, dialer.machine.link_gone(failed, self.now))
+            return
+        dialer.links[peer] = None
+        other.links[dialer.contact.peer] = None
+        for host, met, dialed in ((dialer, other, True), (other, dialer, False)):
+            hello = Hello(1, 1, {"link": 1, PROTOCOL: 1}, listens=met.contact.hints)
+            up = LinkUp(met.contact.peer, hello, dialed)
+            self._perform(host, host.machine.link_up(up, self.now))
+
+    def _close(self, one: PeerId, other: PeerId, reason: Reason) -> None:
+        for here, there in ((one, other), (other, one)):
+            host = self.hosts[here]
+            if there not in host.links:
+                continue
+            del host.links[there]
+            if host.alive:
+                self._perform(host, host.machine.link_gone(LinkDown(there, reason), self.now))
+
+    def _perform(self, host: Host, effects: Iterable[KademliaEffect]) -> None:
+        own = host.contact.peer
+        for effect in effects:
+            match effect:
+                case Send(peer, message):
+                    self.messages += 1
+                    self._later(self._rng.uniform(SOONEST, LATEST), _Arrival(own, peer, message))
+                case Hold(peer):
+                    self._hold(host, peer)
+                case Release(peer):
+                    self._release(host, peer)
+                case SetTimer(delay, tick):
+                    self._counter += 1
+                    host.timers[tick] = self._counter
+                    self._later(delay, _Ringing(own, tick, host.timers[tick]))
+                case CancelTimer(tick):
+                    host.timers.pop(tick, None)
+                case AfterCommit(later):
+                    self._perform(host, later)
+                case Blame():
+                    host.blamed.append(effect)
+                case Record():
+                    self.reasons[effect.kind, effect.reason] += 1
+                case _:
+                    host.outcomes[effect.number] = effect
+
+    def _hold(self, host: Host, peer: PeerId) -> None:
+        host.holds[peer] = None
+        if peer not in host.links:
+            there = self.hosts.get(peer)
+            is_up = there is not None and there.alive
+            wait = 2 * self._rng.uniform(SOONEST, LATEST) if is_up else DIAL_LIMIT
+            self._later(wait, _Opened(host.contact.peer, peer))
+
+    def _release(self, host: Host, peer: PeerId) -> None:
+        host.holds.pop(peer, None)
+        if peer in host.links and host.contact.peer not in self.hosts[peer].holds:
+            self._later(IDLE, _Idle(host.contact.peer, peer))
+
+    def _later(self, delay: float, event: _Event) -> None:
+        self._counter += 1
+        heappush(self._queue, (self.now + delay, self._counter, event))
+
+
+def _expected(outcome: Outcome, kind: type[Ending]) -> Ending:
+    if not isinstance(outcome, kind):
+        raise TypeError(f"it ended in {type(outcome).__name__}")
+    return outcome

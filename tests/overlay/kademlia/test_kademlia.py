@@ -1,0 +1,228 @@
+"""Whole nodes on simulated links: joining, finding, keeping, dying, lying."""
+
+from __future__ import annotations
+
+import math
+import os
+from random import Random
+from statistics import fmean
+
+import pytest
+from msgspec.structs import replace
+
+from linnet.core.effects import Blame, Send, SetTimer
+from linnet.core.errors import Refused
+from linnet.core.hello import Hello
+from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import LinkUp
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.identity.keys import SigningKey
+from linnet.overlay.kademlia.config import KademliaConfig
+from linnet.overlay.kademlia.ids import NodeId, record_key
+from linnet.overlay.kademlia.kademlia import PROTOCOL, REFRESH, REPUBLISH, Kademlia
+from linnet.overlay.kademlia.messages import FindRecord, NodeIsHere, RecordsAre
+from linnet.overlay.kademlia.outcomes import NodesFound, Placed, RecordsFound
+from linnet.overlay.kademlia.questions import OWNER
+from linnet.overlay.kademlia.records import Stored, sign_record
+from linnet.sim.kademlia_world import Host, KademliaWorld
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Kind, Record
+
+SOAK = bool(os.environ.get("LINNET_SOAK"))
+SMALL = KademliaConfig(k=8, patience=2.0)
+QUICK = KademliaConfig(k=8, patience=2.0, lifetime=600.0, republish=100.0, refresh=200.0)
+KEY = record_key(b"test", b"music")
+ALICE = SigningKey.generate(Random(1).randbytes)
+
+
+def record(now: float, version: int = 0, life: int = 3600, key: NodeId = KEY) -> Stored:
+    return sign_record(ALICE, key, int(now * 1000) + version, int(now) + life, b"here")
+
+
+def town(count: int, seed: int = 1, config: KademliaConfig = SMALL) -> KademliaWorld:
+    world = KademliaWorld(seed, config)
+    world.grow(count, settle=2.0)
+    return world
+
+
+def living(world: KademliaWorld) -> list[Host]:
+    return [host for host in world.hosts.values() if host.alive]
+
+
+def right_share(world: KademliaWorld, lookups: int) -> tuple[float, float]:
+    """The share of lookups whose nearest node is the nearest in truth, and the mean hops of all."""
+    rng, right, hops = Random(9), 0, []
+    for _ in range(lookups):
+        host, target = rng.choice(living(world)), NodeId(rng.randbytes(32))
+        found = world.find(host, target)
+        right += found.contacts[0].peer == world.nearest(target, host)
+        hops.append(found.hops)
+    return right / lookups, fmean(hops)
+
+
+def test_lookups_find_the_nearest_also_when_three_of_ten_are_dead() -> None:
+    world = town(400 if SOAK else 48)
+    lookups = 200 if SOAK else 20
+    assert right_share(world, lookups)[0] == 1.0
+    rng = Random(3)
+    world.kill(rng.sample(living(world), round(0.3 * len(world.hosts))))
+    share, _ = right_share(world, lookups)
+    assert share == 1.0
+    assert world.reasons[Kind.DROPPED, Reason.UNREACHABLE] > 0
+
+
+def test_hops_grow_with_the_logarithm() -> None:
+    sizes = (100, 1000, 10_000) if SOAK else (16, 64)
+    for count in sizes:
+        world = town(count, config=KademliaConfig(k=20 if SOAK else 4))
+        share, hops = right_share(world, 100 if SOAK else 20)
+        assert share >= 0.99
+        assert hops <= 1 + math.log2(count) / 2, (count, hops)
+
+
+def test_what_is_placed_is_found_by_others_though_those_who_keep_it_die() -> None:
+    world = town(30)
+    alice, *_, carol = living(world)
+    placed = world.place(alice, record(world.now))
+    assert (len(placed.kept), placed.refused) == (8, ())
+    found = world.gather(carol, KEY)
+    assert [each.body for each in found.records] == [b"here"]
+    world.kill(world.hosts[peer] for peer in placed.kept[:6] if peer != carol.contact.peer)
+    assert len(world.gather(carol, KEY).records) == 1
+    newer = record(world.now, version=1)
+    world.place(alice, newer)
+    assert world.gather(carol, KEY).records[0] == newer, "the newest first"
+
+
+def test_what_is_ours_is_placed_again_until_it_ends() -> None:
+    world = town(16, config=QUICK)
+    alice, *_, carol = living(world)
+    world.place(alice, record(world.now, life=400))
+    world.kill(host for host in living(world) if len(host.machine.shelf) and host not in (alice, carol))
+    world.run(120.0)
+    assert len(world.gather(carol, KEY).records) == 1, "others keep it by now"
+    world.run(400.0)
+    assert world.gather(carol, KEY).records == ()
+    world.run(250.0)
+    assert [len(host.machine.shelf) for host in living(world)] == [0] * len(living(world))
+
+
+def test_a_record_that_was_withdrawn_is_not_placed_again() -> None:
+    world = town(10, config=QUICK)
+    alice, *_ = living(world)
+    said = record(world.now, life=90_000)
+    world.place(alice, said)
+    alice.machine.withdraw(said.key, said.owner)
+    world.run(600.0 + 250.0)
+    assert [len(host.machine.shelf) for host in living(world)] == [0] * 10
+
+
+def test_alone_everything_ends_at_once() -> None:
+    world = KademliaWorld(1, SMALL)
+    alone = world.add()
+    world.join(alone, ())
+    assert world.find(alone, KEY) == NodesFound(2, (), 0, 0)
+    assert world.place(alone, record(world.now)) == Placed(3, (), ())
+    assert world.gather(alone, KEY) == RecordsFound(4, (), 0, 0, 0)
+
+
+def test_a_bucket_that_is_full_pings_its_oldest_and_keeps_it_if_it_answers() -> None:
+    world = town(40, config=KademliaConfig(k=2, replacements=2))
+    host = living(world)[0]
+    before = host.machine.table.contacts()
+    world.kill(each for each in living(world) if each.contact in before)
+    rng = Random(5)
+    for other in living(world)[1:]:
+        world.find(other, NodeId(rng.randbytes(32)))
+        world.find(host, NodeId(rng.randbytes(32)))
+    world.run(10.0)
+    after = host.machine.table.contacts()
+    assert after
+    assert not {each.peer for each in after} & {each.peer for each in before}, "the dead made room"
+
+
+class Alone:
+    """One machine, and everything by hand."""
+
+    def __init__(self, config: KademliaConfig = SMALL) -> None:
+        own = Contact(PeerId(b"o" * 32), ("tls://192.0.2.1:1",))
+        self.machine = Kademlia(own, config, MemoryStore().cells, Random(1))
+        self.other = PeerId(b"p" * 32)
+        hello = Hello(1, 1, {PROTOCOL: 1}, listens=("tls://198.51.100.1:1",))
+        self.machine.link_up(LinkUp(self.other, hello, True), 0.0)
+
+
+def test_records_that_are_false_or_of_another_key_are_blamed_and_left_out() -> None:
+    now = 1_800_000_000.0
+    alone = Alone()
+    number, effects = alone.machine.gather(KEY, now)
+    (asked,) = [each.message for each in effects if isinstance(each, Send)]
+    assert isinstance(asked, FindRecord)
+    good = record(now)
+    forged, stray = replace(good, body=b"there"), record(now, key=record_key(b"test", b"tech"))
+    ended = record(now - 9000)
+    answer = RecordsAre(asked.request, (good, forged, stray, ended), (), None)
+    effects = alone.machine.on_message(alone.other, answer, now)
+    assert [each.reason for each in effects if isinstance(each, Blame)] == [
+        Reason.BAD_SIGNATURE,
+        Reason.PROTOCOL_ERROR,
+    ]
+    (found,) = [each for each in effects if isinstance(each, RecordsFound)]
+    assert found == RecordsFound(number, (good,), 1, 1, 1)
+
+
+def test_answers_of_another_sort_and_refusals_are_silence() -> None:
+    for answer, reason in (
+        (lambda request: NodeIsHere(request), Reason.PROTOCOL_ERROR),
+        (lambda request: RecordsAre(request, (), (), Reason.FLOODING), Reason.FLOODING),
+    ):
+        alone = Alone()
+        number, effects = alone.machine.gather(KEY, 0.0)
+        (asked,) = [each.message for each in effects if isinstance(each, Send)]
+        effects = alone.machine.on_message(alone.other, answer(asked.request), 0.0)
+        assert Record(Kind.REJECTED, peer=alone.other, reason=reason, note="kademlia: a question") in effects
+        assert RecordsFound(number, (), 0, 1, 0) in effects
+    (stale,) = alone.machine.on_message(alone.other, NodeIsHere(99), 0.0)
+    assert stale == Record(
+        Kind.REJECTED, peer=alone.other, reason=Reason.STALE, note="an answer nobody waits for"
+    )
+
+
+def test_who_does_not_take_part_is_not_waited_for() -> None:
+    alone = Alone()
+    stranger = PeerId(b"s" * 32)
+    alone.machine.start([Contact(stranger, ("tls://203.0.113.1:1",))], 0.0)
+    effects = alone.machine.link_up(LinkUp(stranger, Hello(1, 1, {"link": 1}), True), 0.0)
+    assert any(isinstance(each, Record) and each.reason is Reason.UNSUPPORTED for each in effects)
+    assert stranger not in alone.machine.table
+
+
+def test_limits_end_in_reasons() -> None:
+    now = 1_800_000_000.0
+    alone = Alone(KademliaConfig(lookups=1, own=1))
+    alone.machine.find(KEY, now)
+    for begin in (alone.machine.find, alone.machine.gather):
+        with pytest.raises(Refused) as caught:
+            begin(KEY, now)
+        assert caught.value.reason is Reason.QUEUE_FULL
+    effects = alone.machine.fired(Tick(OWNER, REPUBLISH), now)
+    assert effects == [SetTimer(3600.0, Tick(OWNER, REPUBLISH))]
+    alone = Alone(KademliaConfig(own=1))
+    with pytest.raises(Refused) as caught:
+        alone.machine.place(record(now - 9000), now)
+    assert caught.value.reason is Reason.STALE
+    alone.machine.place(record(now), now)
+    with pytest.raises(Refused) as caught:
+        alone.machine.place(record(now, key=record_key(b"test", b"tech")), now)
+    assert caught.value.reason is Reason.TOO_MANY
+
+
+def test_when_too_much_is_under_way_a_record_is_placed_later_and_that_is_recorded() -> None:
+    now = 1_800_000_000.0
+    alone = Alone(KademliaConfig(lookups=1))
+    alone.machine.place(record(now), now)
+    effects = alone.machine.fired(Tick(OWNER, REPUBLISH), now)
+    note = "kademlia: a record is not placed again this time"
+    assert Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note=note) in effects
+    assert alone.machine.fired(Tick(OWNER, REFRESH), now)[0] == SetTimer(3600.0, Tick(OWNER, REFRESH))
