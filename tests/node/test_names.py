@@ -13,8 +13,9 @@ from linnet.core.errors import BadText, Refused
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, to_text
-from linnet.names.commands import Fault, NamesAre, Via
+from linnet.names.commands import Fault, NamesAre, Resolved, Via
 from linnet.node.config import EdgeSection, NodeConfig
+from linnet.node.kademlia_section import KademliaSection
 from linnet.node.library import Node
 from linnet.node.names import LeadsNowhere
 from linnet.node.names_section import NamesSection
@@ -67,6 +68,26 @@ async def test_carol_comes_by_bobs_word_to_alices_place(town: tuple[Node, Node, 
     with pytest.raises(LeadsNowhere, match=r"music.alice.bob: removed: 'music' in the zone lp1") as caught:
         await carol.names.resolve("music.alice.bob")
     assert caught.value.outcome.zone == alice.author
+
+
+async def test_through_the_hash_table_a_name_is_found_that_no_store_keeps() -> None:
+    names = NamesSection(serve=False)
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(
+            Node(config=NodeConfig(net=NET, names=names, kademlia=KademliaSection(enabled=True)))
+        )
+        section = KademliaSection(enabled=True, bootstrap=(first.address,))
+        config = NodeConfig(net=NET, names=names, kademlia=section)
+        alice, carol = [await stack.enter_async_context(Node(config=config)) for _ in range(2)]
+        for node in (alice, carol):
+            await until(node.status, lambda status: any(peer.up for peer in status.peers))
+        await carol.names.set_petname("alice", alice.author)
+        await alice.names.publish("music", MUSIC)
+        found = await until(
+            lambda: carol.names.look_up("music.alice"), lambda outcome: isinstance(outcome, Resolved)
+        )
+        assert isinstance(found, Resolved)
+        assert (found.place, found.contacts) == (MUSIC, (alice.contact,))
 
 
 async def test_a_password_is_needed_to_find_it(town: tuple[Node, Node, Node]) -> None:

@@ -17,6 +17,7 @@ from linnet.event.event import Event
 from linnet.identity.cards import Revocation, revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
+from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.peer.interface import (
     Block,
@@ -104,7 +105,8 @@ def test_it_says_what_it_is() -> None:
     peer = Alone(is_tracker=True, storage=(StorageRule("tea"),), listens=HINTS, agent="me").peer
     hello = peer.hello
     assert (hello.roles, hello.listens, hello.agent) == (("tracker", "storage"), HINTS, "me")
-    assert hello.protocols == PROTOCOLS
+    assert hello.protocols == {name: PROTOCOLS[name] for name in PROTOCOLS if name != "kademlia"}
+    assert Alone(kademlia=KademliaConfig()).peer.hello.protocols == PROTOCOLS
     assert Alone().peer.roles == ()
 
 

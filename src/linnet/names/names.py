@@ -19,6 +19,7 @@ from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.names.address import Address, read_address
 from linnet.names.asking import ASK, OWNER, Asking, AskingEffect, Gathered, RecordSource
+from linnet.names.block import Block
 from linnet.names.commands import (
     Fault,
     ListNames,
@@ -40,6 +41,14 @@ from linnet.names.commands import (
 )
 from linnet.names.config import NamesConfig
 from linnet.names.messages import AskRecord, NameMessage, PutAnswer, PutRecord, RecordIs
+from linnet.names.network_records import (
+    NetworkWish,
+    PlaceInNetwork,
+    SeekRecords,
+    from_network,
+    network_key,
+    to_network,
+)
 from linnet.names.petnames import Petnames
 from linnet.names.placing import PUT, Placing
 from linnet.names.records import DelegationRecord, PlaceRecord, Records, RecordSet, ZoneRecord, place_of
@@ -48,6 +57,7 @@ from linnet.names.resolver import Answer, Secret, Walk
 from linnet.names.serving import Serving
 from linnet.names.store import Shelf
 from linnet.names.zone import OwnName, Zone
+from linnet.overlay.kademlia.records import Stored
 from linnet.trace.records import Kind, Record
 
 PROTOCOL = "names"
@@ -65,13 +75,33 @@ NamesEffect: TypeAlias = (
     | Reply[Declined]
     | AfterCommit[Reply[NamesResult]]
     | AfterCommit[Send[PutAnswer]]
+    | NetworkWish
 )
+
+
+class _Pending:
+    """A walk that waits for a record: at peers, and in the network if this node takes part in one."""
+
+    def __init__(self, request: int, walk: Walk, waits: int) -> None:
+        self.request = request
+        self.walk = walk
+        self.waits = waits
+        self.blocks: dict[Block, None] = {}
+        self.answered = 0
 
 
 class Names:
     """Everything about names at one node."""
 
-    def __init__(self, context: Context, config: NamesConfig, source: RecordSource | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        config: NamesConfig,
+        source: RecordSource | None = None,
+        in_network: bool = False,
+    ) -> None:
+        """With `in_network` records are also wished into a hash table over the network, and sought there."""
+        self._in_network = in_network
         cells = context.store.cells
         self._context = context
         self._config = config
@@ -85,8 +115,8 @@ class Names:
         self._stores = {contact.peer: contact for contact in config.stores}
         self._peers: dict[PeerId, bool] = {}
         """Peers with a link that speak of names, and whether each is a relay."""
-        self._walks: dict[int, tuple[int, Walk]] = {}
-        """By the number of the question that they wait for: which command, and how far it is."""
+        self._walks: dict[int, _Pending] = {}
+        """By the number of the question that they wait for."""
 
     def start(self, now: float) -> list[NamesEffect]:
         """The node is up: keep links to our stores, and hand out our records from time to time."""
@@ -180,6 +210,8 @@ class Names:
         effects: list[NamesEffect] = []
         if refusal is not None:
             effects.append(Record(Kind.REJECTED, reason=refusal, note="a record of ours, at ourselves"))
+        if self._in_network:
+            effects.append(PlaceInNetwork(to_network(own.block, self._context.key)))
         return [*effects, *self._placing.hand(own.block, self._nearest(self._config.copies))]
 
     def _republish(self, now: float) -> list[NamesEffect]:
@@ -250,8 +282,9 @@ class Names:
         if walk.outcome is not None:
             return [AfterCommit((Reply(request, walk.outcome),))]
         number, effects = self._source.gather(walk.wanted, self._nearest(self._config.asks))
-        self._walks[number] = (request, walk)
-        return self._heed(effects, now)
+        self._walks[number] = _Pending(request, walk, 1 + self._in_network)
+        seek = [SeekRecords(number, network_key(walk.wanted))] if self._in_network else []
+        return [*seek, *self._heed(effects, now)]
 
     def _heed(self, effects: Iterable[AskingEffect], now: float) -> list[NamesEffect]:
         """Pass on what is asked of others; what was gathered goes to the walk that waits for it."""
@@ -263,11 +296,29 @@ class Names:
                 out.append(effect)
         return out
 
+    def on_network(
+        self, number: int, records: Iterable[Stored], answered: int, now: float
+    ) -> list[NamesEffect]:
+        """What the network keeps under the key that a walk wants."""
+        blocks, others = from_network(records, self._walks[number].walk.wanted)
+        effects = self._gathered(Gathered(number, blocks, answered), now)
+        if others:
+            note = "records of the network that are none of names"
+            effects.append(Record(Kind.REJECTED, events=others, reason=Reason.MALFORMED, note=note))
+        return effects
+
     def _gathered(self, gathered: Gathered, now: float) -> list[NamesEffect]:
-        request, walk = self._walks.pop(gathered.number)
+        pending = self._walks[gathered.number]
+        pending.waits -= 1
+        pending.blocks |= dict.fromkeys(gathered.blocks)
+        pending.answered += gathered.answered
+        if pending.waits:
+            return []
+        del self._walks[gathered.number]
+        request, walk = pending.request, pending.walk
         here = self.shelf.find(walk.wanted)
         remembered = self._remembered.find(walk.wanted)
-        walk.answer(Answer((*here, *gathered.blocks), remembered, gathered.answered > 0), now)
+        walk.answer(Answer((*here, *pending.blocks), remembered, pending.answered > 0), now)
         effects: list[NamesEffect] = []
         if walk.forged:
             note = "records under a name that its zone did not sign"

@@ -23,6 +23,12 @@ from linnet.identity.text import Sort, from_text
 from linnet.net.config import LanConfig, NetConfig
 from linnet.node.addresses import is_loopback, parse_contact, parse_hint, parse_http, split_hint
 from linnet.node.config_types import Problem
+from linnet.node.kademlia_section import (
+    KademliaSection,
+    kademlia_bootstrap,
+    kademlia_config,
+    kademlia_problems,
+)
 from linnet.node.names_section import NamesSection, names_config, names_problems
 from linnet.node.toml_lines import Path
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, Overlay, TrackerConfig
@@ -187,6 +193,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     proxy: ProxySection = ProxySection()
     lan: LanSection = LanSection()
     names: NamesSection = NamesSection()
+    kademlia: KademliaSection = KademliaSection()
     trace: TraceSection = TraceSection()
     control: ControlSection = ControlSection()
     overlay: MemberConfig = MemberConfig()
@@ -239,6 +246,7 @@ def problems_of(config: NodeConfig) -> list[Problem]:
         )
     found += [Problem(("trackerless", name), what) for name, what in filter_faults(config.trackerless)]
     found += [*_http_problem(config), *_edge_problems(config), *names_problems(config.names)]
+    found += kademlia_problems(config.kademlia, bool(config.edge.proxies))
     seen: dict[str, None] = {}
     for number, rule in enumerate(config.storage):
         if rule.stream in seen:
@@ -294,6 +302,8 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         links=config.links,
         rooms=config.rooms,
         names=names_config(config.names),
+        kademlia=kademlia_config(config.kademlia),
+        kademlia_bootstrap=kademlia_bootstrap(config.kademlia),
         relay=_relay_config(config.relay) if config.relay.enabled else None,
         edge=_edge_config(config.edge),
         proxy=_proxy_config(config.proxy) if config.proxy.enabled else None,

@@ -12,6 +12,7 @@ from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.names.config import NamesConfig
 from linnet.overlay.config import MemberConfig, Overlay, TrackerConfig
+from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.places.config import PlacesConfig
 from linnet.rooms.config import RelayConfig, RoomsConfig
@@ -84,6 +85,10 @@ class PeerConfig(Struct, frozen=True):
     """How this node is a relay; None: it is none."""
     places: PlacesConfig = PlacesConfig()
     names: NamesConfig = NamesConfig()
+    kademlia: KademliaConfig | None = None
+    """How this node takes part in the hash table over the network; None: it does not."""
+    kademlia_bootstrap: tuple[Contact, ...] = ()
+    """Nodes of it to begin with."""
     edge: EdgeConfig = EdgeConfig()
     """How this node takes part through proxies, if it has any."""
     proxy: ProxyConfig | None = None

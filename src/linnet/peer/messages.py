@@ -1,8 +1,8 @@
 """Every message of every protocol, as one closed union, and the codec for it.
 
 Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 18 overlay, 19 to 29 and 80 overlays without trackers, 30 to
-39 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge, 90 to 109 places, 110 to 119 names; the next
-part takes 120.
+39 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge, 90 to 109 places, 110 to 119 names, 120 to 129
+the hash table over the network; the next part takes 130.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from linnet.delivery.causal_messages import Further, Given
 from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
 from linnet.edge.messages import EdgeMessage
 from linnet.names.messages import NameMessage, RecordIs
+from linnet.overlay.kademlia.messages import KademliaMessage, KeepRecord, RecordsAre
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.places.messages import Decision, PlaceMessage, Replayed, StateIs, Talk
@@ -75,6 +76,7 @@ Message: TypeAlias = (
     | RoomMessage
     | PlaceMessage
     | NameMessage
+    | KademliaMessage
 )
 
 BULK = (
@@ -94,6 +96,8 @@ BULK = (
     Decision,
     Talk,
     RecordIs,
+    RecordsAre,
+    KeepRecord,
 )
 """What waits in the data lane of an outbox; all other messages go before."""
 
@@ -107,6 +111,7 @@ PROTOCOLS = {
     "edge": 1,
     "places": 1,
     "names": 1,
+    "kademlia": 1,
 }
 """Protocols of this node with their versions, for `Hello`."""
 
@@ -120,6 +125,7 @@ PROTOCOL_OF: dict[type, str] = {
     **dict.fromkeys(get_args(RoomMessage), "rooms"),
     **dict.fromkeys(get_args(PlaceMessage), "places"),
     **dict.fromkeys(get_args(NameMessage), "names"),
+    **dict.fromkeys(get_args(KademliaMessage), "kademlia"),
 }
 """Which protocol a message belongs to: one that the other side lacks is never used with it."""
 

@@ -15,8 +15,8 @@ from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp, Received
 from linnet.core.reasons import Reason
-from linnet.names.names import NamesEffect
 from linnet.overlay.effects import TrackerEffect
+from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
 from linnet.overlay.overlays import OverlaysEffect
 from linnet.peer.account import AccountEffect
 from linnet.peer.edge import Edge, EdgePartEffect
@@ -24,6 +24,7 @@ from linnet.peer.interface import Effect, Input, NodeStatus
 from linnet.peer.links import Links, LinksEffect
 from linnet.peer.local_networks import LanEffect, LanReply
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, Message
+from linnet.peer.network import NetworkEffect
 from linnet.places.effects import PlaceEffect
 from linnet.rooms.effects import RoomEffect
 from linnet.streams.effects import StreamEffect
@@ -40,7 +41,7 @@ Asking: TypeAlias = (
     | EdgePartEffect
     | AccountEffect
     | PlaceEffect
-    | NamesEffect
+    | NetworkEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""
@@ -64,7 +65,8 @@ class Outgoing:
 
     def link_up(self, peer: PeerId, spoken: Iterable[str]) -> None:
         """A peer speaks these protocols."""
-        lacking = tuple(name for name in PROTOCOLS if name not in spoken)
+        # Of the hash table nothing is ever said to who does not take part.
+        lacking = tuple(name for name in PROTOCOLS if name not in spoken and name != KADEMLIA)
         if lacking:
             self._lacking[peer] = lacking
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
+from linnet.core.ids import Contact
 from linnet.core.luck import Entropy
 from linnet.core.stores import Store
 from linnet.delivery.context import Context
 from linnet.event.signing import Verifier
 from linnet.identity.cards import CardCheck
 from linnet.names.names import Names
+from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.overlay.member import Member
 from linnet.overlay.overlays import OVERLAP, Overlays
 from linnet.overlay.registry import Registry
@@ -21,6 +23,7 @@ from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
+from linnet.peer.network import Network
 from linnet.places.places import Places
 from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay
@@ -61,7 +64,9 @@ class Parts:
         )
         self.rooms = _rooms(config, self.context, self.overlays)
         self.places = Places(self.context, config.places, config.listens)
-        self.names = Names(self.context, config.names)
+        self.names = Names(self.context, config.names, in_network=config.kademlia is not None)
+        kademlia = _kademlia(config, identity, self.context)
+        self.network = Network(kademlia, self.names, config.kademlia_bootstrap)
         self.edge = Edge(config, store, self.streams, self.links)
         self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
 
@@ -74,6 +79,13 @@ def _without_trackers(config: PeerConfig, identity: Identity, context: Context) 
         return None
     cells = context.store.cells
     return Trackerless(identity.device, chosen, cells, context.rng, context.entropy, config.listens)
+
+
+def _kademlia(config: PeerConfig, identity: Identity, context: Context) -> Kademlia | None:
+    if config.kademlia is None:
+        return None
+    own = Contact(identity.peer, config.listens)
+    return Kademlia(own, config.kademlia, context.store.cells, context.rng)
 
 
 def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:

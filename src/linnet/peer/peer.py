@@ -43,9 +43,10 @@ from linnet.edge.presence import PresenceEffect
 from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
-from linnet.names.asking import OWNER as NAMES_OWNER
 from linnet.names.commands import NamesCommand
 from linnet.names.messages import NameMessage
+from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
+from linnet.overlay.kademlia.messages import KademliaMessage
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import OverlayNotice
 from linnet.overlay.overlays import OverlaysEffect
@@ -69,6 +70,7 @@ from linnet.peer.interface import (
 )
 from linnet.peer.local_networks import parted
 from linnet.peer.messages import PROTOCOLS, LinkMessage, Message, Pong
+from linnet.peer.network import OWNERS as NETWORK_OWNERS
 from linnet.peer.outgoing import Asking, Outgoing
 from linnet.peer.parts import Parts
 from linnet.places.commands import PlaceCommand
@@ -89,7 +91,8 @@ _TRACKERLESS_MESSAGES = frozenset(get_args(TrackerlessMessage))
 _EDGE_MESSAGES = frozenset(get_args(EdgeMessage))
 _ROOM_MESSAGES = frozenset(get_args(RoomMessage))
 _PLACE_MESSAGES = frozenset(get_args(PlaceMessage))
-_NAME_MESSAGES = frozenset(get_args(NameMessage))
+_NETWORK_MESSAGES = frozenset(get_args(NameMessage) + get_args(KademliaMessage))
+_WITHOUT_TABLE = {name: version for name, version in PROTOCOLS.items() if name != KADEMLIA}
 
 _NOTICES = frozenset(get_args(OverlayNotice))
 
@@ -121,14 +124,14 @@ class Peer:
         self._streams = parts.streams
         self._rooms = parts.rooms
         self._places = parts.places
-        self._names = parts.names
+        self._network = parts.network
         self._edge = parts.edge
         self._local = parts.local
         self._started_at = 0.0
         self._hello = Hello(
             WIRE_VERSION,
             WIRE_VERSION,
-            PROTOCOLS,
+            PROTOCOLS if self._network.is_on else _WITHOUT_TABLE,
             self.roles,
             FRAME_BYTES,
             config.listens,
@@ -194,11 +197,12 @@ class Peer:
                 self._outgoing.link_down(peer)
                 mended = self._links.link_down(peer, reason, now)
                 down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
-                down += [*self._places.link_gone(event, now), *self._names.link_down(event, now)]
+                down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
                 return [*self._overlay(event, now), *down, *self._edge.links(event, now), *mended]
             case DialFailed(peer, reason):
-                gone = self._places.link_gone(event, now)
-                failed = [*self._rooms.dial_failed(event, now), *gone, *self._links.dial_failed(peer, reason)]
+                failed: list[Asking] = [*self._rooms.dial_failed(event, now)]
+                failed += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
+                failed += self._links.dial_failed(peer, reason)
                 return [*self._overlay(event, now), *self._edge.links(event, now), *failed]
             case Probed():
                 return [] if self._tracker is None else [*self._tracker.handle(event, now)]
@@ -249,8 +253,8 @@ class Peer:
             return [*self._edge.on_message(peer, cast("EdgeMessage", message), now)]
         if kind in _PLACE_MESSAGES:
             return [*self._places.on_message(peer, cast("PlaceMessage", message), now)]
-        if kind in _NAME_MESSAGES:
-            return [*self._names.on_message(peer, cast("NameMessage", message), now)]
+        if kind in _NETWORK_MESSAGES:
+            return [*self._network.on_message(peer, cast("NameMessage | KademliaMessage", message), now)]
         if kind in _ROOM_MESSAGES:
             return [*self._rooms.on_message(peer, cast("RoomMessage", message), now)]
         return [*self._streams.on_message(peer, cast("DeliveryMessage | StreamMessage", message), now)]
@@ -274,7 +278,7 @@ class Peer:
             return [*effects]
         self._outgoing.link_up(event.peer, event.hello.protocols)
         up: list[Asking] = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
-        up += [*self._places.link_up(event, now), *self._names.link_up(event, now)]
+        up += [*self._places.link_up(event, now), *self._network.link_up(event, now)]
         return [*effects, *up, *self._overlay(event, now), *self._edge.links(event, now)]
 
     def _overlay(
@@ -320,8 +324,8 @@ class Peer:
             return [*self._rooms.fired(tick, now)]
         if tick.owner in PLACE_OWNERS:
             return [*self._places.fired(tick, now)]
-        if tick.owner == NAMES_OWNER:
-            return [*self._names.fired(tick, now)]
+        if tick.owner in NETWORK_OWNERS:
+            return [*self._network.fired(tick, now)]
         if tick.owner in EDGE_OWNERS:
             return [*self._edge.fired(tick, now)]
         if tick.owner == PRESENCE_OWNER:
@@ -336,7 +340,7 @@ class Peer:
                 found = self._noticed(self._overlays.start(self._config.bootstrap, now), now)
                 found += self._on_local([], now)
                 started = [*found, *self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
-                started += [*self._places.start(now), *self._names.start(now)]
+                started += [*self._places.start(now), *self._network.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
@@ -391,7 +395,7 @@ class Peer:
             case _ if isinstance(command, PlaceCommand):
                 return [*self._places.ask(request, command, now)]
             case _ if isinstance(command, NamesCommand):
-                return [*self._names.ask(request, command, now)]
+                return [*self._network.ask(request, command, now)]
             case _ if isinstance(command, RoomCommand):
                 return [*self._edge.stir(command), *self._rooms.ask(request, command, now)]
             case _:

@@ -105,13 +105,15 @@ class Kademlia:
         number = self._begin(key, now, wants_records=True)
         return number, self._go_on(number, now)
 
-    def place(self, record: Stored, now: float) -> tuple[int, list[KademliaEffect]]:
-        """Have a record of ours kept, and again from time to time until it ends; ends in `Placed`."""
+    def place(self, record: Stored, now: float, again: bool = True) -> tuple[int, list[KademliaEffect]]:
+        """Have a record of ours kept, and `again` from time to time until it ends; ends in `Placed`."""
         self._refuse_too_many()
         try:
             check_record(record, now)
         except RemoteError as error:
             raise Refused(error.reason, error.detail) from error
+        if not again:
+            return self._place(record, now)
         place = (record.key, record.owner)
         if place not in self._records and len(self._records) >= self._config.own:
             raise Refused(Reason.TOO_MANY, f"{self._config.own} records are placed already")
