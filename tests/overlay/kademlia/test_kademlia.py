@@ -118,6 +118,19 @@ def test_a_record_that_was_withdrawn_is_not_placed_again() -> None:
     assert [len(host.machine.shelf) for host in living(world)] == [0] * 10
 
 
+def test_refresh_makes_a_table_good_again_after_half_of_it_has_changed() -> None:
+    world = town(24, config=QUICK)
+    world.kill(living(world)[:12])
+    world.grow(12, settle=2.0)
+    world.run(700.0)
+    for host in living(world):
+        contacts = host.machine.table.contacts()
+        alive = sum(world.hosts[each.peer].alive for each in contacts)
+        assert alive >= 0.8 * len(contacts), "three refreshes later nearly all live"
+        assert alive >= 8
+    assert right_share(world, 20)[0] == 1.0
+
+
 def test_alone_everything_ends_at_once() -> None:
     world = KademliaWorld(1, SMALL)
     alone = world.add()
