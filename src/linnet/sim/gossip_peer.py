@@ -82,11 +82,12 @@ class GossipPeer:
         """What the overlay wants, with what its notices make the topics want."""
         more: list[Any] = []
         for effect in effects:
-            if isinstance(effect, NeighborUp):
+            kind = type(effect)
+            if kind is NeighborUp:
                 topic = self.topics.get(effect.topic)
                 if topic is not None:
                     more += topic.up(effect.peer)
-            elif isinstance(effect, NeighborDown):
+            elif kind is NeighborDown:
                 topic = self.topics.get(effect.topic)
                 if topic is not None:
                     more += topic.down(effect.peer, now)

@@ -29,3 +29,11 @@ def test_one_at_a_time_is_tried_in_turn_once_members_are_known() -> None:
 def test_who_is_a_member_is_not_tried_any_more() -> None:
     assert joined(2).tried(PEERS, True, 5) == {}
     assert joined(0).tried((), False, 5) == {}
+
+
+def test_neighbours_are_chosen_anew_in_turn_while_someone_waits_for_it() -> None:
+    assert joined(1).is_unsettled
+    topic = joined(0)
+    assert not topic.is_unsettled
+    topic.uncovered = 2
+    assert topic.is_unsettled

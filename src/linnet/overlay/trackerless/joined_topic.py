@@ -26,6 +26,11 @@ class JoinedTopic:
         """Whom the ring wanted when neighbours were last chosen."""
         self.uncovered = 0
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether others wait for their turn to be neighbours, though the ring stays as it is."""
+        return bool(self.contacts) or self.uncovered > 0
+
     def first_contacts(self) -> Mapping[PeerId, tuple[str, ...]]:
         """Whom to turn to when the topic is joined."""
         return dict(list(self.contacts.items())[:_TRIED])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hmac
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from heapq import nlargest
 from random import Random
 
@@ -209,8 +209,11 @@ class Ring:
         """Whether one next to us has brought no event for long: perhaps it passes nothing on."""
         return self._quiet.get(peer, 0) >= QUIET
 
-    def merge(self, members: Iterable[RingMember], met: PeerId | None = None) -> bool:
+    def merge(self, members: Collection[RingMember], met: PeerId | None = None) -> bool:
         """Take in members that were checked; `met` is the one that spoke. True if our neighbours changed."""
+        if not members and (met is None or met in self._met):
+            self.calm += 1
+            return False
         before = self.neighbors
         if met is not None and met in self._members and met not in self._met:
             self._meet(met)

@@ -245,16 +245,18 @@ class Rings:
     ) -> list[RingMember]:
         """The members that are new to a ring and are what they are said to be."""
         checked: list[RingMember] = []
+        get = ring.get
         for member in members:
             node = member.node
             peer = node.peer
-            known = ring.get(peer)
-            if peer == self._ours or member is known or (peer != teller and peer in self._absent):
+            known = get(peer)
+            if known is not None and (
+                member is known or (member.epoch <= known.epoch and node.version <= known.node.version)
+            ):
+                continue  # By far the most.
+            if peer == self._ours or (peer != teller and peer in self._absent):
                 continue
-            if known is None:
-                if peer != teller and not ring.has_room_for(peer):
-                    continue
-            elif member.epoch <= known.epoch and node.version <= known.node.version:
+            if known is None and peer != teller and not ring.has_room_for(peer):
                 continue
             if abs(member.epoch - ring.epoch) > 1:
                 records.append(_rejected(teller, Reason.STALE, ring.keys.topic))

@@ -164,7 +164,8 @@ class Topics:
         if self._rounds == self._config.hurried or self._rounds % _REMEMBER_ROUNDS == 0:
             self.remember()
         self._neighbors.turn = self._rounds // _CALM_ROUNDS
-        turn = rings.round(now, self._rounds % _CALM_ROUNDS == 0 or not self._is_calm(rings))
+        is_turn = self._rounds % _CALM_ROUNDS == 0
+        turn = rings.round(now, is_turn or not self._is_calm(rings))
         if turn is not None:
             effects += self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
         effects += self._begin_intersection(now)
@@ -174,8 +175,10 @@ class Topics:
             ring = rings[topic]
             if ring.missing:
                 effects += self._searches.begin(joined.keys, now)
-            if ring.wanted != joined.wanted or self._rounds % _CALM_ROUNDS == 0:
+            if ring.wanted != joined.wanted or (is_turn and joined.is_unsettled):
                 effects += self._mend(topic, now)
+            elif is_turn:
+                effects += self._neighbors.storage(joined, ring)
             for peer in gaps(ring, self._gossip.links):
                 if not self._gossip.errands.asked(peer, RingAsk):
                     ask = rings.ask(peer, now)
@@ -217,13 +220,11 @@ class Topics:
 
         What a peer is known to share by its place on our rings is not new, once no ring lacks members.
         """
-        topics = [joined.keys for joined in self._joined.values()]
-        if not topics:
-            return []
         gossip, rings = self._gossip, self._ring_gossip(now)
         lacking = any(rings[topic].missing for topic in self._joined)
-        if not lacking and self._rounds % _CALM_ROUNDS:
-            return []  # There is no hurry.
+        if not self._joined or (not lacking and self._rounds % _CALM_ROUNDS):
+            return []  # Where no ring lacks members there is no hurry.
+        topics = [joined.keys for joined in self._joined.values()]
         for peer in gossip.clustering.view:  # The likest first.
             known = gossip.acquaintances.descriptor(peer)
             if known is None or not self._intersecting.may_ask(peer, topics, now):
