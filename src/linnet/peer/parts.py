@@ -24,7 +24,9 @@ from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
 from linnet.peer.network import Network
+from linnet.places.config import KeeperConfig
 from linnet.places.places import Places
+from linnet.rooms.config import RelayPolicy
 from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay
 from linnet.rooms.rooms import Rooms
@@ -63,12 +65,21 @@ class Parts:
             config.overlay,
         )
         self.rooms = _rooms(config, self.context, self.overlays)
-        self.places = Places(self.context, config.places, config.listens)
+        self.places = Places(self.context, config.places, config.listens, _keeper(config))
         self.names = Names(self.context, config.names, in_network=config.kademlia is not None)
         kademlia = _kademlia(config, identity, self.context)
         self.network = Network(kademlia, self.names, config.kademlia_bootstrap)
         self.edge = Edge(config, store, self.streams, self.links)
         self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
+
+
+def _keeper(config: PeerConfig) -> KeeperConfig | None:
+    """A relay keeps places by the rules by which it serves rooms."""
+    relay = config.relay
+    if relay is None:
+        return None
+    allow = None if relay.policy is RelayPolicy.OPEN else relay.allow
+    return KeeperConfig(allow, relay.max_rooms, relay.room_bytes, relay.total_bytes, relay.max_lifetime)
 
 
 def _without_trackers(config: PeerConfig, identity: Identity, context: Context) -> Trackerless | None:

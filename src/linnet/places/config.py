@@ -6,6 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from linnet.core.ids import AuthorId
+from linnet.core.limits import MIB
+
 
 class PlacesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """All of them have defaults that suit places of tens to thousands of guests."""
@@ -49,3 +52,17 @@ class PlacesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of a place that are kept; 0: all. What later state rests on is never evicted."""
     yield_timeout: Annotated[float, Meta(ge=0.1, le=600.0)] = 3.0
     """Seconds that a co-host waits for the present voice before it opens a term itself."""
+
+
+class KeeperConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a relay keeps places for guests who are away."""
+
+    allow: tuple[AuthorId, ...] | None = ()
+    """People whose places are kept; None: everybody's."""
+    max_places: int = 256
+    place_bytes: int = 64 * MIB
+    """Bytes of one place; past this the oldest go first."""
+    total_bytes: int = 4096 * MIB
+    """Bytes of all; a keeper that is full takes no more places."""
+    lifetime: float = 30 * 86_400.0
+    """Seconds that a fragment is kept."""

@@ -208,6 +208,8 @@ class Keep(Struct, frozen=True, array_like=True, tag=103, gc=False):
     """The host asks a relay to keep what is said in a place."""
 
     deed: Deed
+    card: Card | None = None
+    """Of the device that asks: it must be the peer at the other end."""
 
 
 class Kept(Struct, frozen=True, array_like=True, tag=104, gc=False):

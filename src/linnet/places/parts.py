@@ -48,9 +48,11 @@ def kept_deed(raw: bytes) -> Deed:
 class Parts:
     """What one node keeps and knows of one place. Nothing here acts by itself."""
 
-    def __init__(self, deed: Deed, context: Context, config: PlacesConfig) -> None:
+    def __init__(self, deed: Deed, context: Context, config: PlacesConfig, keeps: bool = False) -> None:
         self.id: TopicId = deed.place
         self.deed = deed
+        self.keeps = keeps
+        """Whether we only keep it for others: then nothing of it is read here."""
         self.context = context
         self.config = config
         store = context.store
@@ -105,7 +107,8 @@ class Parts:
     def is_out(self) -> bool:
         """Whether we were a guest, and are none any more: nobody lets us in unasked, nor do we others."""
         changes = self.membership.changes(self.context.author)
-        return bool(changes) and not changes[-1].joins and self.deed.policy.announces
+        out = bool(changes) and not changes[-1].joins and self.deed.policy.announces
+        return out and not self.keeps
 
     @property
     def may_speak(self) -> bool:
@@ -144,6 +147,7 @@ class Parts:
         raw = encode_unit(unit)
         entry = Entry(self.id, unit.author, unit.device, unit.seq, 1, verified.head, now, raw)
         self.context.store.log.append(entry)
+        self.context.cards.keep(unit.author, unit.device)
         self.context.store.cells.put(_TOLD, self.id + head.message.to_bytes(8, "big"), verified.head)
 
     def first_of(self, message: int) -> Unverified | None:

@@ -15,14 +15,13 @@ from linnet.groups.ids import Device
 from linnet.places import talks
 from linnet.places.admission import Admission
 from linnet.places.catching_up import CatchingUp
-from linnet.places.channel import sync
-from linnet.places.channel.membership import Verdict
 from linnet.places.commands import Announced, PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
 from linnet.places.door import Door, ToAdmit, ToKey, Waiting
 from linnet.places.effects import PlaceEffect
 from linnet.places.items import Body, Knocked, Said
+from linnet.places.keepers import Keepers
 from linnet.places.keying import REQUEST_KEYS, Keying
 from linnet.places.messages import (
     AskRoll,
@@ -39,6 +38,7 @@ from linnet.places.messages import (
 from linnet.places.parts import Parts
 from linnet.places.roll_call import RollCall
 from linnet.places.speaking import Speaking, Spoken
+from linnet.places.state_telling import tell_state
 from linnet.places.taking import Taking
 from linnet.places.talks import Asked, Talks
 from linnet.places.visiting import Visiting, refused_record
@@ -55,9 +55,14 @@ class Place:
     """All that a node does in one place."""
 
     def __init__(
-        self, deed: Deed, context: Context, config: PlacesConfig, contacts: dict[PeerId, Contact]
+        self,
+        deed: Deed,
+        context: Context,
+        config: PlacesConfig,
+        contacts: dict[PeerId, Contact],
+        keeps: bool = False,
     ) -> None:
-        self.parts = Parts(deed, context, config)
+        self.parts = Parts(deed, context, config, keeps)
         self.watching = Watching(self.parts, context.config)
         self.taking = Taking(self.parts, self.watching)
         self.door = Door(self.parts, contacts)
@@ -67,6 +72,7 @@ class Place:
         self.roll_call = RollCall(self.parts)
         self.talks = Talks(self.parts)
         self.keying = Keying(self.parts, self.talks)
+        self.keepers = Keepers(self.parts)
         self._speaking: Speaking | None = None
         self._last_said = self._last_heard = 0.0
         self._alive = Tick(OWNER, "alive", self.parts.id)
@@ -84,17 +90,18 @@ class Place:
                 self._speaking.open_term()
         return self._speaking
 
-    def start(self) -> list[PlaceEffect]:
+    def start(self, now: float) -> list[PlaceEffect]:
         """The voice goes on to give signs of life, also if it has nothing to say after a restart."""
         if not self.parts.is_voice:
             return []
-        return [SetTimer(self.parts.config.keepalive, self._alive)]
+        return [SetTimer(self.parts.config.keepalive, self._alive), *self.keepers.look(now)]
 
     def say(self, spoken: Sequence[Spoken], now: float) -> list[PlaceEffect]:
         """Fragments of ours go out, and are taken in here as well."""
         self._last_said = now
         noted, self.parts.sealing.noted = self.parts.sealing.noted, []
-        return [*noted, *self.taking.own(spoken, now), SetTimer(self.parts.config.keepalive, self._alive)]
+        effects = [*noted, *self.taking.own(spoken, now), *self.keepers.look(now)]
+        return [*effects, SetTimer(self.parts.config.keepalive, self._alive)]
 
     def announced(
         self, request: int, message: int, spoken: Sequence[Spoken]
@@ -195,7 +202,7 @@ class Place:
     def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
         """Somebody lacks a fragment."""
         nym = self.parts.tree.downstreams.get(peer) or self.door.visitors.get(peer)
-        if nym is None:
+        if nym is None and not self.parts.relaying.keeps(peer):
             note = "a question of nobody who is connected"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
         answer = self.parts.replaying.answer(peer, nym, replay, now)
@@ -212,16 +219,7 @@ class Place:
 
     def on_ask_state(self, peer: PeerId, ask: AskState) -> list[PlaceEffect]:
         """Somebody wants to know the state."""
-        nym = self.parts.tree.downstreams.get(peer)
-        if nym is None or not self.door.is_guest(nym):
-            no = StateIs(self.parts.id, ask.request, 0, (), 0, b"", True, Reason.NOT_A_MEMBER)
-            return [Send(peer, no)]
-        planned = sync.plan(self.parts.order, ask.state)
-        if not self._may_replay(nym, planned):
-            planned = sync.plan_full(self.parts.order, ask.state) or sync.Unknown()
-        if not self._may_replay(nym, planned):
-            planned = sync.Unknown()
-        pages = sync.pages(self.parts.id, ask.request, planned)
+        pages = tell_state(self.parts, peer, ask)
         return [AfterCommit(tuple(Send(peer, page) for page in pages))]
 
     def on_ask_roll(self, peer: PeerId, ask: AskRoll) -> list[PlaceEffect]:
@@ -267,11 +265,12 @@ class Place:
 
     def link_up(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is open."""
-        return [*self.visiting.link_up(peer, now)]
+        return [*self.visiting.link_up(peer, now), *self.keepers.link_up(peer, now)]
 
     def link_gone(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is down, or could not be opened."""
         self.door.gone(peer)
+        self.keepers.gone(peer)
         self.roll_call.gone(peer)
         self.talks.gone(peer)
         return [*self._drop(peer), *self.visiting.gone(peer, now)]
@@ -310,6 +309,8 @@ class Place:
     @property
     def role(self) -> str:
         """What we are here."""
+        if self.parts.keeps:
+            return "keeper"
         rank = self.parts.deed.rank(self.parts.context.author)
         if rank is not None:
             return "cohost" if rank else "host"
@@ -338,17 +339,6 @@ class Place:
             effects.append(Record(Kind.DROPPED, self.parts.id, peer=peer, reason=Reason.SLOW_PEER, note=note))
             effects += [Send(peer, Away(self.parts.id, Reason.SLOW_PEER)), *self.visiting.gone(peer, now)]
         return effects
-
-    def _may_replay(self, nym: AuthorId, planned: sync.Plan) -> bool:
-        """Whether somebody may see all messages that it would be told to ask for."""
-        if isinstance(planned, sync.Unknown):
-            return True
-        parts = self.parts
-        rows = [parts.fragments.get_at(message, 0) for message in planned.replay]
-        return all(
-            row is not None and parts.membership.test(nym, row.message, row.generation) is Verdict.YES
-            for row in rows
-        )
 
     def _asked(self, asked: Asked, now: float) -> list[PlaceEffect]:
         """A guest wants to go, or has something to say to whoever watches here."""

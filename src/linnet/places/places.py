@@ -39,9 +39,10 @@ from linnet.places.commands import (
     Watching,
     WatchPlace,
 )
-from linnet.places.config import PlacesConfig
+from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
 from linnet.places.effects import PlaceEffect
+from linnet.places.keeping import Keeping
 from linnet.places.messages import (
     AskRoll,
     AskState,
@@ -50,6 +51,8 @@ from linnet.places.messages import (
     DeedIs,
     Enter,
     Heard,
+    Keep,
+    Kept,
     PlaceMessage,
     Replay,
     Replayed,
@@ -78,9 +81,16 @@ _decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
 class Places:
     """Every place that this node hosts or visits."""
 
-    def __init__(self, context: Context, config: PlacesConfig, listens: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        config: PlacesConfig,
+        listens: tuple[str, ...],
+        keeper: KeeperConfig | None = None,
+    ) -> None:
         self._context = context
         self._config = config
+        self._keeping = Keeping(context, keeper)
         self._listens = listens
         self._places: dict[TopicId, Place] = {}
         self._contacts: dict[PeerId, Contact] = {}
@@ -99,7 +109,7 @@ class Places:
         effects: list[PlaceEffect] = []
         for _, raw in self._context.store.cells.scan(DEEDS):
             opened = self._open(kept_deed(raw))
-            effects += opened.start()
+            effects += opened.start(now)
             visited = self._context.store.cells.get(_VISITED, opened.parts.id)
             if visited is not None:
                 contacts = _decode_contacts(visited)
@@ -213,8 +223,9 @@ class Places:
             raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
         deed = _changed(SigningKey(seed), opened.parts.deed, command)
         opened.parts.renew(deed)
-        told = tuple(Send(peer, DeedIs(deed)) for peer in opened.parts.tree.downstreams)
-        return [AfterCommit((*told, Reply(request, opened.status())))]
+        others = (*opened.parts.tree.downstreams, *opened.parts.relaying.keepers)
+        told = tuple(Send(peer, DeedIs(deed)) for peer in others)
+        return [AfterCommit((*told, Reply(request, opened.status()))), *opened.keepers.look(now)]
 
     def _enter(self, request: int, command: EnterPlace, now: float) -> list[PlaceEffect]:
         opened = self._places.get(command.place)
@@ -225,6 +236,8 @@ class Places:
                 raise Refused(Reason.NO_ADDRESS, "nobody to ask: give an address of the host or of a relay")
             # Until the door opens nothing is known of it but its key: the deed comes with the answer.
             opened = self._open(Deed(command.place, 0, Policy.PRIVATE, _NOBODY, (), (), bytes(64)))
+        if opened.parts.keeps:
+            raise Refused(Reason.IN_USE, "this node keeps the place for others: enter it with another node")
         if opened.parts.is_voice and not opened.parts.deed.cohosts:
             raise Refused(Reason.NOT_ALLOWED, "this node hosts the place, and nobody else may speak in it")
         contacts = command.contacts or opened.visiting.contacts
@@ -234,6 +247,8 @@ class Places:
         return [*effects, SetTimer(command.patience, Tick(PATIENCE, "enter", key))]
 
     def _watch(self, request: int, where: Place, command: WatchPlace) -> list[PlaceEffect]:
+        if where.parts.keeps:
+            raise Refused(Reason.NOT_ALLOWED, "this node keeps the place for others and reads nothing of it")
         if command.subscription in self._watched:
             raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
         self._watched[command.subscription] = where
@@ -250,10 +265,16 @@ class Places:
 
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:
         """A fragment."""
-        return self._places[data.unit.topic].on_data(peer, data, now)
+        where = self._places[data.unit.topic]
+        effects = where.on_data(peer, data, now)
+        return [*effects, *self._keeping.trim(where.parts, now)] if where.parts.keeps else effects
 
     def on_message(self, peer: PeerId, message: PlaceMessage, now: float) -> list[PlaceEffect]:
         """What a peer says about a place."""
+        if isinstance(message, Keep):
+            known = self._places.get(message.deed.place)
+            kept = None if known is None else known.parts
+            return [*self._keeping.asked(peer, message, kept, lambda deed: self._open(deed).parts, now)]
         topic = message.deed.place if isinstance(message, DeedIs) else getattr(message, "place", None)
         where = None if topic is None else self._places.get(cast("TopicId", topic))
         if where is None:
@@ -264,27 +285,13 @@ class Places:
                 return [record, Send(peer, no)]
             return [record]
         if isinstance(message, Enter | Decision | Away | DeedIs):
-            return _at_the_door(where, peer, message, now)
-        match message:
-            case Replay():
-                return where.on_replay(peer, message, now)
-            case Replayed():
-                return where.on_replayed(peer, message, now)
-            case AskState():
-                return where.on_ask_state(peer, message)
-            case StateIs():
-                return where.on_state(peer, message, now)
-            case AskRoll():
-                return where.on_ask_roll(peer, message)
-            case RollIs():
-                return [*where.roll_call.told(peer, message, now), *where.caught(now)]
-            case Talk():
-                return where.on_talk(peer, message, now)
-            case Heard():
-                return [*where.talks.on_heard(peer, message)]
-            case _:
-                note = f"{type(message).__name__}: not taken part in yet"
-                return [Record(Kind.DROPPED, topic, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
+            effects = _at_the_door(where, peer, message, now)
+            if not self._keeping.is_over(where.parts):
+                return effects
+            del self._places[where.parts.id]
+            gone = self._keeping.drop(where.parts, Reason.NOT_ALLOWED)
+            return [*effects, *where.leave(now), *gone]
+        return _inside(where, peer, message, now)
 
     def link_up(self, event: LinkUp, now: float) -> list[PlaceEffect]:
         """A link is open."""
@@ -306,7 +313,8 @@ class Places:
         return where.fired(tick, now)
 
     def _open(self, deed: Deed) -> Place:
-        opened = Place(deed, self._context, self._config, self._contacts)
+        keeps = self._keeping.keeps(deed.place)
+        opened = Place(deed, self._context, self._config, self._contacts, keeps)
         self._places[deed.place] = opened
         return opened
 
@@ -315,6 +323,31 @@ class Places:
         if where is None:
             raise Refused(Reason.NOT_JOINED, "this node is not in that place: enter it first")
         return where
+
+
+def _inside(where: Place, peer: PeerId, message: PlaceMessage, now: float) -> list[PlaceEffect]:
+    match message:
+        case Replay():
+            return where.on_replay(peer, message, now)
+        case Replayed():
+            return where.on_replayed(peer, message, now)
+        case AskState():
+            return where.on_ask_state(peer, message)
+        case StateIs():
+            return where.on_state(peer, message, now)
+        case AskRoll():
+            return where.on_ask_roll(peer, message)
+        case RollIs():
+            return [*where.roll_call.told(peer, message, now), *where.caught(now)]
+        case Talk():
+            return where.on_talk(peer, message, now)
+        case Kept():
+            return [*where.keepers.answered(peer, message, now)]
+        case Heard():
+            return [*where.talks.on_heard(peer, message)]
+        case _:
+            note = f"{type(message).__name__}: not taken part in yet"
+            return [Record(Kind.DROPPED, where.parts.id, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
 
 
 def _at_the_door(

@@ -131,6 +131,8 @@ class Taking:
             effects += self._shifted(shift, head, now)
         match parts.terms.where(head, unit.device):
             case Where.WAITING:
+                if parts.keeps:  # nobody told it at a door how far the numbers are
+                    parts.missing.saw(head.fragment, now)
                 return [*effects, *self._wait(arrival)]
             case Where.ORPHANED:
                 note = f"orphaned: fragment {head.fragment} of term {head.term}"
@@ -152,15 +154,16 @@ class Taking:
         if not isinstance(stored, New):
             return []
         parts.missing.arrived(head, now)
+        parts.context.cards.keep(verified.unit.author, verified.unit.device)
         if head.change is not None:
             parts.membership.store(head.change, head.message, head.generation)
             if not head.change.joins:
                 parts.sealing.readers.forget(head.change.nym)
-        steps = list(parts.assembly.stored(stored.row))
+        steps = [] if parts.keeps else list(parts.assembly.stored(stored.row))
         promises: list[PlacePromise] = [*self._passed_on(arrival, now)]
         told, records = self._told(steps, verified)
         promises += told
-        if head.flags & Flag.KEYS:
+        if head.flags & Flag.KEYS and not parts.keeps:
             freed, noted = self._freed(stored.row, now)
             promises += freed
             records += noted

@@ -87,6 +87,9 @@ class Visiting:
         """Ask as many as there are upstreams lacking."""
         if not self.wants:
             return []
+        for keeper in self._parts.deed.keepers:
+            if keeper.peer not in self._known:
+                self.learn(keeper)
         late = [peer for peer, until in self._asked.items() if until <= now]
         effects: list[VisitingEffect] = []
         for peer in late:

@@ -95,10 +95,14 @@ class PlacesWorld:
         """Who a node is: each a person of its own."""
         return seeded_identity(self.seed, name, START)
 
+    def configured(self, name: str) -> PeerConfig:
+        """What a node is told."""
+        return PeerConfig(listens=HINTS, places=self.config)
+
     def machine(self, name: str) -> NodeMachine:
         """A new machine over what a node keeps: where tests put in others."""
         life = self._lives[name] = self._lives.get(name, -1) + 1
-        config = PeerConfig(listens=HINTS, places=self.config)
+        config = self.configured(name)
         luck = named_luck(self.seed, f"{name}/{life}")
         identity = self.identities[name]
         return Peer(config, identity, self.stores[name], luck, self._verifier, self._card_check)

@@ -1,7 +1,7 @@
 """What of a place may go when it has more bytes than it may keep.
 
 Never: what changes state behind the last verified hash, the changes of membership that are in force,
-and the last fragment of each device, behind which its chain goes on.
+what tells keys, and the last fragment of each device, behind which its chain goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from linnet.event.signing import decode_unit, recall_unit
 from linnet.places.channel.fragments import Fragments
 from linnet.places.channel.membership import Membership
 from linnet.places.channel.rows import Row
-from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.head import Flag, Head, head_of
 from linnet.trace.records import Kind, Record
 
 EVICT_UNITS = 256
@@ -20,9 +20,18 @@ EVICT_UNITS = 256
 
 
 def retain(
-    fragments: Fragments, membership: Membership, log: EventLog, max_bytes: int, most: int = EVICT_UNITS
+    fragments: Fragments,
+    membership: Membership,
+    log: EventLog,
+    max_bytes: int,
+    most: int = EVICT_UNITS,
+    before: float | None = None,
+    state: bool = True,
 ) -> list[Record]:
     """Evict the oldest fragments of a place until its bytes fit, or all that is left must stay.
+
+    With `before` also those that were stored earlier, though there is room for them. Without `state` what
+    changes state may go, too: a keeper cannot tell which of it still counts.
 
     The log forgets from its beginning only: what must stay is appended again, as it was.
     """
@@ -31,14 +40,14 @@ def retain(
     moved: dict[bytes, None] = {}
     gone: list[Record] = []
     for _ in range(most):
-        evicted = log.evict(place, None, max_bytes, 1)
+        evicted = log.evict(place, before, max_bytes, 1)
         if not evicted:
             break
         entry = evicted[0]
         head = head_of(recall_unit(decode_unit(entry.raw)).events[0])
         row = fragments.get(head.fragment)
         row = row if row is not None and row.event == entry.head else None
-        if entry.head in tips or (row is not None and _must_stay(fragments, membership, head)):
+        if entry.head in tips or (row is not None and _must_stay(fragments, membership, head, state)):
             position = log.append(entry)
             if row is not None and position is not None:
                 fragments.moved(row, position)
@@ -47,12 +56,13 @@ def retain(
             moved[entry.head] = None
             continue
         _forget(fragments, row, entry)
-        gone.append(_record(entry))
+        is_old = before is not None and entry.stored_at < before
+        gone.append(_record(entry, Reason.RETENTION if is_old else Reason.QUOTA))
     return gone
 
 
-def _must_stay(fragments: Fragments, membership: Membership, head: Head) -> bool:
-    if fragments.state.needs(head.message):
+def _must_stay(fragments: Fragments, membership: Membership, head: Head, state: bool) -> bool:
+    if (state and fragments.state.needs(head.message)) or head.flags & Flag.KEYS:
         return True
     return head.change is not None and membership.matters(head.change.nym, head.message)
 
@@ -66,7 +76,7 @@ def _forget(fragments: Fragments, row: Row | None, entry: Entry) -> None:
             fragments.forget_orphan(orphan)
 
 
-def _record(entry: Entry) -> Record:
+def _record(entry: Entry, reason: Reason) -> Record:
     return Record(
         Kind.EVICTED,
         entry.topic,
@@ -74,5 +84,5 @@ def _record(entry: Entry) -> Record:
         entry.device,
         entry.first,
         bytes=len(entry.raw),
-        reason=Reason.QUOTA,
+        reason=reason,
     )

@@ -73,6 +73,13 @@ class Relaying:
         self._place = place
         self._membership = membership
         self._below: dict[PeerId, _Below] = {}
+        self._keepers: dict[PeerId, None] = {}
+        """Relays that keep everything and are no guests: there is no test for them."""
+
+    @property
+    def keepers(self) -> tuple[PeerId, ...]:
+        """Those who keep everything."""
+        return tuple(self._keepers)
 
     @property
     def peers(self) -> tuple[PeerId, ...]:
@@ -86,6 +93,18 @@ class Relaying:
     def leave(self, peer: PeerId) -> None:
         """Nothing more goes to this peer."""
         self._below.pop(peer, None)
+
+    def keep(self, peer: PeerId) -> None:
+        """Every fragment goes to this peer from now on: the deed names it as a keeper."""
+        self._keepers[peer] = None
+
+    def keeps(self, peer: PeerId) -> bool:
+        """Whether every fragment goes to this peer."""
+        return peer in self._keepers
+
+    def let_go(self, peer: PeerId) -> None:
+        """It keeps no more, or is away."""
+        self._keepers.pop(peer, None)
 
     def forget(self) -> None:
         """Test everybody again: the line of terms changed, and with it what membership rests on."""
@@ -104,6 +123,7 @@ class Relaying:
             elif below.told != (head.generation, reason):
                 below.told = (head.generation, reason)
                 found.records.append(self._record(head, peer, reason))
+        found.peers.extend(peer for peer in self._keepers if peer != source and peer not in self._below)
         return found
 
     def _withheld(self, head: Head, below: _Below) -> Reason | None:

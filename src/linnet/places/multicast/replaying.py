@@ -72,9 +72,9 @@ class Replaying:
         self._most = max(1.0, rate * BURST_SECONDS)
         self._askers: dict[AuthorId, _Rate] = {}
 
-    def answer(self, peer: PeerId, nym: AuthorId, question: Replay, now: float) -> Answer:
-        """The fragment, or why not."""
-        asker = self._asker(nym, now)
+    def answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Answer:
+        """The fragment, or why not; without a nym to a keeper, for which there is no test."""
+        asker = self._asker(AuthorId(peer) if nym is None else nym, now)
         if asker.left < 1.0:
             first, asker.told = not asker.told, True
             record = self._record(peer, Reason.FLOODING, "replays past the rate") if first else None
@@ -93,12 +93,13 @@ class Replaying:
             return self._fragments.get(question.fragment)
         return self._fragments.get_at(question.message, question.offset)
 
-    def _checked(self, peer: PeerId, nym: AuthorId, question: Replay, found: Found | None) -> Answer:
+    def _checked(self, peer: PeerId, nym: AuthorId | None, question: Replay, found: Found | None) -> Answer:
         if found is None:
             return self._code(question, Code.NOT_FOUND, None)
         head = found.head
-        verdict = self._membership.test(nym, head.message, head.generation).name
-        if verdict == Verdict.YES.name or is_farewell(head, nym):
+        yes = Verdict.YES.name
+        verdict = yes if nym is None else self._membership.test(nym, head.message, head.generation).name
+        if verdict == yes or (nym is not None and is_farewell(head, nym)):
             sent = Replayed(self._place, question.request, Code.OK, found.unit, found.card)
             return Answer(sent, question.flags, None)
         if verdict == Verdict.NO.name:
