@@ -27,6 +27,8 @@ settings.register_profile(
 settings.load_profile("soak" if SOAK else "default")
 
 
+# Most of what Java does in a short job is to compile for a long one.
+os.environ.setdefault("LINNET_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 SPARK_SECONDS = 600
 """Spark takes its time on a busy machine, and a test that is cut off takes everyone's session with it."""
 

@@ -16,7 +16,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from linnet.lab.errors import CheckFailed, LabError
-from linnet.lab.spark.session import check_master, default_memory, open_session
+from linnet.lab.spark.session import JAVA_OPTIONS, check_master, default_memory, open_session
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[3]", "spark://127.0.0.1:7077"])
@@ -93,3 +93,9 @@ def test_any_other_error_of_a_task_stays_what_it_is(spark: SparkSession) -> None
 
     with pytest.raises(PythonException, match="by nothing"), open_session("local[2]") as session:
         session.range(3).mapInArrow(fail, "id BIGINT").collect()
+
+
+def test_java_has_the_options_that_were_asked_for(spark: SparkSession) -> None:
+    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
+    given = list(beans.getRuntimeMXBean().getInputArguments())
+    assert os.environ[JAVA_OPTIONS].split() == [each for each in given if each in os.environ[JAVA_OPTIONS]]
