@@ -68,13 +68,20 @@ class Host:
 
     def __init__(self, contact: Contact, config: KademliaConfig, seed: str) -> None:
         self.contact = contact
-        self.machine = Kademlia(contact, config, MemoryStore().cells, Random(seed))
+        self._config = config
+        self._seed = seed
+        self._store = MemoryStore()
+        self.restart()
         self.alive = True
         self.links: dict[PeerId, None] = {}
         self.holds: dict[PeerId, None] = {}
         self.timers: dict[Tick, int] = {}
         self.outcomes: dict[int, Outcome] = {}
         self.blamed: list[Blame] = []
+
+    def restart(self) -> None:
+        """A new machine with the same store."""
+        self.machine = Kademlia(self.contact, self._config, self._store.cells, Random(self._seed))
 
 
 class KademliaWorld:

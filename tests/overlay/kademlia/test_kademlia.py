@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from random import Random
 from statistics import fmean
 
@@ -20,8 +21,8 @@ from linnet.core.timers import Tick
 from linnet.identity.keys import SigningKey
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.ids import NodeId, record_key
-from linnet.overlay.kademlia.kademlia import PROTOCOL, REFRESH, REPUBLISH, Kademlia
-from linnet.overlay.kademlia.messages import FindRecord, NodeIsHere, RecordsAre
+from linnet.overlay.kademlia.kademlia import PROTOCOL, REFRESH, REPUBLISH, Kademlia, KademliaEffect
+from linnet.overlay.kademlia.messages import FindRecord, NodeIsHere, NodesAre, RecordsAre
 from linnet.overlay.kademlia.outcomes import NodesFound, Placed, RecordsFound
 from linnet.overlay.kademlia.questions import OWNER
 from linnet.overlay.kademlia.records import Stored, sign_record
@@ -153,6 +154,68 @@ def test_a_bucket_that_is_full_pings_its_oldest_and_keeps_it_if_it_answers() -> 
     after = host.machine.table.contacts()
     assert after
     assert not {each.peer for each in after} & {each.peer for each in before}, "the dead made room"
+
+
+def test_who_is_up_before_those_of_its_configuration_tries_again() -> None:
+    world = KademliaWorld(1, SMALL)
+    first, second = world.add(), world.add()
+    first.alive = False
+    world.join(second, [first])
+    world.run(10.0)
+    assert len(second.machine.table) == 0
+    first.alive = True
+    world.run(SMALL.rejoin + 5.0)
+    assert [each.peer for each in second.machine.table.contacts()] == [first.contact.peer]
+
+
+def test_after_a_restart_those_are_asked_who_were_known_before() -> None:
+    world = town(16)
+    host = living(world)[0]
+    world.kill([host])
+    host.restart()
+    host.alive = True
+    world.join(host, ())
+    world.run(10.0)
+    assert len(host.machine.table) >= 4
+    target = NodeId(Random(2).randbytes(32))
+    assert world.find(host, target).contacts[0].peer == world.nearest(target, host)
+
+
+class Lying(KademliaWorld):
+    """Some of its nodes name twenty others that do not exist, whatever they are asked."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, SMALL)
+        self.liars: dict[PeerId, None] = {}
+        self._lies = Random(f"lies/{seed}")
+
+    def _perform(self, host: Host, effects: Iterable[KademliaEffect]) -> None:
+        if host.contact.peer in self.liars:
+            effects = [self._bent(each) for each in effects]
+        super()._perform(host, effects)
+
+    def _bent(self, effect: KademliaEffect) -> KademliaEffect:
+        if isinstance(effect, Send) and isinstance(effect.message, NodesAre):
+            invented = tuple(
+                Contact(PeerId(self._lies.randbytes(32)), ("tls://203.0.113.9:1",)) for _ in range(20)
+            )
+            return Send(effect.peer, replace(effect.message, contacts=invented))
+        return effect
+
+
+def test_who_names_nodes_that_do_not_exist_costs_dials_and_leads_nobody_astray() -> None:
+    world = Lying(1)
+    hosts = world.grow(40, settle=2.0)
+    world.liars = {host.contact.peer: None for host in Random(4).sample(hosts, 8)}
+    rng, right = Random(9), 0
+    honest = [host for host in hosts if host.contact.peer not in world.liars]
+    for _ in range(20):
+        host, target = rng.choice(honest), NodeId(rng.randbytes(32))
+        found = world.find(host, target)
+        right += found.contacts[0].peer == world.nearest(target, host)
+        assert all(each.peer in world.hosts for each in found.contacts), "nobody is found who was not met"
+    assert right >= 19
+    assert all(each.peer in world.hosts for host in honest for each in host.machine.table.contacts())
 
 
 class Alone:

@@ -23,6 +23,8 @@ class KademliaConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Unanswered questions after which a contact goes though nobody waits for its place."""
     patience: Annotated[float, Meta(ge=0.05, le=60.0)] = 4.0
     """Seconds that an answer is waited for, a dial included."""
+    rejoin: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 30.0
+    """Seconds after which a node that has met nobody turns to those of its configuration again."""
     refresh: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 3600.0
     """Seconds after which a bucket that no lookup went through is looked into."""
     republish: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 3600.0

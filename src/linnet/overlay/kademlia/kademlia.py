@@ -20,6 +20,7 @@ from linnet.core.stores import Cells
 from linnet.core.timers import Tick
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.ids import NodeId, id_in_bucket
+from linnet.overlay.kademlia.known import Known
 from linnet.overlay.kademlia.lookup import Lookup
 from linnet.overlay.kademlia.messages import (
     FindNode,
@@ -43,7 +44,7 @@ from linnet.overlay.kademlia.table import RoutingTable
 from linnet.trace.records import Kind, Record
 
 PROTOCOL = "kademlia"
-REFRESH, REPUBLISH = "refresh", "republish"
+REFRESH, REPUBLISH, JOIN = "refresh", "republish", "join"
 _LOOKUP, _PLACING, _PING = "lookup", "placing", "ping"
 
 KademliaEffect: TypeAlias = (
@@ -68,6 +69,9 @@ class Kademlia:
         self._rng = rng
         self.table = RoutingTable(own.peer, config)
         self.shelf = Shelf(cells, config)
+        self._known = Known(cells)
+        self._written = 1
+        """How many we knew when that was last written down."""
         self._serving = Serving(self.table, self.shelf, config)
         self._questions = Questions(config.patience)
         self._linked: dict[PeerId, Contact] = {}
@@ -76,6 +80,7 @@ class Kademlia:
         self._lookups: dict[int, Lookup] = {}
         self._placings: dict[int, Placing] = {}
         self._pings: dict[PeerId, None] = {}
+        self._bootstrap: tuple[Contact, ...] = ()
         self._quiet: dict[int, None] = {}
         """Lookups and placings of our own, of which nobody is told."""
         self._records: dict[tuple[NodeId, bytes], Stored] = {}
@@ -84,14 +89,13 @@ class Kademlia:
     # What can be asked.
 
     def start(self, bootstrap: Iterable[Contact], now: float) -> list[KademliaEffect]:
-        """Come to know those who are near us, by way of these."""
+        """Come to know those who are near us, by way of these and of those whom we knew before."""
         effects: list[KademliaEffect] = [
             SetTimer(self._config.refresh, Tick(OWNER, REFRESH)),
             SetTimer(self._config.republish, Tick(OWNER, REPUBLISH)),
         ]
-        number = self._begin(self.table.id, now, seeds=bootstrap)
-        self._quiet[number] = None
-        return [*effects, *self._go_on(number, now)]
+        self._bootstrap = tuple(bootstrap)
+        return [*effects, *self._join(now)]
 
     def find(self, target: NodeId, now: float) -> tuple[int, list[KademliaEffect]]:
         """Who is nearest to this? Ends in `NodesFound` of the number; `Refused` if too much is under way."""
@@ -152,6 +156,8 @@ class Kademlia:
             return [*effects, *([] if lost is None else self._unanswered(lost, Reason.TIMEOUT, now))]
         if tick.what == REFRESH:
             return self._refresh(now)
+        if tick.what == JOIN:
+            return self._join(now)
         return self._republish(now)
 
     # Lookups.
@@ -185,7 +191,7 @@ class Kademlia:
             return [record, *self._hand_out(placing, lookup.found, now)]
         if number in self._quiet:
             del self._quiet[number]
-            return [record]
+            return [record, *self._joined(lookup)]
         if not lookup.wants_records:
             return [record, NodesFound(number, lookup.found, lookup.hops, lookup.asked)]
         found = dict.fromkeys(self.shelf.find(lookup.target, now)) | lookup.records
@@ -305,18 +311,39 @@ class Kademlia:
 
     # The table, kept up.
 
+    def _join(self, now: float) -> list[KademliaEffect]:
+        seeds = (*self._bootstrap, *self._known.load())
+        number = self._begin(self.table.id, now, seeds=seeds)
+        self._quiet[number] = None
+        return self._go_on(number, now)
+
+    def _joined(self, lookup: Lookup) -> list[KademliaEffect]:
+        """We looked for ourselves: if nobody was there, we try again, since the others may come up later."""
+        if lookup.target != self.table.id or len(self.table):
+            return []
+        return [SetTimer(self._config.rejoin, Tick(OWNER, JOIN))]
+
     def _seen(self, peer: PeerId) -> list[KademliaEffect]:
         contact = self._linked.get(peer)
         if contact is None:
             return []
         seen = self.table.seen(contact)
+        if len(self.table) >= 2 * self._written:
+            self._write_down()
         if seen.ping is None or seen.ping.peer in self._pings or seen.ping.peer == peer:
             return []
         self._pings[seen.ping.peer] = None
         return self._ask(seen.ping, About(_PING, 0), PingNode)
 
+    def _write_down(self) -> None:
+        """Whom we know; while the table grows, each time that it has doubled."""
+        if len(self.table):
+            self._known.save(self.table.contacts())
+        self._written = max(1, len(self.table))
+
     def _refresh(self, now: float) -> list[KademliaEffect]:
         effects: list[KademliaEffect] = [SetTimer(self._config.refresh, Tick(OWNER, REFRESH))]
+        self._write_down()
         if swept := self.shelf.sweep(now):
             note = "kademlia: records of others"
             effects.append(Record(Kind.EXPIRED, events=swept, reason=Reason.RETENTION, note=note))
