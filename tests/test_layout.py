@@ -22,7 +22,6 @@ TESTED_ELSEWHERE = {
     "places/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "places/admission.py": "who is let in, sent on or turned away: tests/places/test_place.py",
     "places/parts.py": "under everything that a place does: tests/places/test_place.py",
-    "places/state_telling.py": "what is told of the state, and to whom: tests/places/test_place.py",
     "places/speaking.py": "everything that a host says: tests/places/test_place.py",
     "places/taking.py": "everything that comes: tests/places/test_place.py",
     "places/door.py": "who comes in, waits or is turned away: tests/places/test_place.py",

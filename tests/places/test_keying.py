@@ -45,12 +45,14 @@ def test_a_guest_that_lost_its_keys_is_told_them_again_and_says_what_it_lacks_me
     lost = {each.first: each.reason for each in world.lost["guest1"]}
     assert lost[before] is Reason.KEY_MISSING
     assert before not in world.said["guest1"]
+    assert world.status("guest1").locked > 0
     world.restart(HOST)
     world.network.run(world.network.elapsed + 120)
     assert world.said["guest1"][before] == b"before"
     after = announced(world, b"after")
     world.network.run(world.network.elapsed + 5)
     assert world.said["guest1"][after] == b"after"
+    assert world.status("guest1").locked == 0
 
 
 def test_a_place_that_becomes_private_tells_its_guests_the_keys() -> None:

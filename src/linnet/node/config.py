@@ -112,7 +112,7 @@ class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
-    """Whether this node holds the events of rooms for members who are away, and whose."""
+    """Whether this node holds the events of rooms and places for those who are away, and whose."""
 
     enabled: bool = False
     """Whether this node is a relay. A room uses it once a member names it there: `linnet room relays`."""

@@ -175,6 +175,8 @@ class PlaceIs(Struct, frozen=True, gc=False):
     state: int
     """The last message whose change of state was applied."""
     state_hash: bytes
+    locked: int = 0
+    """Messages that are here and cannot be read yet: their key is missing, and asked for."""
 
 
 class PlacesAre(Struct, frozen=True, gc=False):

@@ -304,6 +304,7 @@ class Place:
             len(parts.order.state),
             parts.order.applied,
             parts.order.state.digest(),
+            len(parts.opening.locked),
         )
 
     @property

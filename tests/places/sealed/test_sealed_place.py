@@ -103,8 +103,10 @@ def test_guests_read_and_what_is_carried_is_ciphertext(policy: Policy) -> None:
     for name in (HOST, *world.guests):
         carried = [body for _, body in rows(world, name)]
         assert not any(b"plain" in body or b"_message" in body or b"aaaa" in body for body in carried)
-    sealed = [bool(row.flags & (Flag.SEALED | Flag.KEYS)) for row, _ in rows(world)]
-    assert all(sealed)
+    assert all(row.flags & (Flag.SEALED | Flag.KEYS) for row, _ in rows(world))
+    said = {row.fragment: body for row, body in rows(world)}
+    for name in world.guests:
+        assert all(said[row.fragment] == body for row, body in rows(world, name)), "as it was said"
 
 
 def test_public_places_are_not_sealed() -> None:
@@ -288,3 +290,33 @@ def test_keys_that_are_lost_on_the_way_are_asked_for(seed: int) -> None:
     for name in world.guests[:4]:
         assert bodies(world, name, first) == [b"%d" % number for number in range(6)], name
     assert b"3" not in world.said.get("guest4", {}).values()
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_a_host_that_crashes_at_any_moment_of_an_entry_and_an_ejection_goes_on(moment: int) -> None:
+    world = opened(4, 20)
+    for name in world.guests[:3]:
+        world.enter(name)
+    first = announced(world, b"one")
+    world.network.run(world.network.elapsed + 2)
+    world.ask("guest3", EnterPlace(world.place, (world.contact(HOST),), patience=300.0))
+    world.ask(HOST, Eject(world.place, world.identities["guest2"].author))
+    world.ask(HOST, Announce(world.place, "_message", (), b"two"))
+    world.network.run(world.network.elapsed + 0.06 * moment)
+    world.crash(HOST)
+    world.network.run(world.network.elapsed + 3)
+    world.restart(HOST)
+    world.network.run(world.network.elapsed + 30)
+    world.ask(HOST, Eject(world.place, world.identities["guest2"].author))
+    world.network.run(world.network.elapsed + 1)
+    last = announced(world, b"three")
+    world.network.run(world.network.elapsed + 120)
+    expected = [b"one", b"two", b"three"] if b"two" in world.said[HOST].values() else [b"one", b"three"]
+    for name in (HOST, "guest0", "guest1"):
+        assert bodies(world, name, first) == expected, name
+    world.watch("guest3")
+    world.network.run(world.network.elapsed + 5)
+    assert world.said["guest3"][last] == b"three"
+    assert last not in readable(world, "guest2")
+    prefixes = [read_prefix(body) for row, body in rows(world) if row.flags & Flag.SEALED]
+    assert len({(each.epoch, each.step, each.guard) for each in prefixes}) == len(prefixes)
