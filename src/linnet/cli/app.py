@@ -21,6 +21,7 @@ from linnet.cli import (
     peers,
     privacy,
     publish,
+    sim_content,
     sim_groups,
     sim_history,
     sim_mass_join,
@@ -213,6 +214,7 @@ _add(relay, "report", report.report, "What this relay knows.", report.EPILOG)
 app.add_typer(relay, name="relay", help="For whoever runs a relay.", epilog=EXIT_CODES)
 _add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", sim_streams.EPILOG)
 _add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
+_add(sim, "content", sim_content.content, "Subscriptions to what is said.", sim_content.EPILOG)
 _add(sim, "places", sim_places.places, "A host and guests who come and go.", sim_places.EPILOG)
 _add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_rooms.EPILOG)
 _add(sim, "groups", sim_groups.groups, "An encrypted group, and thieves.", sim_groups.EPILOG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from linnet.content.config import ContentConfig
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.delivery.config import DeliveryConfig
 from linnet.edge.config import PresenceConfig
@@ -79,6 +80,7 @@ class PeerConfig(Struct, frozen=True):
     member: MemberConfig = MemberConfig()
     tracker: TrackerConfig = TrackerConfig()
     delivery: DeliveryConfig = DeliveryConfig()
+    content: ContentConfig = ContentConfig()
     links: LinkConfig = LinkConfig()
     rooms: RoomsConfig = RoomsConfig()
     relay: RelayConfig | None = None

@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
+from linnet.content.commands import ContentCommand, ContentResult, Match
 from linnet.core.effects import (
     AfterCommit,
     Announce,
@@ -132,6 +133,7 @@ Command: TypeAlias = (
     | TrackerlessCommand
     | PlaceCommand
     | NamesCommand
+    | ContentCommand
     | Start
     | Stop
     | Connect
@@ -147,6 +149,7 @@ Result: TypeAlias = (
     | TrackerlessResult
     | PlaceResult
     | NamesResult
+    | ContentResult
     | NodeStatus
     | Done
     | Declined
@@ -167,7 +170,7 @@ Input: TypeAlias = (
     | TimerFired[Tick]
     | Asked[Command]
 )
-Handed: TypeAlias = Item | PlaceItem
+Handed: TypeAlias = Item | PlaceItem | Match
 """What subscriptions of all sorts are handed."""
 
 Promise: TypeAlias = Send[Message] | Deliver[Handed] | Reply[Result] | Record

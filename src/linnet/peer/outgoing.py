@@ -19,6 +19,7 @@ from linnet.overlay.effects import TrackerEffect
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
 from linnet.overlay.overlays import OverlaysEffect
 from linnet.peer.account import AccountEffect
+from linnet.peer.content import ContentPartEffect
 from linnet.peer.edge import Edge, EdgePartEffect
 from linnet.peer.interface import Effect, Input, NodeStatus
 from linnet.peer.links import Links, LinksEffect
@@ -42,6 +43,7 @@ Asking: TypeAlias = (
     | AccountEffect
     | PlaceEffect
     | NetworkEffect
+    | ContentPartEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""

@@ -20,6 +20,7 @@ from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer.account import Account
 from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.content import Content, Search
 from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
@@ -45,6 +46,7 @@ class Parts:
         verifier: Verifier,
         card_check: CardCheck,
         entropy: Entropy | None,
+        search: Search | None = None,
     ) -> None:
         self.context = Context(
             identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
@@ -69,6 +71,7 @@ class Parts:
         self.names = Names(self.context, config.names, in_network=config.kademlia is not None)
         kademlia = _kademlia(config, identity, self.context)
         self.network = Network(kademlia, self.names, config.kademlia_bootstrap)
+        self.content = Content(self.context, config, search)
         self.edge = Edge(config, store, self.streams, self.links)
         self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
 

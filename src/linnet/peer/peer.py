@@ -10,6 +10,9 @@ from __future__ import annotations
 from random import Random
 from typing import assert_never, cast, get_args
 
+from linnet.content.commands import ContentCommand
+from linnet.content.effects import OWNER as CONTENT_OWNER
+from linnet.content.messages import ContentMessage
 from linnet.core.effects import AfterCommit, HangUp, Hold, Release, Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import PeerId
@@ -55,6 +58,7 @@ from linnet.overlay.trackerless.commands import TrackerlessCommand
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.peer import links
 from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.content import Search
 from linnet.peer.edge import OWNERS as EDGE_OWNERS
 from linnet.peer.interface import (
     Block,
@@ -93,6 +97,7 @@ _ROOM_MESSAGES = frozenset(get_args(RoomMessage))
 _PLACE_MESSAGES = frozenset(get_args(PlaceMessage))
 _NETWORK_MESSAGES = frozenset(get_args(NameMessage) + get_args(KademliaMessage))
 _WITHOUT_TABLE = {name: version for name, version in PROTOCOLS.items() if name != KADEMLIA}
+_CONTENT_MESSAGES = frozenset(get_args(ContentMessage))
 
 _NOTICES = frozenset(get_args(OverlayNotice))
 
@@ -109,11 +114,12 @@ class Peer:
         verifier: Verifier = verify_unit,
         card_check: CardCheck = check_card,
         entropy: Entropy | None = None,
+        search: Search | None = None,
     ) -> None:
         self._config = config
         self._ours = identity.peer
         self._store = store
-        parts = Parts(config, identity, store, rng, verifier, card_check, entropy)
+        parts = Parts(config, identity, store, rng, verifier, card_check, entropy, search)
         self._context = parts.context
         self._links = parts.links
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
@@ -125,6 +131,8 @@ class Peer:
         self._rooms = parts.rooms
         self._places = parts.places
         self._network = parts.network
+        self.content = parts.content
+        """Content at this node, for whoever looks into it."""
         self._edge = parts.edge
         self._local = parts.local
         self._started_at = 0.0
@@ -198,10 +206,12 @@ class Peer:
                 mended = self._links.link_down(peer, reason, now)
                 down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
                 down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
+                down += self.content.links(event, now)
                 return [*self._overlay(event, now), *down, *self._edge.links(event, now), *mended]
             case DialFailed(peer, reason):
                 failed: list[Asking] = [*self._rooms.dial_failed(event, now)]
                 failed += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
+                failed += self.content.links(event, now)
                 failed += self._links.dial_failed(peer, reason)
                 return [*self._overlay(event, now), *self._edge.links(event, now), *failed]
             case Probed():
@@ -255,6 +265,8 @@ class Peer:
             return [*self._places.on_message(peer, cast("PlaceMessage", message), now)]
         if kind in _NETWORK_MESSAGES:
             return [*self._network.on_message(peer, cast("NameMessage | KademliaMessage", message), now)]
+        if kind in _CONTENT_MESSAGES:
+            return [*self.content.on_message(peer, cast("ContentMessage", message), now)]
         if kind in _ROOM_MESSAGES:
             return [*self._rooms.on_message(peer, cast("RoomMessage", message), now)]
         return [*self._streams.on_message(peer, cast("DeliveryMessage | StreamMessage", message), now)]
@@ -279,6 +291,7 @@ class Peer:
         self._outgoing.link_up(event.peer, event.hello.protocols)
         up: list[Asking] = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
         up += [*self._places.link_up(event, now), *self._network.link_up(event, now)]
+        up += self.content.links(event, now)
         return [*effects, *up, *self._overlay(event, now), *self._edge.links(event, now)]
 
     def _overlay(
@@ -326,6 +339,8 @@ class Peer:
             return [*self._places.fired(tick, now)]
         if tick.owner in NETWORK_OWNERS:
             return [*self._network.fired(tick, now)]
+        if tick.owner == CONTENT_OWNER:
+            return [*self.content.fired(tick, now)]
         if tick.owner in EDGE_OWNERS:
             return [*self._edge.fired(tick, now)]
         if tick.owner == PRESENCE_OWNER:
@@ -340,7 +355,7 @@ class Peer:
                 found = self._noticed(self._overlays.start(self._config.bootstrap, now), now)
                 found += self._on_local([], now)
                 started = [*found, *self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
-                started += [*self._places.start(now), *self._network.start(now)]
+                started += [*self._places.start(now), *self._network.start(now), *self.content.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
@@ -359,6 +374,8 @@ class Peer:
                 return self._block(request, peer, blocked)
             case Examine():
                 return [Reply(request, self._status())]
+            case _ if isinstance(command, ContentCommand):
+                return [*self.content.ask(request, command, now)]
             case _:
                 return self._asked_parts(request, command, now)
 

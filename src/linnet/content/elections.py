@@ -1,0 +1,116 @@
+"""Who is the rendezvous of an attribute: somebody closer to its key, or this node.
+
+Each step of a walk goes to a node that is strictly closer to the key, so a walk ends. Where a node knows of
+nobody closer, the published system makes it the rendezvous; with gaps in what nodes know there are several at
+once, and events miss subscriptions. Here it first looks all over the network (`Locate`); it acts as
+rendezvous only if nobody closer answered, and for a limited time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from linnet.content.config import ContentConfig
+from linnet.content.directory import Directory, Locate, Located
+from linnet.content.keys import attribute_key, distance
+from linnet.core.ids import Contact, PeerId
+from linnet.overlay.kademlia.ids import NodeId
+
+_CANDIDATES = 8
+
+
+class Verdict(Enum):
+    """What is known of a rendezvous if it is not known to be another node."""
+
+    OURS = "ours"
+    PENDING = "pending"
+    """A lookup is under way."""
+
+
+OURS: Final = Verdict.OURS
+PENDING: Final = Verdict.PENDING
+
+
+class Elections:
+    """The next hop towards each rendezvous."""
+
+    def __init__(self, ours: PeerId, config: ContentConfig, directory: Directory) -> None:
+        self._ours = ours
+        self._config = config
+        self._directory = directory
+        self._confirmed: dict[str, float] = {}
+        """Attributes of which we are the rendezvous, and when that was last confirmed."""
+        self._better: dict[str, Contact] = {}
+        """What a lookup found that the directory may not know."""
+        self._avoided: dict[PeerId, float] = {}
+        self._pending: dict[NodeId, str] = {}
+
+    def decide(self, attribute: str, now: float) -> tuple[Contact | Verdict, list[Locate]]:
+        """The next hop towards a rendezvous, or ours if that is this node, or that it is being looked up."""
+        key = attribute_key(attribute)
+        known = self._directory.closest(key, _CANDIDATES)
+        if attribute in self._better:
+            known.append(self._better[attribute])
+        closer = self._closer(key, known, now)
+        if closer is not None:
+            self._confirmed.pop(attribute, None)
+            return closer, []
+        if not self._config.confirm or now < self._confirmed.get(attribute, 0.0):
+            self._confirmed.setdefault(attribute, now)
+            return OURS, []
+        if key in self._pending:
+            return PENDING, []
+        self._pending[key] = attribute
+        return PENDING, [Locate(key)]
+
+    def located(self, found: Located, now: float) -> str | None:
+        """A lookup has ended: the attribute that can be decided now."""
+        attribute = self._pending.pop(found.key, None)
+        if attribute is None:
+            return None
+        # Who answered a lookup is there, whatever became of a link to it.
+        for contact in found.contacts:
+            self.forgive(contact.peer)
+        closer = self._closer(found.key, found.contacts, now)
+        if closer is None:
+            self._better.pop(attribute, None)
+            self._confirmed[attribute] = now + self._config.confirmed
+        else:
+            self._better[attribute] = closer
+        return attribute
+
+    def avoid(self, peer: PeerId, now: float) -> None:
+        """Do not choose this peer for a while: it did not answer."""
+        self._avoided[peer] = now + self._config.avoided
+
+    def forgive(self, peer: PeerId) -> None:
+        """It is there after all."""
+        self._avoided.pop(peer, None)
+
+    def is_closer(self, peer: PeerId, attribute: str) -> bool:
+        """Whether a peer is closer to the rendezvous of an attribute than this node."""
+        key = attribute_key(attribute)
+        return distance(peer, key) < distance(self._ours, key)
+
+    @property
+    def held(self) -> list[str]:
+        """The attributes of which this node has acted as rendezvous, as far as it knows still."""
+        return list(self._confirmed)
+
+    def tidy(self, now: float) -> None:
+        """Forget what no longer counts."""
+        self._avoided = {peer: until for peer, until in self._avoided.items() if until > now}
+        self._better = {name: each for name, each in self._better.items() if each.peer not in self._avoided}
+
+    def _closer(self, key: NodeId, contacts: Iterable[Contact], now: float) -> Contact | None:
+        """The closest of these that is closer than this node."""
+        closest, nearest = None, distance(self._ours, key)
+        for contact in contacts:
+            if self._avoided.get(contact.peer, 0.0) > now:
+                continue
+            how_far = distance(contact.peer, key)
+            if how_far < nearest:
+                closest, nearest = contact, how_far
+        return closest

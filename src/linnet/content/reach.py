@@ -1,0 +1,67 @@
+"""Messages to peers, over links that are held for as long as something goes that way."""
+
+from __future__ import annotations
+
+from linnet.content.config import ContentConfig
+from linnet.content.effects import PURPOSE, ContentEffect
+from linnet.content.messages import ContentMessage
+from linnet.core.effects import Hold, Release, Send
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.trace.records import Kind, Record
+
+
+class Reach:
+    """Which links are up, which are held, and what waits for one."""
+
+    def __init__(self, config: ContentConfig) -> None:
+        self._config = config
+        self._up: dict[PeerId, None] = {}
+        self._held: dict[PeerId, None] = {}
+        self._waiting: dict[PeerId, list[ContentMessage]] = {}
+
+    def say(self, contact: Contact, message: ContentMessage) -> list[ContentEffect]:
+        """Send a message, if need be as soon as there is a link."""
+        peer = contact.peer
+        effects: list[ContentEffect] = []
+        if peer not in self._held:
+            self._held[peer] = None
+            effects.append(Hold(peer, contact.hints, PURPOSE))
+        if peer in self._up:
+            return [*effects, Send(peer, message)]
+        waiting = self._waiting.setdefault(peer, [])
+        if len(waiting) >= self._config.waiting:
+            return [*effects, _dropped(peer, Reason.QUEUE_FULL, message)]
+        waiting.append(message)
+        return effects
+
+    def answer(self, peer: PeerId, message: ContentMessage) -> list[ContentEffect]:
+        """Send a message to a peer that has a link to us; if it is gone, it will ask again."""
+        if peer in self._up:
+            return [Send(peer, message)]
+        return [_dropped(peer, Reason.UNREACHABLE, message)]
+
+    def link_up(self, peer: PeerId) -> list[ContentEffect]:
+        """A link is up: what waited for it goes."""
+        self._up[peer] = None
+        return [Send(peer, message) for message in self._waiting.pop(peer, ())]
+
+    def gone(self, peer: PeerId, reason: Reason) -> list[ContentEffect]:
+        """A link is down, or none came up: what waits for it is lost, and sent anew by who wants it so."""
+        self._up.pop(peer, None)
+        effects: list[ContentEffect] = []
+        if peer in self._held:
+            del self._held[peer]
+            effects.append(Release(peer, PURPOSE))
+        return [*effects, *(_dropped(peer, reason, message) for message in self._waiting.pop(peer, ()))]
+
+    def keep(self, needed: dict[PeerId, None]) -> list[ContentEffect]:
+        """Let all links go but these, and those for which something waits."""
+        idle = [peer for peer in self._held if peer not in needed and peer not in self._waiting]
+        for peer in idle:
+            del self._held[peer]
+        return [Release(peer, PURPOSE) for peer in idle]
+
+
+def _dropped(peer: PeerId, reason: Reason, message: ContentMessage) -> Record:
+    return Record(Kind.DROPPED, peer=peer, reason=reason, note=type(message).__name__)

@@ -1,0 +1,141 @@
+"""The filter table: which neighbour wants what, by the attribute whose rendezvous it asked for.
+
+Filters are kept apart by attribute, so that an event that comes down from one rendezvous follows the
+subscriptions that went there and no others: each subscription is served once.
+
+They are kept in three generations, one that gathers and two that stand. A node's neighbours tell it again
+once in a refresh period, but their clocks are not its own: with two generations, as published, a filter that
+was told just before one turn and just after the next is not there in between. With three it lives at
+least two periods after it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linnet.content.filters import Added, Filters
+from linnet.content.index import Index
+from linnet.content.predicates import Attributes, Predicate
+from linnet.core.ids import PeerId
+
+GENERATIONS = 3
+
+
+class _Branches:
+    """All that is asked for under one attribute."""
+
+    def __init__(self) -> None:
+        self.generations: list[dict[PeerId, Filters]] = [{} for _ in range(GENERATIONS)]
+        """The one that gathers is the first."""
+        self.index: Index[tuple[PeerId, Predicate]] = Index()
+
+    def add(self, route: PeerId, predicate: Predicate) -> Added:
+        added = self.generations[0].setdefault(route, Filters()).add(predicate)
+        self._forget(route, added.removed)
+        if (route, added.stands) not in self.index:
+            self.index.add((route, added.stands), added.stands)
+        return added
+
+    def _forget(self, route: PeerId, predicates: tuple[Predicate, ...]) -> None:
+        """Take filters out of the index that no generation has any more."""
+        for predicate in predicates:
+            if not any(predicate in each[route] for each in self.generations if route in each):
+                self.index.remove((route, predicate))
+
+    def turn(self) -> None:
+        oldest = self.generations.pop()
+        self.generations.insert(0, {})
+        for route, filters in oldest.items():
+            self._forget(route, tuple(filters))
+
+    def drop(self, route: PeerId) -> bool:
+        gone = [each.pop(route) for each in self.generations if route in each]
+        for filters in gone:
+            self._forget(route, tuple(filters))
+        return bool(gone)
+
+    def routes(self) -> dict[PeerId, None]:
+        return {route: None for each in self.generations for route in each}
+
+
+class FilterTable:
+    """Filters of all routes, own subscriptions among them as one more."""
+
+    def __init__(self) -> None:
+        self._branches: dict[str, _Branches] = {}
+
+    def __len__(self) -> int:
+        return sum(len(branches.index) for branches in self._branches.values())
+
+    @property
+    def attributes(self) -> list[str]:
+        """Those under which something is asked for."""
+        return list(self._branches)
+
+    def pairs(self) -> int:
+        """Pairs of a route and an attribute."""
+        return sum(len(branches.routes()) for branches in self._branches.values())
+
+    def count(self, route: PeerId, attribute: str) -> int:
+        """Filters of a route that gather."""
+        branches = self._branches.get(attribute)
+        return 0 if branches is None else len(branches.generations[0].get(route, ()))
+
+    def add(self, route: PeerId, attribute: str, predicate: Predicate) -> Added:
+        """Keep a filter. Whether it is covered is said of what was told in this period, so that
+        what is told again goes on upwards once a period."""
+        return self._branches.setdefault(attribute, _Branches()).add(route, predicate)
+
+    def replace(self, route: PeerId, attribute: str, predicates: tuple[Predicate, ...]) -> bool:
+        """All that a route still asks for under an attribute; whether there was anything before."""
+        branches = self._branches.get(attribute)
+        known = branches is not None and branches.drop(route)
+        for predicate in predicates:
+            self.add(route, attribute, predicate)
+        self._prune(attribute)
+        return known
+
+    def drop(self, route: PeerId) -> list[str]:
+        """Forget a route; the attributes under which it asked for something."""
+        dropped = [name for name, branches in self._branches.items() if branches.drop(route)]
+        for name in dropped:
+            self._prune(name)
+        return dropped
+
+    def turn(self) -> None:
+        """A period is over: what was not told again for long is forgotten."""
+        for name, branches in list(self._branches.items()):
+            branches.turn()
+            self._prune(name)
+
+    def _prune(self, attribute: str) -> None:
+        branches = self._branches.get(attribute)
+        if branches is not None and not branches.routes():
+            del self._branches[attribute]
+
+    def interested(self, attribute: str, attributes: Attributes) -> list[PeerId]:
+        """The routes that want an event which goes along this attribute's filters."""
+        branches = self._branches.get(attribute)
+        if branches is None:
+            return []
+        return list({route: None for route, _ in branches.index.matching(attributes)})
+
+    def asked(self, attribute: str, but: PeerId | None = None) -> Filters:
+        """All that is asked for under an attribute, as few filters: what goes upwards."""
+        found = Filters()
+        for predicate in self._predicates(attribute, but):
+            found.add(predicate)
+        return found
+
+    def _predicates(self, attribute: str, but: PeerId | None) -> Iterator[Predicate]:
+        branches = self._branches.get(attribute)
+        if branches is not None:
+            for each in branches.generations:
+                for route, filters in each.items():
+                    if route != but:
+                        yield from filters
+
+    def routes(self, attribute: str) -> list[PeerId]:
+        """Who asked for something under an attribute."""
+        branches = self._branches.get(attribute)
+        return [] if branches is None else list(branches.routes())

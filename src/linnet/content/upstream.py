@@ -1,0 +1,208 @@
+"""Subscriptions on their way up: what this node asks of the next one, for itself and for those below it."""
+
+from __future__ import annotations
+
+from linnet.content.config import ContentConfig
+from linnet.content.effects import OWNER, ContentEffect
+from linnet.content.elections import PENDING, Elections, Verdict
+from linnet.content.filters import Filters
+from linnet.content.messages import REPLACED, Replace, Subscribe, Subscribed
+from linnet.content.predicates import Predicate
+from linnet.content.reach import Reach
+from linnet.content.table import FilterTable
+from linnet.core.effects import CancelTimer, SetTimer
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.trace.records import Kind, Record
+
+ASK = "ask"
+_NUMBER_BYTES = 8
+Waiter = tuple[PeerId, int]
+"""Who waits for an answer, and under which number it asked."""
+
+
+class _Ask:
+    """One predicate that was told to the next hop, or will be when that is known."""
+
+    __slots__ = ("attribute", "hops", "peer", "predicate", "tries", "waiters")
+
+    def __init__(self, attribute: str, predicate: Predicate, hops: int, waiters: list[Waiter]) -> None:
+        self.attribute = attribute
+        self.predicate = predicate
+        self.hops = hops
+        self.waiters = waiters
+        self.peer: PeerId | None = None
+        self.tries = 0
+
+
+class Upstream:
+    """What was told to whom, and what is still open."""
+
+    def __init__(
+        self, ours: PeerId, config: ContentConfig, elections: Elections, reach: Reach, table: FilterTable
+    ) -> None:
+        self._ours = ours
+        self._config = config
+        self._elections = elections
+        self._reach = reach
+        self._table = table
+        self._number = 0
+        self._open: dict[int, _Ask] = {}
+        self._parked: dict[str, list[_Ask]] = {}
+        """What waits for a lookup."""
+        self._told: dict[str, Filters] = {}
+        """What the next hop was told in this period, by attribute."""
+        self._next: dict[str, Contact] = {}
+
+    @property
+    def next_hops(self) -> dict[PeerId, None]:
+        """Peers that send us what we asked for."""
+        return {contact.peer: None for contact in self._next.values()}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is open."""
+        return not self._open and not self._parked
+
+    def tell(
+        self, attribute: str, predicate: Predicate, hops: int, waiters: list[Waiter], now: float
+    ) -> list[ContentEffect]:
+        """Have the next hop send what a predicate accepts, unless it was told already."""
+        added = self._told.setdefault(attribute, Filters()).add(predicate)
+        if added.covered:
+            for ask in [*self._open.values(), *self._parked.get(attribute, ())]:
+                if ask.attribute == attribute and ask.predicate.covers(predicate):
+                    ask.waiters += waiters
+                    return []
+            return self._answer(waiters, None)
+        return self._go(_Ask(attribute, added.stands, hops, waiters), now)
+
+    def _go(self, ask: _Ask, now: float) -> list[ContentEffect]:
+        decided, lookups = self._elections.decide(ask.attribute, now)
+        if decided is PENDING:
+            self._parked.setdefault(ask.attribute, []).append(ask)
+            return [*lookups]
+        if isinstance(decided, Verdict):
+            effects = self._left(ask.attribute)
+            return [*lookups, *effects, *self._answer(ask.waiters, None)]
+        effects = self._left(ask.attribute, decided)
+        self._next[ask.attribute] = decided
+        self._number += 1
+        message = Subscribe(self._number, ask.attribute, ask.predicate.text, ask.hops)
+        effects += self._reach.say(decided, message)
+        if self._config.reliable:
+            ask.peer = decided.peer
+            self._open[self._number] = ask
+            effects.append(SetTimer(self._wait(ask), _tick(self._number)))
+        return [*lookups, *effects]
+
+    def _left(self, attribute: str, chosen: Contact | None = None) -> list[ContentEffect]:
+        """Tell a next hop that another one is that now."""
+        old = self._next.get(attribute)
+        if old is None or (chosen is not None and old.peer == chosen.peer):
+            return []
+        del self._next[attribute]
+        return self._reach.answer(old.peer, Replace(attribute, ()))
+
+    def answered(self, peer: PeerId, message: Subscribed, now: float) -> list[ContentEffect]:
+        """The next hop says that a predicate stands all the way, or why not."""
+        ask = self._open.get(message.number)
+        if ask is None or ask.peer != peer:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Subscribed")]
+        del self._open[message.number]
+        cancel: list[ContentEffect] = [CancelTimer(_tick(message.number))]
+        if message.reason is None:
+            return [*cancel, *self._answer(ask.waiters, None)]
+        self._elections.avoid(peer, now)
+        return [*cancel, *self._again(ask, now)]
+
+    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
+        """An answer is overdue: once more, and in the end by another way."""
+        number = int.from_bytes(tick.key)
+        ask = self._open.pop(number, None)
+        if ask is None or ask.peer is None:
+            return []
+        ask.tries += 1
+        if ask.tries % self._config.tries == 0:
+            self._elections.avoid(ask.peer, now)
+        return self._again(ask, now)
+
+    def _again(self, ask: _Ask, now: float) -> list[ContentEffect]:
+        if ask.tries >= self._config.tries * self._config.tries:
+            note = f"a subscription under {ask.attribute}"
+            record = Record(Kind.DROPPED, peer=ask.peer, reason=Reason.TIMEOUT, note=note)
+            return [record, *self._answer(ask.waiters, Reason.TIMEOUT)]
+        return self._go(ask, now)
+
+    def decided(self, attribute: str, now: float) -> list[ContentEffect]:
+        """A lookup has ended: what waited for it goes on."""
+        effects: list[ContentEffect] = []
+        for ask in self._parked.pop(attribute, ()):
+            effects += self._go(ask, now)
+        return effects
+
+    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
+        """A peer is gone: all that was told to it is told to another."""
+        effects: list[ContentEffect] = []
+        for number, ask in [each for each in self._open.items() if each[1].peer == peer]:
+            del self._open[number]
+            effects += (CancelTimer(_tick(number)), *self._go(ask, now))
+        for attribute in [name for name, contact in self._next.items() if contact.peer == peer]:
+            del self._next[attribute]
+            effects += self.retell(attribute, now)
+        return effects
+
+    def retell(self, attribute: str, now: float) -> list[ContentEffect]:
+        """Tell all that is asked for under an attribute, as if nothing had been told."""
+        self._told.pop(attribute, None)
+        effects: list[ContentEffect] = []
+        for predicate in self._table.asked(attribute):
+            effects += self.tell(attribute, predicate, 0, [], now)
+        return effects
+
+    def withdraw(self, attribute: str) -> list[ContentEffect]:
+        """Something is not asked for any more: tell the next hop what still is."""
+        contact = self._next.get(attribute)
+        if contact is None:
+            self._told.pop(attribute, None)
+            return []
+        asked = self._table.asked(attribute)
+        if len(asked) > REPLACED:
+            note = f"{len(asked)} filters under {attribute} are left to end by themselves"
+            return [Record(Kind.CONTROL, peer=contact.peer, reason=Reason.TOO_MANY, note=note)]
+        if [*asked] == [*self._told.get(attribute, ())]:
+            return []
+        self._told[attribute] = asked
+        texts = tuple(each.text for each in asked)
+        effects = self._reach.say(contact, Replace(attribute, texts))
+        if not texts:
+            del self._next[attribute], self._told[attribute]
+        return effects
+
+    def turn(self, now: float) -> list[ContentEffect]:
+        """A period is over: all is told anew as it comes, and at once where the way is another."""
+        self._told.clear()
+        effects: list[ContentEffect] = []
+        for attribute, contact in list(self._next.items()):
+            if attribute not in self._table.attributes:
+                del self._next[attribute]
+                continue
+            decided, lookups = self._elections.decide(attribute, now)
+            effects += lookups
+            if decided is not PENDING and not (isinstance(decided, Contact) and decided.peer == contact.peer):
+                effects += self.retell(attribute, now)
+        return effects
+
+    def _answer(self, waiters: list[Waiter], reason: Reason | None) -> list[ContentEffect]:
+        effects: list[ContentEffect] = []
+        for peer, number in waiters:
+            effects += self._reach.answer(peer, Subscribed(number, reason))
+        return effects
+
+    def _wait(self, ask: _Ask) -> float:
+        return float(self._config.resend * 2 ** (ask.tries % self._config.tries))
+
+
+def _tick(number: int) -> Tick:
+    return Tick(OWNER, ASK, number.to_bytes(_NUMBER_BYTES))

@@ -1,0 +1,215 @@
+"""Events on their way up, to the rendezvous of each of their attributes."""
+
+from __future__ import annotations
+
+from linnet.content.config import ContentConfig
+from linnet.content.effects import OWNER, ContentEffect
+from linnet.content.elections import OURS, PENDING, Elections
+from linnet.content.messages import Publish, Settled, Taken
+from linnet.content.notices import Count, Notices, Way
+from linnet.content.passing import Passing
+from linnet.content.reach import Reach
+from linnet.core.effects import CancelTimer, SetTimer
+from linnet.core.ids import Contact, EventId, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.trace.records import Kind, Record
+
+WALK = "walk"
+
+
+class _Walk:
+    """One event on its way to one rendezvous, as far as this node has to do with it."""
+
+    __slots__ = ("before", "fate", "hops", "next", "passing", "taken", "tries")
+
+    def __init__(self, passing: Passing, before: PeerId | None, hops: int) -> None:
+        self.passing: Passing | None = passing
+        self.before = before
+        """Who sent it here; None: we published it."""
+        self.hops = hops
+        self.next: PeerId | None = None
+        self.tries = 0
+        self.taken = False
+        self.fate: tuple[Count, Reason | None] | None = None
+
+
+class Walks:
+    """The way up. What ends at this node because it began here is in `ended`."""
+
+    def __init__(self, config: ContentConfig, elections: Elections, reach: Reach, notices: Notices) -> None:
+        self._config = config
+        self._elections = elections
+        self._reach = reach
+        self._notices = notices
+        self._walks: dict[Way, _Walk] = {}
+        self._parked: dict[str, list[Way]] = {}
+        self.ended: list[tuple[Way, Count, Reason | None]] = []
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is under way, as far as this node would know."""
+        return not any(walk.passing is not None for walk in self._walks.values())
+
+    def known(self, way: Way) -> bool:
+        """Whether an event has come up this way already."""
+        return way in self._walks
+
+    def begin(
+        self, attribute: str, passing: Passing, before: PeerId | None, hops: int, now: float
+    ) -> list[ContentEffect]:
+        """An event that was not seen on this way begins it here, or goes on."""
+        way = (passing.id, attribute)
+        self._walks[way] = _Walk(passing, before, hops)
+        effects = self._forget()
+        return [*effects, *self._go(way, now)]
+
+    def _go(self, way: Way, now: float) -> list[ContentEffect]:
+        walk = self._walks[way]
+        passing = walk.passing
+        if passing is None:
+            return []
+        decided, lookups = self._elections.decide(way[1], now)
+        effects: list[ContentEffect] = [*lookups]
+        if decided is PENDING:
+            parked = self._parked.setdefault(way[1], [])
+            if len(parked) >= self._config.waiting:
+                return [*effects, *self._end(way, Count(0, 0), Reason.QUEUE_FULL)]
+            parked.append(way)
+            return effects
+        if decided is OURS:
+            return [*effects, *self._arrived(way, walk, passing)]
+        if not isinstance(decided, Contact):
+            raise TypeError(decided)
+        walk.next = decided.peer
+        effects += self._reach.say(decided, Publish(way[1], passing.unit, passing.card, walk.hops + 1))
+        if self._config.reliable:
+            wait = self._config.resend * 2 ** (walk.tries % self._config.tries)
+            return [*effects, SetTimer(wait, _tick(way))]
+        walk.passing = None
+        if not self._notices.known(way):
+            # On the way up those below each node hear of it at once; the next one leaves them out.
+            effects += self._notices.down(way[1], passing, walk.hops, None, walk.before)[0]
+        return effects
+
+    def _arrived(self, way: Way, walk: _Walk, passing: Passing) -> list[ContentEffect]:
+        """This node is the rendezvous."""
+        walk.taken, walk.next = True, None
+        effects = self._back(walk, Taken(*way, None)) if self._config.reliable else []
+        if self._notices.known(way):
+            known = self._notices.count(way)
+            return effects if known is None else [*effects, *self._end(way, known, None)]
+        but = None if self._config.reliable else walk.before
+        sent, count = self._notices.down(way[1], passing, walk.hops, None, but)
+        effects += sent
+        if not self._config.reliable:
+            walk.passing = None
+            return effects
+        return effects if count is None else [*effects, *self._end(way, count, None)]
+
+    def settle(self, way: Way, count: Count) -> list[ContentEffect]:
+        """All below this node, which is the rendezvous, have answered."""
+        walk = self._walks.get(way)
+        if walk is None or walk.fate is not None or walk.next is not None:
+            return []
+        return self._end(way, count, None)
+
+    def _end(self, way: Way, count: Count, reason: Reason | None) -> list[ContentEffect]:
+        walk = self._walks[way]
+        walk.passing, walk.fate = None, (count, reason)
+        cancel: list[ContentEffect] = [CancelTimer(_tick(way))]
+        if walk.before is None:
+            self.ended.append((way, count, reason))
+            return cancel
+        return [*cancel, *self._tell_fate(way, walk)]
+
+    def _tell_fate(self, way: Way, walk: _Walk) -> list[ContentEffect]:
+        if walk.fate is None:
+            return self._back(walk, Taken(*way, None)) if walk.taken else []
+        count, reason = walk.fate
+        return self._back(walk, Settled(*way, *count) if reason is None else Taken(*way, reason))
+
+    def _back(self, walk: _Walk, message: Taken | Settled) -> list[ContentEffect]:
+        return [] if walk.before is None else self._reach.answer(walk.before, message)
+
+    def again(self, peer: PeerId, way: Way) -> list[ContentEffect]:
+        """The same event comes up the same way once more: what is known is said again."""
+        walk = self._walks[way]
+        record = Record(Kind.DUPLICATE, event=way[0], peer=peer, note=WALK)
+        if not self._config.reliable:
+            return [record]
+        walk.before = peer if walk.before is not None else None
+        return [record, *self._tell_fate(way, walk)]
+
+    def taken(self, peer: PeerId, message: Taken, now: float) -> list[ContentEffect]:
+        """The rendezvous has it, or the next hop could not bring it there."""
+        way = (message.event, message.attribute)
+        walk = self._walks.get(way)
+        if walk is None or walk.next != peer or walk.passing is None:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Taken")]
+        if message.reason is not None:
+            self._elections.avoid(peer, now)
+            walk.tries += self._config.tries
+            return self._retry(way, walk, now)
+        walk.taken = True
+        return self._back(walk, Taken(*way, None))
+
+    def settled(self, peer: PeerId, message: Settled) -> list[ContentEffect]:
+        """The rendezvous knows what became of it."""
+        way = (message.event, message.attribute)
+        walk = self._walks.get(way)
+        if walk is None or walk.next != peer or walk.fate is not None:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Settled")]
+        return self._end(way, Count(message.delivered, message.missed), None)
+
+    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
+        """No answer in time: once more, and in the end by another way."""
+        way = (EventId(tick.key[:32]), tick.key[32:].decode())
+        walk = self._walks.get(way)
+        if walk is None or walk.passing is None:
+            return []
+        walk.tries += 1
+        if walk.tries % self._config.tries == 0 and walk.next is not None and not walk.taken:
+            self._elections.avoid(walk.next, now)
+        return self._retry(way, walk, now)
+
+    def _retry(self, way: Way, walk: _Walk, now: float) -> list[ContentEffect]:
+        if walk.tries >= self._config.tries * self._config.tries:
+            record = Record(Kind.DROPPED, event=way[0], peer=walk.next, reason=Reason.TIMEOUT, note=WALK)
+            return [record, *self._end(way, Count(0, 0), Reason.TIMEOUT)]
+        return self._go(way, now)
+
+    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
+        """A peer is gone: what was on its way through it takes another."""
+        effects: list[ContentEffect] = []
+        for way, walk in list(self._walks.items()):
+            if walk.next == peer and walk.passing is not None:
+                effects += self._go(way, now)
+        return effects
+
+    def decided(self, attribute: str, now: float) -> list[ContentEffect]:
+        """A lookup has ended: what waited for it goes on."""
+        effects: list[ContentEffect] = []
+        for way in self._parked.pop(attribute, ()):
+            if way in self._walks:
+                effects += self._go(way, now)
+        return effects
+
+    @property
+    def next_hops(self) -> dict[PeerId, None]:
+        """Peers through which something is on its way."""
+        open_walks = (walk for walk in self._walks.values() if walk.passing is not None)
+        return {walk.next: None for walk in open_walks if walk.next is not None}
+
+    def _forget(self) -> list[ContentEffect]:
+        effects: list[ContentEffect] = []
+        while len(self._walks) > self._config.remembered:
+            way = next(iter(self._walks))
+            if self._walks[way].passing is not None:
+                effects += self._end(way, Count(0, 0), Reason.TOO_MANY)
+            del self._walks[way]
+        return effects
+
+
+def _tick(way: Way) -> Tick:
+    return Tick(OWNER, WALK, way[0] + way[1].encode())

@@ -1,0 +1,189 @@
+"""A simulated network of content: the shipped machines, and what each node knows of the others.
+
+Who is close to a key is answered from tables of partial knowledge, and a full lookup by walking these tables
+from node to node as Kademlia does, without taking time: a stand-in for the lookups of Kademlia.
+"""
+
+from __future__ import annotations
+
+from linnet.content.commands import Match, PublishContent, SubscribeContent, UnsubscribeContent
+from linnet.content.config import ContentConfig
+from linnet.content.keys import distance, position
+from linnet.content.scout import Scout
+from linnet.core.effects import Deliver
+from linnet.core.ids import Contact, EventId, PeerId
+from linnet.overlay.kademlia.ids import NodeId
+from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.interface import Handed, Start
+from linnet.peer.peer import Peer
+from linnet.sim.clock import START
+from linnet.sim.identities import seeded_identity
+from linnet.sim.links import LinkModel, named_latency
+from linnet.sim.luck import named_luck
+from linnet.sim.network import Network
+from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
+from linnet.store.memory import MemoryStore
+from linnet.trace.sink import TraceSink
+
+HINTS = ("tls://sim:1",)
+BUCKET = 20
+"""Contacts of each distance that a node knows, as in IPFS."""
+_ALPHA = 3
+
+
+class Tables:
+    """What every node knows of the others: up to so many contacts in each bucket, and how many at all."""
+
+    def __init__(self, peers: list[PeerId], seed: int, bucket: int = BUCKET, most: int | None = None) -> None:
+        self._numbers = {peer: int.from_bytes(position(peer)) for peer in peers}
+        self._down: dict[PeerId, None] = {}
+        self._known = {peer: self._draw(peer, seed, bucket, most) for peer in peers}
+
+    def _draw(self, own: PeerId, seed: int, bucket: int, most: int | None) -> list[PeerId]:
+        luck = named_luck(seed, f"table/{own.hex()}")
+        others = [peer for peer in self._numbers if peer != own]
+        luck.shuffle(others)
+        filled: dict[int, int] = {}
+        known: list[PeerId] = []
+        for peer in others:
+            index = (self._numbers[peer] ^ self._numbers[own]).bit_length()
+            if filled.get(index, 0) < bucket and (most is None or len(known) < most):
+                filled[index] = filled.get(index, 0) + 1
+                known.append(peer)
+        return known
+
+    def know(self, own: PeerId, others: list[PeerId]) -> None:
+        """Let a node know exactly these."""
+        self._known[own] = others
+
+    def fail(self, peer: PeerId) -> None:
+        """A node does not answer lookups any more; others go on to know it until they notice."""
+        self._down[peer] = None
+
+    def near(self, own: PeerId, key: NodeId, count: int) -> list[PeerId]:
+        """The closest to a key that a node knows."""
+        number = int.from_bytes(key)
+        return sorted(self._known[own], key=lambda peer: self._numbers[peer] ^ number)[:count]
+
+    def search(self, own: PeerId, key: NodeId) -> list[PeerId]:
+        """The closest to a key that an iterative lookup finds, starting from what a node knows."""
+        number = int.from_bytes(key)
+        found: dict[PeerId, bool] = dict.fromkeys(self.near(own, key, BUCKET), False)
+        while True:
+            alive = [peer for peer in found if peer not in self._down]
+            closest = sorted(alive, key=lambda peer: self._numbers[peer] ^ number)[:BUCKET]
+            unasked = [peer for peer in closest if not found[peer]][:_ALPHA]
+            if not unasked:
+                return closest
+            for peer in unasked:
+                found[peer] = True
+                for each in self.near(peer, key, BUCKET):
+                    if each != own:
+                        found.setdefault(each, False)
+
+
+class _View:
+    """One node's directory."""
+
+    def __init__(self, own: PeerId, tables: Tables) -> None:
+        self._own = own
+        self._tables = tables
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        """See `Directory.closest`."""
+        return [Contact(peer, HINTS) for peer in self._tables.near(self._own, key, count)]
+
+    def search(self, key: NodeId) -> tuple[Contact, ...]:
+        """See `Search.search`."""
+        return tuple(Contact(peer, HINTS) for peer in self._tables.search(self._own, key))
+
+
+class ContentWorld:
+    """Nodes that subscribe and publish."""
+
+    def __init__(
+        self,
+        nodes: int,
+        seed: int,
+        config: ContentConfig | None = None,
+        links: LinkModel | None = None,
+        trace: TraceSink | None = None,
+        contacts: int | None = None,
+    ) -> None:
+        self.seed = seed
+        self.network = Network(seed, links or LinkModel(named_latency("constant:10")), trace)
+        self.config = config or ContentConfig()
+        self.names = [f"node{number}" for number in range(nodes)]
+        self.identities: dict[str, Identity] = {
+            name: seeded_identity(seed, name, START) for name in self.names
+        }
+        self.tables = Tables([each.peer for each in self.identities.values()], seed, most=contacts)
+        self.node_of: dict[PeerId, str] = {each.peer: name for name, each in self.identities.items()}
+        self.scouts: dict[str, Scout] = {}
+        self.matches: dict[str, list[tuple[Match, float]]] = {}
+        """By node, what its subscriptions were handed, and when."""
+        self._subscriptions = 0
+        verifier, card_check = RememberingVerifier(), RememberingCardCheck()
+        for name, identity in self.identities.items():
+            store = MemoryStore()
+            machine = Peer(
+                PeerConfig(listens=HINTS, content=self.config),
+                identity,
+                store,
+                named_luck(seed, name),
+                verifier,
+                card_check,
+                search=_View(identity.peer, self.tables),
+            )
+            scout = machine.content.scout
+            if scout is None:
+                raise RuntimeError("a node without content")
+            self.scouts[name] = scout
+            self.network.add(identity.peer, machine, deliver=self._deliver, store=store)
+            self.network.ask(identity.peer, Start())
+
+    def subscribe(self, name: str, predicate: str) -> int:
+        """Let a node subscribe; the number of the subscription."""
+        self._subscriptions += 1
+        self.network.ask(self.identities[name].peer, SubscribeContent(self._subscriptions, predicate))
+        return self._subscriptions
+
+    def unsubscribe(self, name: str, subscription: int) -> int:
+        """Let a node end a subscription; the number of its answer."""
+        return self.network.ask(self.identities[name].peer, UnsubscribeContent(subscription))
+
+    def publish(self, name: str, attributes: str, body: bytes) -> int:
+        """Let a node say something; the number of its answer."""
+        return self.network.ask(self.identities[name].peer, PublishContent(attributes, body))
+
+    def crash(self, name: str) -> None:
+        """Stop a node for good."""
+        peer = self.identities[name].peer
+        self.network.crash(peer)
+        self.tables.fail(peer)
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        self.network.run(self.network.elapsed + seconds)
+
+    def rendezvous(self, attribute_key: NodeId) -> str:
+        """The node that is really the closest to a key, of those that are up."""
+        up = [each.peer for each in self.identities.values() if self.network.is_up(each.peer)]
+        return self.node_of[min(up, key=lambda peer: distance(peer, attribute_key))]
+
+    def bodies(self, name: str) -> list[bytes]:
+        """What a node was handed, in its order."""
+        return [match.body for match, _ in self.matches.get(name, ())]
+
+    def handed(self, name: str) -> dict[EventId, float]:
+        """When a node was first handed each event."""
+        first: dict[EventId, float] = {}
+        for match, at in self.matches.get(name, ()):
+            first.setdefault(match.event, at)
+        return first
+
+    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
+        name = self.node_of[peer]
+        for item in effect.items:
+            if isinstance(item, Match):
+                self.matches.setdefault(name, []).append((item, now))

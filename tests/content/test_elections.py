@@ -1,0 +1,91 @@
+"""Who is the rendezvous: nobody is before a lookup says so."""
+
+from __future__ import annotations
+
+from linnet.content.config import ContentConfig
+from linnet.content.directory import Locate, Located
+from linnet.content.elections import OURS, PENDING, Elections
+from linnet.content.keys import attribute_key, distance
+from linnet.core.ids import Contact, PeerId
+from linnet.overlay.kademlia.ids import NodeId
+
+KEY = attribute_key("stock")
+NEAR, OURSELVES, FAR = sorted(
+    (PeerId(bytes([number]) * 32) for number in range(1, 4)), key=lambda peer: distance(peer, KEY)
+)
+
+
+class Known:
+    """A directory of a few."""
+
+    def __init__(self, *peers: PeerId) -> None:
+        self.peers = [*peers]
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        ordered = sorted(self.peers, key=lambda peer: distance(peer, key))
+        return [Contact(peer) for peer in ordered[:count]]
+
+
+def elections(*known: PeerId, confirm: bool = True) -> Elections:
+    return Elections(OURSELVES, ContentConfig(confirm=confirm), Known(*known))
+
+
+def test_a_walk_goes_to_who_is_closer() -> None:
+    assert elections(NEAR, FAR).decide("stock", 0.0) == (Contact(NEAR), [])
+
+
+def test_who_knows_of_nobody_closer_looks_first_and_only_once() -> None:
+    chosen = elections(FAR)
+    assert chosen.decide("stock", 0.0) == (PENDING, [Locate(KEY)])
+    assert chosen.decide("stock", 0.0) == (PENDING, [])
+    assert chosen.held == []
+    assert chosen.located(Located(KEY, (Contact(FAR),)), 1.0) == "stock"
+    assert chosen.decide("stock", 1.0) == (OURS, [])
+    assert chosen.held == ["stock"]
+
+
+def test_a_lookup_that_finds_somebody_closer_decides() -> None:
+    chosen = elections(FAR)
+    chosen.decide("stock", 0.0)
+    chosen.located(Located(KEY, (Contact(NEAR, ("tls://a:1",)), Contact(FAR))), 1.0)
+    assert chosen.decide("stock", 1.0) == (Contact(NEAR, ("tls://a:1",)), [])
+
+
+def test_what_was_confirmed_is_looked_up_again_after_a_while() -> None:
+    chosen = elections()
+    chosen.decide("stock", 0.0)
+    chosen.located(Located(KEY, ()), 0.0)
+    assert chosen.decide("stock", 299.0) == (OURS, [])
+    assert chosen.decide("stock", 300.0) == (PENDING, [Locate(KEY)])
+
+
+def test_who_did_not_answer_is_left_out_for_a_while() -> None:
+    chosen = elections(NEAR, confirm=False)
+    chosen.avoid(NEAR, 0.0)
+    assert chosen.decide("stock", 1.0) == (OURS, [])
+    assert chosen.decide("stock", 61.0) == (Contact(NEAR), [])
+    assert chosen.held == []
+    chosen.avoid(NEAR, 61.0)
+    chosen.forgive(NEAR)
+    chosen.tidy(61.0)
+    assert chosen.decide("stock", 61.0) == (Contact(NEAR), [])
+
+
+def test_who_answers_a_lookup_is_not_left_out_though_a_link_to_it_broke() -> None:
+    chosen = elections(NEAR)
+    chosen.avoid(NEAR, 0.0)
+    assert chosen.decide("stock", 1.0) == (PENDING, [Locate(KEY)])
+    chosen.located(Located(KEY, (Contact(NEAR),)), 1.0)
+    assert chosen.decide("stock", 1.0) == (Contact(NEAR), [])
+    assert chosen.held == []
+
+
+def test_a_lookup_that_nobody_asked_for_decides_nothing() -> None:
+    assert elections().located(Located(KEY, ()), 0.0) is None
+
+
+def test_closer_is_closer_to_the_attribute() -> None:
+    chosen = elections()
+    assert chosen.is_closer(NEAR, "stock")
+    assert not chosen.is_closer(FAR, "stock")
+    assert not chosen.is_closer(OURSELVES, "stock")

@@ -1,0 +1,377 @@
+"""Subscriptions and events over chains of real nodes, and what hostile peers come to."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+import pytest
+
+from linnet.content.commands import Ended, Fate, Outcome, PublishContent, Standing, SubscribeContent
+from linnet.content.config import ContentConfig
+from linnet.content.keys import attribute_key, distance
+from linnet.content.messages import Notice, Publish, Reached, Replace, Settled, Subscribe, Subscribed, Taken
+from linnet.content.scout import Scout
+from linnet.core.effects import Reply, Send, SetTimer
+from linnet.core.hello import WIRE_VERSION, Hello
+from linnet.core.ids import Contact, EventId, PeerId
+from linnet.core.inputs import LinkUp
+from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
+from linnet.event.event import Unverified
+from linnet.event.signing import verify_unit
+from linnet.identity.cards import Card
+from linnet.overlay.kademlia.ids import NodeId
+from linnet.sim.clock import START
+from linnet.sim.content_world import ContentWorld
+from linnet.sim.identities import seeded_identity
+from linnet.sim.links import LinkModel, named_latency
+from linnet.store.memory import MemoryStore
+from linnet.trace.columns import ColumnTrace
+from linnet.trace.records import Kind, Record
+
+UNRELIABLE = ContentConfig(reliable=False)
+
+
+def chain(
+    nodes: int, attribute: str, config: ContentConfig | None = None, **more: object
+) -> tuple[ContentWorld, list[str]]:
+    """Nodes of which each knows only the next closer and the next farther; the rendezvous is the first."""
+    world = ContentWorld(nodes, 1, config, **more)  # type: ignore[arg-type] # links or a trace
+    key = attribute_key(attribute)
+    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
+    peers = [world.identities[name].peer for name in ordered]
+    for place, peer in enumerate(peers):
+        world.tables.know(peer, [*peers[max(0, place - 1) : place], *peers[place + 1 : place + 2]])
+    world.run(0.5)
+    return world, ordered
+
+
+def outcome(world: ContentWorld, request: int) -> Outcome:
+    found = world.network.answers[request]
+    assert isinstance(found, Outcome)
+    return found
+
+
+@pytest.mark.parametrize("config", [ContentConfig(), UNRELIABLE])
+def test_a_subscription_leaves_filters_all_the_way_and_events_follow_them_back(config: ContentConfig) -> None:
+    world, (first, second, third, last, *_) = chain(5, "stock", config)
+    world.subscribe(last, "stock")
+    world.run(3.0)
+    assert [len(world.scouts[name].table) for name in (first, second, third, last)] == [1, 1, 1, 1]
+    world.publish(second, "stock", b"one")
+    world.publish(first, "stock/apple", b"two")
+    world.publish(last, "stock/price=3", b"three")
+    world.run(5.0)
+    assert sorted(world.bodies(last)) == [b"one", b"three", b"two"]
+    assert all(not world.bodies(name) for name in (first, second, third))
+
+
+def test_the_publisher_learns_what_became_of_an_event_at_each_rendezvous() -> None:
+    world, (first, _, third, last, *_) = chain(5, "stock")
+    for name in (first, third, last):
+        world.subscribe(name, "stock")
+    world.run(3.0)
+    wanted, unwanted = world.publish(third, "stock", b"one"), world.publish(third, "pear", b"two")
+    world.run(5.0)
+    assert outcome(world, wanted).fates == (Fate("stock", 3, 0, None),)
+    assert outcome(world, unwanted).fates == (Fate("pear", 0, 0, None),)
+
+
+def first_notices(config: ContentConfig) -> list[tuple[str, str]]:
+    trace = ColumnTrace()
+    world, ordered = chain(4, "stock", config, trace=trace)
+    for name in ordered:
+        world.subscribe(name, "stock")
+    world.run(3.0)
+    world.publish(ordered[2], "stock", b"x")
+    world.run(5.0)
+    places = {world.identities[name].peer: str(place) for place, name in enumerate(ordered)}
+    return [
+        (places[PeerId(row.node)], places[PeerId(row.peer or b"")])
+        for row in trace.rows()
+        if row.kind == Kind.RECEIVED and row.note == "notice"
+    ]
+
+
+def test_reliable_events_start_down_at_the_rendezvous_and_others_at_each_hop() -> None:
+    # Node 2 of the chain publishes; each pair is who received, and from whom.
+    assert first_notices(ContentConfig()) == [("1", "0"), ("2", "1"), ("3", "2")]
+    assert first_notices(UNRELIABLE) == [("3", "2")]
+
+
+def test_an_ended_subscription_is_gone_everywhere_and_an_equal_one_of_another_stays() -> None:
+    world, (first, second, third, last, *_) = chain(5, "stock")
+    number = world.subscribe(last, "stock/price[1,5]")
+    other = world.subscribe(third, "stock/price[4,9]")
+    world.run(3.0)
+    ended = world.unsubscribe(last, number)
+    world.run(3.0)
+    assert world.network.answers[ended] == Ended()
+    world.publish(first, "stock/price=2", b"not any more")
+    world.publish(first, "stock/price=5", b"still")
+    world.run(5.0)
+    assert (world.bodies(last), world.bodies(third)) == ([], [b"still"])
+    world.unsubscribe(third, other)
+    world.run(3.0)
+    assert [len(world.scouts[name].table) for name in (first, second, third, last)] == [0, 0, 0, 0]
+
+
+def test_what_is_not_told_again_ends_within_three_periods() -> None:
+    world, (first, second, third, *_) = chain(4, "stock", ContentConfig(refresh=20.0))
+    world.subscribe(third, "stock")
+    world.subscribe(second, "stock")
+    world.run(100.0)
+    assert len(world.scouts[first].table) == 1
+    assert len(world.scouts[second].table) == 2
+    world.crash(third)
+    world.run(61.0)
+    assert len(world.scouts[second].table) == 1
+    world.publish(first, "stock", b"x")
+    world.run(5.0)
+    assert world.bodies(second) == [b"x"]
+
+
+def test_an_event_is_handed_over_once_whatever_its_ways() -> None:
+    world = ContentWorld(12, 3)
+    world.run(0.5)
+    for predicate in ("a", "b", "c", "a/b", "b/c"):
+        world.subscribe("node1", predicate)
+    world.run(3.0)
+    world.publish("node2", "a/b/c", b"x")
+    world.run(5.0)
+    matches = world.matches["node1"]
+    assert len({match.event for match, _ in matches}) == 1
+    assert len(matches) == 5, "once for each subscription that accepts it"
+
+
+def test_equal_events_of_one_moment_are_two() -> None:
+    world = ContentWorld(8, 1)
+    world.run(0.5)
+    world.subscribe("node1", "a")
+    world.run(3.0)
+    for _ in range(2):
+        world.publish("node2", "a", b"same")
+    world.run(5.0)
+    assert world.bodies("node1") == [b"same", b"same"]
+
+
+def test_a_subscriber_that_is_the_rendezvous_asks_nobody_and_hears_everything() -> None:
+    world, (first, second, *_) = chain(4, "stock")
+    world.subscribe(first, "stock")
+    world.run(3.0)
+    assert [len(world.scouts[name].table) for name in world.names].count(0) == 3
+    world.publish(second, "stock", b"x")
+    world.publish(first, "stock", b"y")
+    world.run(5.0)
+    assert sorted(world.bodies(first)) == [b"x", b"y"]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_without_a_node_of_the_way_others_take_its_part(place: int) -> None:
+    world = ContentWorld(20, 2)
+    key = attribute_key("stock")
+    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
+    world.run(0.5)
+    for name in ordered[10:]:
+        world.subscribe(name, "stock")
+    world.run(3.0)
+    world.crash(ordered[place])
+    world.run(1.0)
+    request = world.publish(ordered[9], "stock", b"x")
+    world.run(120.0)
+    assert [name for name in ordered[10:] if world.bodies(name) != [b"x"]] == []
+    assert isinstance(world.network.answers[request], Outcome)
+
+
+def lossy(loss: float, seed: int) -> tuple[int, int]:
+    """Twelve subscribers and eight events over links that lose messages: what is missing, what is told."""
+    world = ContentWorld(20, seed, links=LinkModel(named_latency("constant:10"), loss=loss))
+    world.run(2.0)
+    for name in world.names[:12]:
+        world.subscribe(name, "stock/price[0,10]")
+    world.run(60.0)
+    said = {name: f"stock/price={number}" for number, name in enumerate(world.names[12:])}
+    requests = [world.publish(name, text, name.encode()) for name, text in said.items()]
+    world.run(400.0)
+    missing = sum(name.encode() not in world.bodies(reader) for reader in world.names[:12] for name in said)
+    fates = [fate for request in requests for fate in outcome(world, request).fates]
+    return missing, sum(fate.missed + (fate.reason is not None) for fate in fates)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_lost_on_links_is_sent_again(seed: int) -> None:
+    assert lossy(0.05, seed)[0] == 0
+
+
+def test_what_does_not_arrive_where_links_break_all_the_time_is_told() -> None:
+    """A node that moves to another next hop while an event comes down may miss it; the publisher knows."""
+    missing, reported = lossy(0.15, 0)
+    assert missing <= reported
+
+
+# One machine, by hand.
+
+KEY = attribute_key("stock")
+IDENTITIES = sorted(
+    (seeded_identity(7, f"n{number}", START) for number in range(4)),
+    key=lambda each: distance(each.peer, KEY),
+)
+NEAR, OWN, FAR, FARTHER = (identity.peer for identity in IDENTITIES)
+
+
+class Known:
+    """A directory of one."""
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        return [Contact(NEAR, ("tls://near:1",))]
+
+
+def scout(config: ContentConfig | None = None) -> Scout:
+    identity = IDENTITIES[1]
+    context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit)
+    machine = Scout(context, config or ContentConfig(), Known())
+    for peer in (NEAR, FAR, FARTHER):
+        machine.link_up(LinkUp(peer, Hello(WIRE_VERSION, WIRE_VERSION, {"content": 1}), False), START)
+    return machine
+
+
+def sends(effects: list[object]) -> list[object]:
+    return [effect for effect in effects if isinstance(effect, Send)]
+
+
+def rejected(effects: list[object]) -> list[Reason | None]:
+    return [each.reason for each in effects if isinstance(each, Record) and each.kind is Kind.REJECTED]
+
+
+def test_a_covered_subscription_goes_no_further_and_is_answered_when_the_cover_stands() -> None:
+    machine = scout()
+    wide = machine.on_message(FAR, Subscribe(1, "stock", "stock", 0), START)
+    assert sends([*wide]) == [Send(NEAR, Subscribe(1, "stock", "stock", 1))]
+    covered = machine.on_message(FARTHER, Subscribe(5, "stock", "apple/stock", 0), START)
+    assert covered == []
+    stands = machine.on_message(NEAR, Subscribed(1, None), START)
+    assert sends([*stands]) == [Send(FAR, Subscribed(1, None)), Send(FARTHER, Subscribed(5, None))]
+    later = machine.on_message(FARTHER, Subscribe(6, "stock", "pear/stock", 0), START)
+    assert later == [Send(FARTHER, Subscribed(6, None))]
+    assert machine.is_settled
+
+
+def test_what_can_be_merged_goes_on_as_one() -> None:
+    machine = scout()
+    machine.on_message(FAR, Subscribe(1, "stock", "price[1,5]/stock", 0), START)
+    merged = machine.on_message(FARTHER, Subscribe(1, "stock", "price[5,9]/stock", 0), START)
+    assert sends([*merged]) == [Send(NEAR, Subscribe(2, "stock", "price[1,9]/stock", 1))]
+
+
+def test_a_subscription_is_told_again_until_it_is_answered() -> None:
+    machine = scout(ContentConfig(tries=2))
+    effects = machine.ask(1, SubscribeContent(9, "stock"), START)
+    assert effects[0] == Reply(1, Standing("stock", "stock"))
+    told = [sends([*effects])]
+    for _ in range(2):
+        (timer,) = [each.timer for each in effects if isinstance(each, SetTimer)]
+        effects = machine.fired(timer, START)
+        told.append(sends([*effects]))
+    assert told[0] == [Send(NEAR, Subscribe(1, "stock", "stock", 0))]
+    assert told[1] == [Send(NEAR, Subscribe(2, "stock", "stock", 0))]
+    assert told[2] == [], "who does not answer is not asked for a while, and a lookup begins"
+
+
+def test_walks_go_closer_and_notices_come_from_closer() -> None:
+    machine = scout()
+    event = published()
+    assert rejected([*machine.on_message(NEAR, Subscribe(1, "stock", "stock", 0), START)]) == [
+        Reason.NOT_RESPONSIBLE
+    ]
+    assert rejected([*machine.on_message(NEAR, Publish("stock", *event, 0), START)]) == [
+        Reason.NOT_RESPONSIBLE
+    ]
+    assert rejected([*machine.on_message(FAR, Notice("stock", *event, 0), START)]) == [Reason.NOT_RESPONSIBLE]
+    assert len(machine.table) == 0
+
+
+def published() -> tuple[Unverified, Card]:
+    effects = scout().ask(1, PublishContent("stock", b"x"), START)
+    (send,) = [each for each in effects if isinstance(each, Send)]
+    assert isinstance(send.message, Publish)
+    return send.message.unit, send.message.card
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (Subscribe(1, "stock", "stock/", 0), Reason.MALFORMED),
+        (Subscribe(1, "stock", "stock/apple", 0), Reason.MALFORMED),
+        (Subscribe(1, "stock", "apple", 0), Reason.MALFORMED),
+        (Subscribe(1, "stock", "stock", 200), Reason.TOO_MANY),
+        (Subscribe(1, "stock", "a/b/c/d/e/stock", 0), Reason.MALFORMED),
+        (Replace("stock", ("stock",)), Reason.STALE),
+        (Replace("stock", ("apple",)), Reason.MALFORMED),
+        (Subscribed(7, None), Reason.STALE),
+        (Taken(EventId(b"e" * 32), "stock", None), Reason.STALE),
+        (Reached(EventId(b"e" * 32), "stock", 5, 0), Reason.STALE),
+        (Settled(EventId(b"e" * 32), "stock", 5, 0), Reason.STALE),
+    ],
+)
+def test_what_peers_must_not_send_is_named_and_changes_nothing(message: object, reason: Reason) -> None:
+    machine = scout()
+    assert rejected([*machine.on_message(FAR, message, START)]) == [reason]  # type: ignore[arg-type] # one of them
+    assert len(machine.table) == 0
+
+
+def test_a_forged_event_is_not_passed_on() -> None:
+    machine = scout()
+    unit, card = published()
+    forged = msgspec.structs.replace(unit, sig=bytes(64))
+    effects = machine.on_message(FAR, Publish("stock", forged, card, 0), START)
+    assert rejected([*effects]) == [Reason.BAD_SIGNATURE]
+    assert sends([*effects]) == []
+
+
+def test_filters_and_routes_are_bounded() -> None:
+    machine = scout(ContentConfig(filters=2, routes=1))
+    for number in range(2):
+        machine.on_message(FAR, Subscribe(number, "stock", f"a{number}/stock", 0), START)
+    too_many = machine.on_message(FAR, Subscribe(9, "stock", "b/stock", 0), START)
+    assert sends([*too_many]) == [Send(FAR, Subscribed(9, Reason.TOO_MANY))]
+    other = machine.on_message(FARTHER, Subscribe(3, "stock", "stock", 0), START)
+    assert rejected([*other]) == [Reason.TOO_MANY]
+    assert len(machine.table) == 2
+
+
+def test_what_the_application_asks_wrongly_is_declined() -> None:
+    machine = scout(ContentConfig(subscriptions=1))
+    (reply,) = machine.ask(1, SubscribeContent(1, "stock["), START)
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.result, Declined)
+    assert reply.result.reason is Reason.MALFORMED
+    assert "^" in reply.result.detail
+    machine.ask(2, SubscribeContent(1, "stock"), START)
+    for command in (
+        SubscribeContent(1, "a"),
+        SubscribeContent(2, "a"),
+        PublishContent("stock", bytes(300_000)),
+    ):
+        (reply,) = machine.ask(3, command, START)
+        assert isinstance(reply, Reply)
+        assert isinstance(reply.result, Declined)
+
+
+def test_an_acknowledgement_counts_only_from_who_owes_it() -> None:
+    machine = scout()
+    machine.on_message(FAR, Subscribe(1, "stock", "stock", 0), START)
+    unit, card = published()
+    effects = machine.on_message(NEAR, Notice("stock", unit, card, 1), START)
+    (sent,) = sends([*effects])
+    assert isinstance(sent, Send)
+    assert (sent.peer, type(sent.message)) == (FAR, Notice)
+    event = next(each.event for each in effects if isinstance(each, Record))
+    assert event is not None
+    assert rejected([*machine.on_message(FARTHER, Reached(event, "stock", 9, 0), START)]) == [Reason.STALE]
+    done = machine.on_message(FAR, Reached(event, "stock", 1, 0), START)
+    assert sends([*done]) == [Send(NEAR, Reached(event, "stock", 1, 0))]
+    again = machine.on_message(NEAR, Notice("stock", unit, card, 1), START)
+    assert sends([*again]) == [Send(NEAR, Reached(event, "stock", 1, 0))]

@@ -1,0 +1,62 @@
+"""Scenarios of content in simulation: what is expected, and why rendezvous have to be looked up."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from linnet.sim.content import ContentReport, ContentScenario, Variant, run_content
+from linnet.sim.content_workload import Course
+
+SOAK = os.environ.get("LINNET_SOAK") == "1"
+
+
+def run(**chosen: object) -> ContentReport:
+    return run_content(ContentScenario(**chosen))  # type: ignore[arg-type] # its fields
+
+
+@pytest.mark.parametrize("variant", Variant)
+@pytest.mark.parametrize(
+    ("course", "expected"), [(Course.NORMAL, 112), (Course.SUB_BURST, 112), (Course.FAULT, 108)]
+)
+def test_the_published_scenarios_lose_nothing_at_60_nodes(
+    variant: Variant, course: Course, expected: int
+) -> None:
+    report = run(variant=variant, course=course)
+    assert (report.expected, report.missing, report.false_positives) == (expected, 0, 0)
+    assert report.rendezvous_disagreements == 0
+    assert report.duplicates_share < 0.0833, "the least that was published"
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_a_burst_of_events_loses_nothing(variant: Variant) -> None:
+    report = run(nodes=60 if SOAK else 30, variant=variant, course=Course.EVENT_BURST)
+    assert (report.missing, report.false_positives) == (0, 0)
+    assert report.duplicates_share < 0.0461
+
+
+def test_equal_seeds_give_equal_runs_and_others_others() -> None:
+    first, again, other = (run(nodes=20, seed=seed) for seed in (4, 4, 5))
+    assert first.trace_sha256 == again.trace_sha256 != other.trace_sha256
+
+
+def test_with_gaps_in_what_nodes_know_lookups_are_what_makes_rendezvous_agree() -> None:
+    """The published loss at 250 nodes, in small: who knows of nobody closer believes to be the rendezvous."""
+    as_published = run(nodes=60, contacts=12, confirm=False)
+    confirmed = run(nodes=60, contacts=12)
+    assert as_published.rendezvous_disagreements > 0
+    assert as_published.missing > 0
+    assert (confirmed.rendezvous_disagreements, confirmed.missing) == (0, 0)
+
+
+def test_a_fault_is_told_to_the_publisher() -> None:
+    report = run(course=Course.FAULT)
+    assert report.unsettled > 0
+
+
+@pytest.mark.skipif(not SOAK, reason="a heavy count")
+@pytest.mark.parametrize("nodes", [250, 1000])
+def test_nothing_is_missing_in_larger_networks(nodes: int) -> None:
+    report = run(nodes=nodes)
+    assert (report.missing, report.rendezvous_disagreements) == (0, 0)
