@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench import groups, intersections, network, rooms, simulator
+from bench import groups, intersections, network, place_members, places, rooms, simulator
 from bench.fleet import EIGHT, ONE, Layout
 from bench.results import Comparison, Figures, Measure
 
@@ -24,6 +24,7 @@ def compare(measures: Iterable[Measure]) -> list[Comparison]:
         *_throughputs(figures, EIGHT),
         *_latencies(figures),
         *_rooms(figures),
+        *_places(figures),
         *_groups(figures),
         *_intersections(figures),
     ]
@@ -68,6 +69,30 @@ def _rooms(figures: Figures) -> list[Comparison | None]:
     return [
         _share("rooms: durable relay / signature checks", taken, checks, 30.0),
         None if ratio is None else Comparison("rooms: cost at the end", ratio, 2.0, "x", at_least=False),
+    ]
+
+
+def _places(figures: Figures) -> list[Comparison | None]:
+    def get(name: str) -> float | None:
+        return figures.get(places.SECTION, name)
+
+    small, many, checks = places.SMALL, places.MANY, get(places.CHECKS)
+    one, fifty = get(places.name_of(1, small)), get(places.name_of(many, small))
+    tests, query = get(place_members.TESTS), get(place_members.QUERY)
+    return [
+        _share("places: host → 1 / stream one by one", one, get(places.STREAM), 50.0),
+        _share("places: host → 1 / signature checks", one, checks, 30.0),
+        _share(f"places: host → {many} / signature checks", fifty, checks, 30.0),
+        *(
+            _share(
+                f"places: host → {guests}, bytes / bare TLS",
+                get(places.megabytes_name(guests)),
+                get(places.bare_megabytes_name(guests)),
+                25.0,
+            )
+            for guests in (1, many)
+        ),
+        _share("places: membership tests / SQLite queries", tests, query, 200.0),
     ]
 
 

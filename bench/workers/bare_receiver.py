@@ -15,13 +15,14 @@ from linnet.wire.frame import FrameReader
 
 
 class BareReceiverRole(Struct, frozen=True):
-    """Where the sender listens on this machine."""
+    """Where the sender listens on this machine, and how many links there are to it."""
 
     port: int
+    links: int = 1
 
 
 class Receiving(asyncio.Protocol):
-    """The one link."""
+    """One link."""
 
     def __init__(self) -> None:
         self._reader = FrameReader()
@@ -38,26 +39,41 @@ class Receiving(asyncio.Protocol):
             self._ended_ns = time.monotonic_ns()
             self._arrived.set()
 
-    async def receive(self, messages: int) -> Arrived:
-        """Wait for so many messages."""
+    def expect(self, messages: int) -> None:
+        """So many will come."""
         self._left = messages
         self._arrived.clear()
-        say(Expecting())
-        cpu = time.process_time()
+
+    async def ended_ns(self) -> int:
+        """When the last of them has come."""
         await self._arrived.wait()
-        return Arrived(self._ended_ns, time.process_time() - cpu)
+        return self._ended_ns
+
+
+async def receive(links: list[Receiving], messages: int) -> Arrived:
+    """Wait for so many messages on every link."""
+    for link in links:
+        link.expect(messages)
+    say(Expecting())
+    cpu = time.process_time()
+    ended = [await link.ended_ns() for link in links]
+    return Arrived(max(ended), time.process_time() - cpu)
 
 
 async def main(given: BareReceiverRole) -> None:
-    link = Receiving()
-    await asyncio.get_running_loop().create_connection(
-        lambda: link, "127.0.0.1", given.port, ssl=client_context()
-    )
+    links = [Receiving() for _ in range(given.links)]
+    for link in links:
+        await asyncio.get_running_loop().create_connection(
+            lambda link=link: link,  # type: ignore[misc]
+            "127.0.0.1",
+            given.port,
+            ssl=client_context(),
+        )
     say(Ready(""))
     say(Linked())
     async for order in orders():
         if isinstance(order, Expect):
-            say(await link.receive(order.messages))
+            say(await receive(links, order.messages))
 
 
 if __name__ == "__main__":

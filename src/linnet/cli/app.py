@@ -45,6 +45,7 @@ from linnet.cli.lab import (
     ingest,
     study_groups,
     study_overlay,
+    study_places,
     study_relays,
     study_retention,
     study_streams,
@@ -227,6 +228,7 @@ _add(generate, "chats", generate_chats.chats, "Chats like those of WhatsApp.", g
 lab.add_typer(generate, name="generate", help="Make workloads.", epilog=EXIT_CODES)
 _add(study, "overlay", study_overlay.overlay, "Nodes without trackers.", study_overlay.EPILOG)
 _add(study, "groups", study_groups.groups, "What keys without a server cost.", study_groups.EPILOG)
+_add(study, "places", study_places.places, "What a log of fragments tells.", study_places.EPILOG)
 _add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
 _add(study, "retention", study_retention.retention, "How long relays should keep.", study_retention.EPILOG)
 _add(study, "streams", study_streams.streams, "How streams spread.", study_streams.EPILOG)
