@@ -32,6 +32,8 @@ TESTED_ELSEWHERE = {
     "places/admission.py": "who is let in, sent on or turned away: tests/places/test_place.py",
     "places/parts.py": "under everything that a place does: tests/places/test_place.py",
     "places/speaking.py": "everything that a host says: tests/places/test_place.py",
+    "places/dispatch.py": "every message: tests/places/test_place.py and those beside it",
+    "places/voicing.py": "what is said, and when: tests/places/test_turns.py and test_resaying.py",
     "places/taking.py": "everything that comes: tests/places/test_place.py",
     "places/door.py": "who comes in, waits or is turned away: tests/places/test_place.py",
     "places/talks.py": "requests and receipts: tests/places/test_place.py",

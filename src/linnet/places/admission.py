@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from linnet.core.effects import AfterCommit, Blame, Reply
 from linnet.core.errors import RemoteError
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.event.event import Verified
@@ -71,15 +71,25 @@ class Admission:
             self._let_in(told_membership(parts, decision), now)
             if all(each.peer != peer for each in decision.relays):
                 return False, [*visiting.sent_on(peer, decision.relays, now)]
+            nym = self._person(peer, decision)
         except RemoteError as error:
             record = refused_record(parts, peer, error)
             return False, [record, Blame(peer, error.reason), *visiting.turned_away(peer, now)]
         for contact in decision.relays:
             visiting.learn(contact)
-        effects: list[AdmissionEffect] = [*visiting.connected(peer, now)]
+        effects: list[AdmissionEffect] = [*visiting.connected(peer, nym, now)]
         if decision.next:
+            parts.told = max(parts.told, (decision.term, decision.next - 1))
             parts.missing.saw(decision.next - 1, now)
         return True, [*effects, *self._answer(Entered(parts.id, parts.since))]
+
+    def _person(self, peer: PeerId, decision: Decision) -> AuthorId | None:
+        """Who has let us in, if the answer proves it."""
+        card = decision.card
+        if card is None or card.device_key != peer:
+            return None
+        self._parts.context.cards.learn(card)
+        return card.person
 
     def _let_in(self, told: list[tuple[Verified, Head]], now: float) -> None:
         """Where the line begins for us, and since when we are a guest; the rest of the roll is asked for."""
@@ -94,9 +104,7 @@ class Admission:
             parts.keep_told(verified, head, now)
             if head.flags & Flag.OPENING:
                 unit = verified.unit
-                opening = opening_of(head, unit.author, unit.device, verified.head)
-                parts.terms.offer(opening)
-                parts.keep_opening(opening)
+                parts.told_opening(opening_of(head, unit.author, unit.device, verified.head))
         if notice is not None and notice.change is not None and notice.message > parts.membership.since:
             parts.membership.enter(notice.change, notice.message, notice.generation)
 

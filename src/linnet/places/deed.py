@@ -64,9 +64,14 @@ class Deed(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=
     """Relays that keep what is said for guests who are away."""
     sig: WireSignature
 
+    @property
+    def voices(self) -> tuple[AuthorId, ...]:
+        """Who may speak, in the order of their rank."""
+        return (self.host, *self.cohosts)
+
     def rank(self, person: AuthorId) -> int | None:
         """0: the host; then the co-hosts; None: who may not speak."""
-        voices = (self.host, *self.cohosts)
+        voices = self.voices
         return voices.index(person) if person in voices else None
 
 

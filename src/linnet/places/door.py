@@ -49,6 +49,18 @@ class ToKey(Struct, frozen=True, gc=False):
     waiting: Waiting
 
 
+class Ahead(Struct, frozen=True, gc=False):
+    """Somebody at the door knows of terms that are not known here, so it has to be asked."""
+
+    contact: Contact
+    later: bool
+    """Whether they are later than ours: then it is not let in below us, we have to go to it."""
+
+
+ToDo: TypeAlias = ToAdmit | ToKey | Knocked | Ahead
+"""What follows inside from who stands at the door."""
+
+
 class Door:
     """The door of one place at one node."""
 
@@ -60,7 +72,7 @@ class Door:
         self.visitors: dict[PeerId, AuthorId] = {}
         """Guests who were sent on to others, and may still ask for what those do not have."""
 
-    def knock(self, peer: PeerId, enter: Enter, now: float) -> list[DoorEffect | ToAdmit | ToKey | Knocked]:
+    def knock(self, peer: PeerId, enter: Enter, now: float) -> list[DoorEffect | ToDo]:
         """Somebody asks to come in, or to be connected again."""
         parts = self._parts
         try:
@@ -75,8 +87,7 @@ class Door:
         if parts.is_out:
             return [self._no(peer, Reason.NOT_A_MEMBER)]
         if self.is_guest(enter.card.person):
-            keys = [ToKey(asking)] if parts.is_voice and parts.deed.policy.seals else []
-            return [*keys, *self.let_in(asking)]
+            return self._let_in_or_follow(asking)
         if not parts.is_voice:
             return [self._no(peer, Reason.NOT_A_MEMBER, known=enter.known)]
         if not parts.deed.policy.admits:
@@ -90,6 +101,18 @@ class Door:
         if not is_new:
             return []
         return [Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
+
+    def _let_in_or_follow(self, asking: Waiting) -> list[DoorEffect | ToDo]:
+        parts, enter = self._parts, asking.enter
+        keys = [ToKey(asking)] if parts.is_voice and parts.deed.policy.seals else []
+        contact = self._contacts.get(asking.peer, Contact(asking.peer))
+        if enter.term > parts.term:
+            note = f"it knows term {enter.term}, and we {parts.term}"
+            record = Record(Kind.CONTROL, parts.id, peer=asking.peer, reason=Reason.STALE, note=note)
+            return [record, self._no(asking.peer, Reason.STALE), Ahead(contact, True)]
+        if enter.opening is None or parts.terms.knows(enter.term, enter.opening):
+            return [*keys, *self.let_in(asking)]
+        return [*keys, *self.let_in(asking), Ahead(contact, False)]
 
     def is_guest(self, nym: AuthorId) -> bool:
         """Whether somebody may come in without being asked about."""
@@ -109,6 +132,11 @@ class Door:
             return [self._no(asking.peer, Reason.MISSING_DEPENDENCY)]
         contact = self._contacts.get(asking.peer, Contact(asking.peer))
         own = Contact(parts.context.peer)
+        if asking.peer in parts.tree.upstreams and enter.opening != parts.opened_by:
+            # What it would bring us is not the line that counts: it is to be below us instead.
+            parts.tree.disconnect(asking.peer)
+            parts.missing.disconnect(asking.peer)
+            parts.relaying_up.leave(asking.peer)
         if parts.tree.connect_down(contact, enter.card.person):
             parts.relaying.join(asking.peer, enter.card.person)
             # Others, too: for a second upstream, and for when we are away.
@@ -125,7 +153,8 @@ class Door:
         units = self._notices(enter.card.person)
         cards = self._cards(units)
         number, term = standing.fragment + 1, standing.term
-        answer = Decision(parts.id, True, None, deed, relays, b"", number, term, units, cards)
+        told = (units, cards, parts.opened_by, parts.context.card)
+        answer = Decision(parts.id, True, None, deed, relays, b"", number, term, *told)
         return [AfterCommit((Send(asking.peer, answer),))]
 
     def reject(self, asking: Waiting, method: str, modifiers: Iterable[Modifier], text: bytes) -> DoorEffect:

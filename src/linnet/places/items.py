@@ -64,4 +64,17 @@ class Lost(Struct, frozen=True, gc=False):
     reason: Reason
 
 
-PlaceItem: TypeAlias = Said | Body | Knocked | Changed | Lost
+class TakenBack(Struct, frozen=True, gc=False):
+    """Messages that were handed over do not count: another term was opened before they were said.
+
+    Their numbers are given anew. Whoever said them says them again, under new numbers and with `AGAIN`.
+    """
+
+    place: TopicId
+    messages: tuple[int, ...]
+
+
+AGAIN = "_said_before"
+"""The variable of a message that is said again: the event that began it when it was said first."""
+
+PlaceItem: TypeAlias = Said | Body | Knocked | Changed | Lost | TakenBack

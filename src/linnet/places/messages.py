@@ -16,6 +16,8 @@ from linnet.places.deed import Deed
 ENTRY_BYTES = 32 * 1024
 """Most bytes of what somebody says at the door, and of what is answered there."""
 RELAYS = 16
+TERMS = 32
+"""Terms that are told or named at once."""
 STATE_PAGE_BYTES = 256 * 1024
 ROLL_PAGE_BYTES = 256 * 1024
 ROLL_BYTES = 1 << 28
@@ -46,6 +48,10 @@ class Enter(Struct, frozen=True, array_like=True, tag=90, gc=False):
     prekeys: Annotated[bytes, Meta(max_length=4096)] | None
     """With which the key of an encrypted place can be sealed to this device."""
     sig: WireSignature
+    term: Count = 0
+    """The last term that the sender knows; 0: none. Signed, as all before it."""
+    opening: WireEventId | None = None
+    """The fragment that opened it."""
 
 
 class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
@@ -63,6 +69,10 @@ class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
     membership: Annotated[tuple[Unverified, ...], Meta(max_length=16)]
     """Fragments that the asker must know first: the opening of the term, and the notice that it came in."""
     cards: Cards
+    opening: WireEventId | None = None
+    """The fragment that opened `term`."""
+    card: Card | None = None
+    """Of the device that answers, so that what is said below it may be passed up to it."""
 
 
 class Away(Struct, frozen=True, array_like=True, tag=92, gc=False):
@@ -184,6 +194,30 @@ class Receipts(Struct, frozen=True, array_like=True, tag=100, gc=False):
     cards: Cards
 
 
+class AskTerms(Struct, frozen=True, array_like=True, tag=107, gc=False):
+    """Tell me the terms that I do not know."""
+
+    place: WireTopicId
+    known: Count
+    """The version of the deed that the sender has."""
+    first: Count
+    """Terms before this one are of no use to it."""
+    term: Count
+    """The last term that it knows."""
+    line: Annotated[tuple[WireEventId, ...], Meta(max_length=TERMS)]
+    """The fragments that opened its last terms, the last one first."""
+
+
+class TermsAre(Struct, frozen=True, array_like=True, tag=108, gc=False):
+    """The fragments that opened the terms after the last one that both know."""
+
+    place: WireTopicId
+    units: Annotated[tuple[Unverified, ...], Meta(max_length=TERMS)]
+    cards: Cards
+    done: bool
+    """Whether these are all of them."""
+
+
 class Yield(Struct, frozen=True, array_like=True, tag=101, gc=False):
     """A co-host asks the device that speaks to let it speak."""
 
@@ -257,6 +291,8 @@ PlaceMessage: TypeAlias = (
     | Heard
     | DeedIs
     | Receipts
+    | AskTerms
+    | TermsAre
     | Yield
     | Yielded
     | Keep

@@ -25,7 +25,7 @@ from linnet.places.multicast.hearing import Hearing
 from linnet.places.multicast.missing import Missing
 from linnet.places.multicast.relaying import Relaying
 from linnet.places.multicast.replaying import Found, Replaying
-from linnet.places.multicast.terms import Base, Opening, Spoken, Terms
+from linnet.places.multicast.terms import Base, Opening, Shift, Spoken, Terms
 from linnet.places.multicast.tree import Tree
 from linnet.places.sealed.epochs import Ring
 from linnet.places.sealed.opening import Opening as KeyOpening
@@ -35,6 +35,7 @@ DEEDS = "place deed"
 _OPENINGS = "place opening"
 _BASES = "place base"
 _TOLD = "place told"
+_YIELDED = "place yielded"
 _encode = msgspec.msgpack.Encoder().encode
 _decode_deed = msgspec.msgpack.Decoder(Deed).decode
 _decode_opening = msgspec.msgpack.Decoder(Opening).decode
@@ -58,6 +59,7 @@ class Parts:
         store = context.store
         self.fragments = Fragments(self.id, store.log, store.cells)
         self.membership = Membership(self.id, store.cells, deed.policy)
+        self.membership.hosts = deed.voices
         self.order = StateOrder(self.id, store.cells, config)
         self.ring = Ring(self.id, store.cells)
         self.sealing = Sealing(self.id, context, self.fragments, self.ring)
@@ -65,11 +67,39 @@ class Parts:
         self.assembly = Assembly(self.fragments, config, self.opening.opened)
         self.tree = Tree(self.id, context.peer, config)
         self.relaying = Relaying(self.id, self.membership)
+        self.relaying_up = Relaying(self.id, self.membership)
+        """Upstreams, as far as we know who they are: they get what comes from below."""
+        self.toward: PeerId | None = None
+        """Who brought the last fragment of the present term: the way to the voice."""
         self.missing = Missing(self.id, config, self.fragments.upto)
         self.replaying = Replaying(self.id, _Shelf(self), self.membership, config.replay_rate)
         self.entering = Entering(self.id, context.card_check)
         self.hearing = Hearing(self.id, context.key, store.cells, config, context.card_check)
         self.terms = self._recall_terms()
+        self.yielded = store.cells.get(_YIELDED, self.id)
+        """The opening of the last term of ours that we handed over: nothing more is said in it."""
+        self.told: tuple[int, int] = (0, -1)
+        """The highest term, and its last fragment, that somebody told at a door."""
+        self.shift: Shift | None = None
+        """A newer deed, or what was told at a door, made the line another: what is behind this point is to
+        be undone yet."""
+
+    @property
+    def term(self) -> int:
+        """The last term that is known; 0: none."""
+        return 0 if self.terms.voice is None else self.terms.voice.term
+
+    @property
+    def opened_by(self) -> EventId | None:
+        """The fragment that opened it."""
+        return None if self.terms.voice is None else self.terms.voice.event
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is known to be missing here: neither fragments nor changes of state."""
+        standing = self.fragments.standing
+        up_to_date = self.order.applied >= standing.state and not self.order.missing
+        return up_to_date and self.fragments.upto > standing.fragment and not self.terms.awaited
 
     @property
     def voice(self) -> PeerId | None:
@@ -84,7 +114,9 @@ class Parts:
     def is_voice(self) -> bool:
         """Whether this device speaks."""
         opening = self.terms.voice
-        return opening is not None and opening.device == device_id(self.context.peer)
+        if opening is None or self.yielded == opening.event:
+            return False
+        return opening.device == device_id(self.context.peer) and self.may_speak
 
     @property
     def since(self) -> int:
@@ -123,31 +155,60 @@ class Parts:
         if deed.version == self.deed.version:
             raise RemoteError(Reason.EQUIVOCATION, f"two deeds of version {deed.version}")
         self.keep_deed(deed)
-        self.terms.renew(deed)
+        self._note(self.terms.renew(deed))
 
     def keep_deed(self, deed: Deed) -> None:
         """A newer deed that was checked."""
         self.deed = deed
         self.membership.policy = deed.policy
+        self.membership.hosts = deed.voices
         self.context.store.cells.put(DEEDS, deed.place, _encode(deed))
+
+    def told_opening(self, opening: Opening) -> None:
+        """An opening that was told at a door: the line may be another now, see `shift`."""
+        self._note(self.terms.offer(opening))
+        self.keep_opening(opening)
+
+    def _note(self, shift: Shift | None) -> None:
+        is_lower = shift is not None and (self.shift is None or shift.fragment < self.shift.fragment)
+        if is_lower and self.fragments.standing.fragment >= 0:
+            self.shift = shift
 
     def keep_opening(self, opening: Opening) -> None:
         """An opening that counts after a restart too."""
         key = self.id + opening.term.to_bytes(8, "big") + opening.event
         self.context.store.cells.put(_OPENINGS, key, _encode(opening))
 
+    def keep_yielded(self, opening: EventId) -> None:
+        """Nothing more will be said in the term of ours that begins so."""
+        self.yielded = opening
+        self.context.store.cells.put(_YIELDED, self.id, opening)
+
     def keep_base(self, base: Base) -> None:
         """Where the line begins for us, as told at the admission."""
         self.context.store.cells.put(_BASES, self.id, _encode(base))
         self.terms = self._recall_terms()
 
+    def start_over(self) -> None:
+        """Nobody let us in as it seems now: know nothing of the line and of who is in."""
+        cells = self.context.store.cells
+        cells.delete(_BASES, self.id)
+        for key in [key for key, _ in cells.scan(_OPENINGS) if key.startswith(self.id)]:
+            cells.delete(_OPENINGS, key)
+        self.terms = self._recall_terms()
+        self.membership.undo(0)
+        self.missing.rewind(0, 0)
+
+    def keep_beside(self, verified: Verified, now: float) -> None:
+        """A fragment that is not in the line, and that an opening names: it stands where that one says."""
+        unit = verified.unit
+        entry = Entry(self.id, unit.author, unit.device, unit.seq, 1, verified.head, now, encode_unit(unit))
+        self.context.store.log.append(entry)
+
     def keep_told(self, verified: Verified, head: Head, now: float) -> None:
         """A fragment that was told with our admission: beside the line, for whom we let in in turn."""
-        unit = verified.unit
-        raw = encode_unit(unit)
-        entry = Entry(self.id, unit.author, unit.device, unit.seq, 1, verified.head, now, raw)
-        self.context.store.log.append(entry)
-        self.context.cards.keep(unit.author, unit.device)
+        self.keep_beside(verified, now)
+        self.context.cards.keep(verified.unit.author, verified.unit.device)
         self.context.store.cells.put(_TOLD, self.id + head.message.to_bytes(8, "big"), verified.head)
 
     def first_of(self, message: int) -> Unverified | None:
@@ -156,7 +217,11 @@ class Parts:
         if row is not None:
             return self.fragments.unit(row)
         event = self.context.store.cells.get(_TOLD, self.id + message.to_bytes(8, "big"))
-        entry = None if event is None else self.context.store.log.get(EventId(event))
+        return None if event is None else self.unit_of(EventId(event))
+
+    def unit_of(self, event: EventId) -> Unverified | None:
+        """A fragment that is held, in the line or beside it."""
+        entry = self.context.store.log.get(event)
         return None if entry is None else decode_unit(entry.raw)
 
     def _recall_terms(self) -> Terms:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
-from linnet.groups.ids import Device
 from linnet.places import talks
 from linnet.places.admission import Admission
 from linnet.places.catching_up import CatchingUp
-from linnet.places.commands import Announced, PlaceIs
+from linnet.places.commands import PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
-from linnet.places.door import Door, ToAdmit, ToKey, Waiting
+from linnet.places.door import Ahead, Door, ToAdmit, ToKey
 from linnet.places.effects import PlaceEffect
 from linnet.places.items import Body, Knocked, Said
 from linnet.places.keepers import Keepers
 from linnet.places.keying import REQUEST_KEYS, Keying
+from linnet.places.lineage import Lineage
 from linnet.places.messages import (
     AskRoll,
     AskState,
+    AskTerms,
     Away,
     Decision,
     DeedIs,
@@ -34,20 +33,18 @@ from linnet.places.messages import (
     Replayed,
     StateIs,
     Talk,
+    TermsAre,
 )
 from linnet.places.parts import Parts
 from linnet.places.roll_call import RollCall
-from linnet.places.speaking import Speaking, Spoken
 from linnet.places.state_telling import tell_state
 from linnet.places.taking import Taking
 from linnet.places.talks import Asked, Talks
 from linnet.places.visiting import Visiting, refused_record
+from linnet.places.voicing import SILENCE, Voicing
 from linnet.places.watching import Watching
 from linnet.trace.records import Kind, Record
 
-OWNER = "place"
-SILENCE = 2.5
-"""Keep-alives that may be missing before others are looked for."""
 REQUEST_LEAVE = "_request_place_leave"
 
 
@@ -73,92 +70,35 @@ class Place:
         self.talks = Talks(self.parts)
         self.keying = Keying(self.parts, self.talks)
         self.keepers = Keepers(self.parts)
-        self._speaking: Speaking | None = None
-        self._last_said = self._last_heard = 0.0
-        self._alive = Tick(OWNER, "alive", self.parts.id)
-
-    # The voice.
-
-    def speaking(self) -> Speaking:
-        """The voice, if we are it or nobody else is; `Refused` if we may not speak."""
-        parts = self.parts
-        if not parts.may_speak:
-            raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
-        if self._speaking is None or not parts.is_voice:
-            self._speaking = Speaking(parts)
-            if not parts.is_voice:
-                self._speaking.open_term()
-        return self._speaking
+        self.voicing = Voicing(self.parts, self.taking, self.door, self.visiting, self.keying, self.keepers)
+        self.lineage = Lineage(self.parts, self.taking)
+        self._contacts = contacts
+        self._last_heard = self._last_probe = 0.0
 
     def start(self, now: float) -> list[PlaceEffect]:
-        """The voice goes on to give signs of life, also if it has nothing to say after a restart."""
-        if not self.parts.is_voice:
-            return []
-        return [SetTimer(self.parts.config.keepalive, self._alive), *self.keepers.look(now)]
-
-    def say(self, spoken: Sequence[Spoken], now: float) -> list[PlaceEffect]:
-        """Fragments of ours go out, and are taken in here as well."""
-        self._last_said = now
-        noted, self.parts.sealing.noted = self.parts.sealing.noted, []
-        effects = [*noted, *self.taking.own(spoken, now), *self.keepers.look(now)]
-        return [*effects, SetTimer(self.parts.config.keepalive, self._alive)]
-
-    def announced(
-        self, request: int, message: int, spoken: Sequence[Spoken]
-    ) -> AfterCommit[Reply[Announced]]:
-        """The answer to whoever announced something."""
-        last = spoken[-1] if spoken else None
-        fragment, event = (-1, None) if last is None else (last[1].fragment, last[0].head)
-        return AfterCommit((Reply(request, Announced(self.parts.id, message, fragment, event)),))
-
-    def admit(
-        self, waiting: Waiting, since: int | None, now: float
-    ) -> tuple[int, list[Spoken], list[PlaceEffect]]:
-        """Let somebody in who asked: the notice first, then the answer."""
-        parts, nym = self.parts, waiting.enter.card.person
-        policy = parts.deed.policy
-        opens = since if since is not None else (None if policy.restricts else 0)
-        message, spoken = self.speaking().joined(nym, opens, now, self.keying.learned(waiting))
-        effects = self.say(spoken, now)
-        return message, spoken, [*effects, *self.door.let_in(waiting)]
-
-    def tell_keys(self, device: Device, now: float) -> list[PlaceEffect]:
-        """Tell a guest's device the keys of what is open to it."""
-        return self.say(self.speaking().tell_keys(device, self.parts.since_of(device.author), now), now)
-
-    def part(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken], list[PlaceEffect]]:
-        """Tell all that a guest is none any more."""
-        if not self.door.is_guest(nym) or self.parts.deed.rank(nym) is not None:
-            raise Refused(Reason.NOT_A_MEMBER, "no guest of this name is here")
-        message, spoken = self.speaking().parted(nym, now)
-        effects = self.say(spoken, now)
-        for peer, guest in self.parts.tree.downstreams.items():
-            if guest == nym:
-                # Behind the notice itself, which waits for its commit.
-                effects += [AfterCommit((Send(peer, Away(self.parts.id, Reason.NOT_A_MEMBER)),))]
-                self._drop(peer)
-        return message, spoken, effects
+        """Go on where we were: speak if it is our turn, and find out whether others did meanwhile."""
+        effects = self.voicing.start(now)
+        if not self._is_shared:
+            return effects
+        if self.visiting.contacts:
+            self.voicing.turns.restarted(now)
+        return [*effects, *self.visiting.stay(now), *self.voicing.go_on(now)]
 
     def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
         """A timer of ours has run out."""
         if tick == self.visiting.tick:
-            return [*self._check_upstreams(now), *self.visiting.fired(now), *self.keying.ask(now)]
+            looked = [*self._check_upstreams(now), *self._probe(now), *self.visiting.fired(now)]
+            return [*looked, *self.keying.ask(now)]
         if tick.owner == talks.OWNER:
             return [*self.talks.fired(now)]
-        if tick != self._alive:
-            return self.caught(now)
-        if not self.parts.is_voice:
-            return []
-        silent = now - self._last_said
-        if silent + 1e-6 < self.parts.config.keepalive:
-            return [SetTimer(self.parts.config.keepalive - silent, self._alive)]
-        return self.say(self.speaking().keep_alive(now), now)
+        return self.voicing.silence(now) if tick == self.voicing.alive else self.caught(now)
 
     # What others say.
 
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:
         """A fragment that was passed on to us."""
-        if peer not in self.parts.tree.upstreams:
+        is_up = peer in self.parts.tree.upstreams
+        if not is_up and peer not in self.parts.tree.downstreams:
             note = "a fragment from nobody who sends to us"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
         before = self.parts.fragments.standing.fragment
@@ -166,7 +106,7 @@ class Place:
         new = self.parts.fragments.standing.fragment > before
         if new:
             self._last_heard = now
-        silent = self.parts.tree.delivered(peer, data.hops, new)
+        silent = self.parts.tree.delivered(peer, data.hops, new) if is_up else []
         out: list[PlaceEffect] = [*effects, *(each.record for each in silent)]
         for each in silent:
             out += [
@@ -181,27 +121,58 @@ class Place:
         for effect in self.door.knock(peer, enter, now):
             match effect:
                 case ToAdmit(waiting):
-                    out += self.admit(waiting, None, now)[2]
+                    out += self.voicing.admit(waiting, None, now)[2]
                 case ToKey(waiting):
-                    device = self.keying.learned(waiting) if self.keying.is_news(waiting) else None
-                    out += [] if device is None else self.tell_keys(device, now)
+                    out += self.voicing.greet(waiting, now)
+                case Ahead(contact, later):
+                    out += self.visiting.seek(contact, now) if later else self.lineage.ask(peer, now)
                 case Knocked():
                     out += self.watching.heard([effect])
                 case _:
                     out.append(effect)
+        if peer in self._contacts and self.door.is_guest(enter.card.person):
+            self.visiting.learn(self._contacts[peer], enter.card.person)
         return out
 
     def on_decision(self, peer: PeerId, decision: Decision, now: float) -> list[PlaceEffect]:
         """An answer at somebody's door."""
+        was_probe = self.visiting.take_probe(peer)
         connected, effects = self.admission.decided(peer, decision, now)
-        if not connected:
-            return [*effects]
-        self._last_heard = now
-        return [*effects, *self.catching_up.ask_state(now), *self.caught(now)]
+        out: list[PlaceEffect] = [*effects, *self.taking.renewed(now)]
+        if decision.admitted and decision.opening is not None:
+            if decision.opening == self.parts.opened_by:
+                self.voicing.turns.sure()
+                if was_probe:
+                    self.taking.dropped(peer)
+                    away = Away(self.parts.id, Reason.NOT_NEEDED)
+                    return [*out, Send(peer, away), *self.visiting.gone(peer, now), *self.caught(now)]
+            else:
+                out += self.lineage.ask(peer, now)
+        if connected:
+            self._last_heard = now
+            out += self.catching_up.ask_state(now)
+        return [*out, *self.caught(now)]
+
+    def on_ask_terms(self, peer: PeerId, ask: AskTerms, now: float) -> list[PlaceEffect]:
+        """Somebody lacks terms."""
+        nym = self._neighbour(peer)
+        if nym is None or not self.door.is_guest(nym):
+            note = "a question about terms of nobody who is connected"
+            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
+        return [*self.lineage.answer(peer, ask, now)]
+
+    def on_terms(self, peer: PeerId, terms: TermsAre, now: float) -> list[PlaceEffect]:
+        """Terms that others know: if the line is another now, those who told it have the rest of it."""
+        is_other, effects = self.lineage.told(peer, terms, now)
+        self.voicing.turns.sure()
+        out: list[PlaceEffect] = [*effects]
+        if is_other and not self.parts.is_voice:
+            out += self.visiting.seek(self._contacts.get(peer, Contact(peer)), now)
+        return [*out, *self.caught(now)]
 
     def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
         """Somebody lacks a fragment."""
-        nym = self.parts.tree.downstreams.get(peer) or self.door.visitors.get(peer)
+        nym = self._neighbour(peer)
         if nym is None and not self.parts.relaying.keeps(peer):
             note = "a question of nobody who is connected"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
@@ -246,9 +217,10 @@ class Place:
         """A peer wants nothing more from us, or sends us nothing more."""
         note = "away" if away.reason is None else f"away: {away.reason}"
         record = Record(Kind.CONTROL, self.parts.id, peer=peer, reason=away.reason, note=note)
-        return [record, *self._drop(peer), *self.visiting.gone(peer, now)]
+        self.taking.dropped(peer)
+        return [record, *self.visiting.gone(peer, now)]
 
-    def on_deed(self, peer: PeerId, message: DeedIs) -> list[PlaceEffect]:
+    def on_deed(self, peer: PeerId, message: DeedIs, now: float) -> list[PlaceEffect]:
         """Somebody has a newer deed."""
         before = self.parts.deed.version
         try:
@@ -257,15 +229,22 @@ class Place:
             return [refused_record(self.parts, peer, error), Blame(peer, error.reason)]
         if self.parts.deed.version == before:
             return []
-        return [
-            AfterCommit(tuple(Send(down, message) for down in self.parts.tree.downstreams if down != peer))
-        ]
+        return [*self.renewed(now, peer)]
+
+    def renewed(self, now: float, source: PeerId | None = None) -> list[PlaceEffect]:
+        """A newer deed: all around are told, and others may speak now."""
+        parts = self.parts
+        peers = dict.fromkeys((*parts.tree.downstreams, *parts.tree.upstreams, *parts.relaying.keepers))
+        told = tuple(Send(peer, DeedIs(parts.deed)) for peer in peers if peer != source)
+        effects: list[PlaceEffect] = [AfterCommit(told), *self.taking.renewed(now)]
+        return [*effects, *(self.visiting.stay(now) if self._is_shared else []), *self.caught(now)]
 
     # Links.
 
     def link_up(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is open."""
-        return [*self.visiting.link_up(peer, now), *self.keepers.link_up(peer, now)]
+        effects = [*self.visiting.link_up(peer, now), *self.keepers.link_up(peer, now)]
+        return [*effects, *self.voicing.go_on(now)]
 
     def link_gone(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is down, or could not be opened."""
@@ -273,15 +252,18 @@ class Place:
         self.keepers.gone(peer)
         self.roll_call.gone(peer)
         self.talks.gone(peer)
-        return [*self._drop(peer), *self.visiting.gone(peer, now)]
+        effects = self.visiting.gone(peer, now)
+        self.taking.dropped(peer)
+        return [*effects]
 
     def leave(self, now: float) -> list[PlaceEffect]:
         """Be connected no more."""
         peers = (*self.parts.tree.upstreams, *self.parts.tree.downstreams)
         sends = [Send(peer, Away(self.parts.id, None)) for peer in peers]
-        for peer in list(self.parts.tree.downstreams):
-            self._drop(peer)
-        return [*sends, *self.visiting.leave()]
+        effects = self.visiting.leave()
+        for peer in peers:
+            self.taking.dropped(peer)
+        return [*sends, *effects]
 
     # The application.
 
@@ -319,15 +301,24 @@ class Place:
 
     # Inside.
 
-    def caught(self, now: float) -> list[PlaceEffect]:
-        """What there is to ask, now that something came."""
-        outcomes, effects = self.catching_up.settle(None, now)
-        promises, records = self.taking.heed(outcomes) if outcomes else ([], [])
-        if self.taking.lost_state:
-            self.taking.lost_state = False
-            effects = [*effects, *self.catching_up.ask_state(now)]
-        told = [AfterCommit(tuple(promises))] if promises else []
-        return [*records, *told, *effects, *self.catching_up.due(now), *self.roll_call.due(now)]
+    @property
+    def _is_shared(self) -> bool:
+        """Whether we may speak, and others too: then they have to be found."""
+        return self.parts.may_speak and len(self.parts.deed.voices) > 1
+
+    def _neighbour(self, peer: PeerId) -> AuthorId | None:
+        """Who is connected there."""
+        parts = self.parts
+        return parts.tree.downstreams.get(peer) or self.door.visitors.get(peer) or parts.relaying_up.nym(peer)
+
+    def _probe(self, now: float) -> list[PlaceEffect]:
+        """The voice asks around now and then whether a later term was opened where it does not reach."""
+        if not (self._is_shared and self.parts.is_voice):
+            return []
+        if now - self._last_probe < self.parts.config.keepalive:
+            return []
+        self._last_probe = now
+        return [*self.visiting.probe(now)]
 
     def _check_upstreams(self, now: float) -> list[PlaceEffect]:
         """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""
@@ -346,15 +337,15 @@ class Place:
         nym, number, packet = asked.request.nym, asked.request.request, asked.packet
         if packet.method == REQUEST_LEAVE:
             try:
-                effects = self.part(nym, now)[2]
+                effects = self.voicing.part(nym, now)[2]
             except Refused as refused:
                 return [*self.talks.answer(asked, refused.reason)]
             return [*self.talks.answer(asked, None), *effects]
         if packet.method == REQUEST_KEYS:
-            device = self.keying.asked(asked, now)
+            device = self.keying.asked(asked, now) if self.parts.is_voice else Reason.STALE
             if isinstance(device, Reason):
                 return [*self.talks.answer(asked, device)]
-            return [*self.tell_keys(device, now), *self.talks.answer(asked, None)]
+            return [*self.voicing.tell_keys(device, now), *self.talks.answer(asked, None)]
         if not len(self.watching):
             return [*self.talks.answer(asked, Reason.NOT_HELD)]
         said = Said(self.parts.id, number, nym, nym, packet.method, packet.modifiers, False)
@@ -362,9 +353,26 @@ class Place:
         told = self.watching.heard([said, body])
         return [AfterCommit((*told,)), *self.talks.answer(asked, None)]
 
-    def _drop(self, peer: PeerId) -> list[PlaceEffect]:
-        self.parts.relaying.leave(peer)
-        self.parts.tree.disconnect(peer)
-        self.parts.missing.disconnect(peer)
-        self.taking.gone(peer)
-        return []
+    def caught(self, now: float) -> list[PlaceEffect]:
+        """What there is to ask and to say, now that something came."""
+        outcomes, effects = self.catching_up.settle(None, now)
+        promises, records = self.taking.heed(outcomes) if outcomes else ([], [])
+        if self.taking.lost_state:
+            self.taking.lost_state = False
+            effects = [*effects, *self.catching_up.ask_state(now)]
+        told = [AfterCommit(tuple(promises))] if promises else []
+        asked = [*self.catching_up.due(now), *self.roll_call.due(now)]
+        return [*records, *told, *effects, *self._followed(now), *asked]
+
+    def _followed(self, now: float) -> list[PlaceEffect]:
+        """What follows from a line that is another now, or that we know too little of."""
+        taking, effects = self.taking, list[PlaceEffect]()
+        puzzled, taking.puzzled = taking.puzzled, {}
+        for peer in puzzled:
+            effects += self.lineage.ask(peer, now)
+        if taking.started_over:
+            taking.started_over = False
+            for peer in self.parts.tree.upstreams:
+                effects += [Send(peer, Away(self.parts.id, None)), *self.visiting.gone(peer, now)]
+                taking.dropped(peer)
+        return [*effects, *self.voicing.go_on(now)]

@@ -16,7 +16,7 @@ from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
-from linnet.places import catching_up, place, roll_call, talks, visiting
+from linnet.places import catching_up, place, roll_call, talks, turns, visiting, voicing
 from linnet.places.channel.roll import Known
 from linnet.places.commands import (
     Admit,
@@ -41,31 +41,31 @@ from linnet.places.commands import (
 )
 from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
+from linnet.places.dispatch import at_the_door, inside
 from linnet.places.effects import PlaceEffect
 from linnet.places.keeping import Keeping
 from linnet.places.messages import (
-    AskRoll,
-    AskState,
     Away,
     Decision,
     DeedIs,
     Enter,
-    Heard,
     Keep,
-    Kept,
     PlaceMessage,
-    Replay,
-    Replayed,
-    RollIs,
-    StateIs,
-    Talk,
 )
 from linnet.places.parts import DEEDS, kept_deed
 from linnet.places.place import Place
 from linnet.trace.records import Kind, Record
 
 PATIENCE = "place.patience"
-OWNERS = (place.OWNER, visiting.OWNER, catching_up.OWNER, talks.OWNER, roll_call.OWNER, PATIENCE)
+OWNERS = (
+    voicing.OWNER,
+    turns.OWNER,
+    visiting.OWNER,
+    catching_up.OWNER,
+    talks.OWNER,
+    roll_call.OWNER,
+    PATIENCE,
+)
 """Owners of timers that come back here."""
 _KEYS = "place key"
 _VISITED = "place visited"
@@ -157,21 +157,11 @@ class Places:
         now: float,
     ) -> list[PlaceEffect]:
         match command:
-            case Announce(_, method, modifiers, body, reset, more):
-                message, spoken = where.speaking().announce(method, modifiers, body, reset, more, now)
-                return [*where.say(spoken, now), where.announced(request, message, spoken)]
-            case AnnounceMore(_, message, body, more):
-                spoken = where.speaking().more(message, body, more, now)
-                return [*where.say(spoken, now), where.announced(request, message, spoken)]
-            case Admit(_, nym, since):
-                message, spoken, effects = where.admit(where.door.take_waiting(nym), since, now)
-                return [*effects, where.announced(request, message, spoken)]
+            case Announce() | AnnounceMore() | Admit() | Eject():
+                return where.voicing.ask(request, command, now)
             case Reject(_, nym, method, modifiers, text):
                 waiting = where.door.take_waiting(nym)
                 return [where.door.reject(waiting, method, modifiers, text), Reply(request, Done())]
-            case Eject(_, nym):
-                message, spoken, effects = where.part(nym, now)
-                return [*effects, where.announced(request, message, spoken)]
             case Look(_, name, at):
                 return [Reply(request, _objects(where, name, at))]
             case ListGuests():
@@ -223,9 +213,8 @@ class Places:
             raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
         deed = _changed(SigningKey(seed), opened.parts.deed, command)
         opened.parts.renew(deed)
-        others = (*opened.parts.tree.downstreams, *opened.parts.relaying.keepers)
-        told = tuple(Send(peer, DeedIs(deed)) for peer in others)
-        return [AfterCommit((*told, Reply(request, opened.status()))), *opened.keepers.look(now)]
+        effects = opened.renewed(now)
+        return [*effects, AfterCommit((Reply(request, opened.status()),)), *opened.keepers.look(now)]
 
     def _enter(self, request: int, command: EnterPlace, now: float) -> list[PlaceEffect]:
         opened = self._places.get(command.place)
@@ -285,13 +274,13 @@ class Places:
                 return [record, Send(peer, no)]
             return [record]
         if isinstance(message, Enter | Decision | Away | DeedIs):
-            effects = _at_the_door(where, peer, message, now)
+            effects = at_the_door(where, peer, message, now)
             if not self._keeping.is_over(where.parts):
                 return effects
             del self._places[where.parts.id]
             gone = self._keeping.drop(where.parts, Reason.NOT_ALLOWED)
             return [*effects, *where.leave(now), *gone]
-        return _inside(where, peer, message, now)
+        return inside(where, peer, message, now)
 
     def link_up(self, event: LinkUp, now: float) -> list[PlaceEffect]:
         """A link is open."""
@@ -323,45 +312,6 @@ class Places:
         if where is None:
             raise Refused(Reason.NOT_JOINED, "this node is not in that place: enter it first")
         return where
-
-
-def _inside(where: Place, peer: PeerId, message: PlaceMessage, now: float) -> list[PlaceEffect]:
-    match message:
-        case Replay():
-            return where.on_replay(peer, message, now)
-        case Replayed():
-            return where.on_replayed(peer, message, now)
-        case AskState():
-            return where.on_ask_state(peer, message)
-        case StateIs():
-            return where.on_state(peer, message, now)
-        case AskRoll():
-            return where.on_ask_roll(peer, message)
-        case RollIs():
-            return [*where.roll_call.told(peer, message, now), *where.caught(now)]
-        case Talk():
-            return where.on_talk(peer, message, now)
-        case Kept():
-            return [*where.keepers.answered(peer, message, now)]
-        case Heard():
-            return [*where.talks.on_heard(peer, message)]
-        case _:
-            note = f"{type(message).__name__}: not taken part in yet"
-            return [Record(Kind.DROPPED, where.parts.id, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
-
-
-def _at_the_door(
-    where: Place, peer: PeerId, message: Enter | Decision | Away | DeedIs, now: float
-) -> list[PlaceEffect]:
-    match message:
-        case Enter():
-            return where.on_enter(peer, message, now)
-        case Decision():
-            return where.on_decision(peer, message, now)
-        case Away():
-            return where.on_away(peer, message, now)
-        case DeedIs():
-            return where.on_deed(peer, message)
 
 
 def _objects(where: Place, name: str, best: bool) -> ObjectsAre:

@@ -25,6 +25,8 @@ from linnet.places.parts import Parts
 
 NOTICE_ENTER = "_notice_place_enter"
 NOTICE_LEAVE = "_notice_place_leave"
+NOTICE_VOICE = "_notice_place_voice"
+"""Somebody else speaks from now on."""
 KEEPALIVE = "_notice_keepalive"
 NYM = "_nym"
 
@@ -42,11 +44,25 @@ class Speaking:
         self._since_hash = 0
         self._chain = self._last_of_chain()
 
-    def open_term(self) -> None:
-        """What we say next opens the next term."""
-        left = self._numbering.open_term(self._parts.fragments.standing)
-        for message in left:
+    @property
+    def under_way(self) -> bool:
+        """Whether a message has begun and not ended."""
+        return bool(self._numbering.under_way)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody else has spoken since, so that our numbers go on from here."""
+        standing, parts = self._numbering.standing, self._parts
+        term = standing.term if parts.terms.voice is None else parts.term
+        return (standing.term, standing.fragment) == (term, parts.fragments.standing.fragment)
+
+    def open_term(self, now: float) -> list[Spoken]:
+        """Open the next term behind what is held here, with a word of its own: it is told to many, and so
+        is to be small. The very first one opens with whatever is said first."""
+        last = self._parts.fragments.standing
+        for message in self._numbering.open_term(last):
             self._cutting.abandon(message)
+        return self._word(NOTICE_VOICE, now) if last.fragment >= 0 else []
 
     def announce(
         self, method: str, modifiers: Sequence[Modifier], body: bytes, reset: bool, more: bool, now: float
@@ -116,9 +132,12 @@ class Speaking:
 
     def keep_alive(self, now: float) -> list[Spoken]:
         """Say that nothing was said, so that the loss of the last fragment is noticed."""
+        return self._word(KEEPALIVE, now)
+
+    def _word(self, method: str, now: float) -> list[Spoken]:
         keys = self._turned(now)
         message = self._numbering.begin()
-        self._cutting_opened(message.number, self._text(message, render((), KEEPALIVE), None))
+        self._cutting_opened(message.number, self._text(message, render((), method), None))
         self._cutting.finish(message.number)
         return [*keys, *self._flow(now)]
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import PeerId
+from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import MAX_HOPS, Data
 from linnet.event.event import Unverified, Verified
@@ -61,6 +62,13 @@ class Taking:
         """The card of each device that a downstream had from us."""
         self.lost_state = False
         """Whether our state has to be asked for: we cannot tell it from what we have."""
+        self.puzzled: dict[PeerId, None] = {}
+        """Who brought fragments of terms that are not known here."""
+        self.cut_off = False
+        """Whether something that this device said was taken out of the line."""
+        self.started_over = False
+        """Whether the line that we were let into is not the one that counts: we have to come in anew."""
+        self._changed = False
 
     def take(
         self, unit: Unverified, card: Card | None, source: PeerId | None, hops: int, age_us: int, now: float
@@ -87,8 +95,15 @@ class Taking:
             effects += self._placed(Arrival(verified, head, card, None, 0, 0), now)
         return effects
 
-    def gone(self, peer: PeerId) -> None:
-        """A downstream is gone: it is told cards anew when it comes back."""
+    def dropped(self, peer: PeerId) -> None:
+        """A neighbour is gone: it is told cards anew when it comes back."""
+        parts = self._parts
+        parts.relaying.leave(peer)
+        parts.relaying_up.leave(peer)
+        parts.tree.disconnect(peer)
+        parts.missing.disconnect(peer)
+        if parts.toward == peer:
+            parts.toward = None
         for key in [key for key in self._cards if key[0] == peer]:
             del self._cards[key]
 
@@ -110,40 +125,44 @@ class Taking:
     def _placed(self, arrival: Arrival, now: float) -> list[TakingEffect]:
         parts = self._parts
         verified, head = arrival.verified, arrival.head
-        unit = verified.unit
-        effects: list[TakingEffect] = []
-        if head.flags & Flag.OPENING:
-            opening = opening_of(head, unit.author, unit.device, verified.head)
-            if parts.terms.equivocated(opening):
-                note = f"two openings of term {opening.term}"
-                effects.append(
-                    Record(
-                        Kind.REJECTED,
-                        parts.id,
-                        verified.head,
-                        unit.device,
-                        reason=Reason.EQUIVOCATION,
-                        note=note,
-                    )
-                )
-            shift = parts.terms.offer(opening)
-            parts.keep_opening(opening)
-            effects += self._shifted(shift, head, now)
-        match parts.terms.where(head, unit.device):
+        device = verified.unit.device
+        effects = self._opened(arrival, now) if head.flags & Flag.OPENING else []
+        where = parts.terms.where(head, device)
+        if where is not Where.IN_LINE and parts.terms.awaits(verified.head):
+            # Beside our line, but another term opens behind it: that may be the one that counts.
+            parts.keep_beside(verified, now)
+            parts.missing.found(head.fragment)
+            effects += self.shifted(parts.terms.arrived(verified.head), now)
+            where = parts.terms.where(head, device)
+        match where:
             case Where.WAITING:
                 if parts.keeps:  # nobody told it at a door how far the numbers are
                     parts.missing.saw(head.fragment, now)
-                return [*effects, *self._wait(arrival)]
+                effects += self._wait(arrival)
             case Where.ORPHANED:
                 note = f"orphaned: fragment {head.fragment} of term {head.term}"
-                return [
-                    *effects,
-                    Record(Kind.DROPPED, parts.id, verified.head, reason=Reason.STALE, note=note),
-                ]
+                effects.append(Record(Kind.DROPPED, parts.id, verified.head, reason=Reason.STALE, note=note))
             case Where.IN_LINE:
                 effects += self._stored(arrival, now)
-        effects += self._shifted(parts.terms.arrived(verified.head), head, now)
-        return [*effects, *self._retry(now)] if self._waiting and head.flags & Flag.OPENING else effects
+                effects += self.shifted(parts.terms.arrived(verified.head), now)
+        return [*effects, *self._retry(now)] if self._waiting and self._changed else effects
+
+    def _opened(self, arrival: Arrival, now: float) -> list[TakingEffect]:
+        """A fragment that opens a term: perhaps the line is another now."""
+        parts, unit = self._parts, arrival.verified.unit
+        event = arrival.verified.head
+        opening = opening_of(arrival.head, unit.author, unit.device, event)
+        effects: list[TakingEffect] = []
+        if parts.terms.equivocated(opening):
+            note = f"two openings of term {opening.term}"
+            reason = Reason.EQUIVOCATION
+            effects.append(Record(Kind.REJECTED, parts.id, event, unit.device, reason=reason, note=note))
+        shift = parts.terms.offer(opening)
+        parts.keep_opening(opening)
+        effects += self.shifted(shift, now)
+        for number in parts.terms.sought:
+            parts.missing.seek(number)
+        return effects
 
     def _stored(self, arrival: Arrival, now: float) -> list[TakingEffect]:
         parts = self._parts
@@ -155,6 +174,8 @@ class Taking:
             return []
         parts.missing.arrived(head, now)
         parts.context.cards.keep(verified.unit.author, verified.unit.device)
+        if head.term == parts.term and source is not None:
+            parts.toward = source
         if head.change is not None:
             parts.membership.store(head.change, head.message, head.generation)
             if not head.change.joins:
@@ -180,10 +201,16 @@ class Taking:
         verified, head, card = arrival.verified, arrival.head, arrival.card
         unit = verified.unit
         found = self._parts.relaying.targets(head, arrival.source)
+        peers = dict.fromkeys(found.peers)
         effects: list[Send[Data] | Record] = [*found.records]
+        if arrival.source is None or arrival.source in self._parts.tree.downstreams:
+            # The voice is below us, or is us: those above hear it through us.
+            above = self._parts.relaying_up.targets(head, arrival.source)
+            peers.update(dict.fromkeys(above.peers))
+            effects += above.records
         hops, sent_us = min(arrival.hops + 1, MAX_HOPS), int(now * 1_000_000)
         device = unit.author + unit.device
-        for peer in found.peers:
+        for peer in peers:
             known = self._cards.get((peer, device)) is card
             self._cards[peer, device] = card
             effects.append(Send(peer, Data(unit, hops, arrival.age_us, sent_us, None if known else card)))
@@ -263,6 +290,8 @@ class Taking:
 
     def _wait(self, arrival: Arrival) -> list[TakingEffect]:
         self._waiting[arrival.verified.head] = arrival
+        if arrival.source is not None:
+            self.puzzled[arrival.source] = None
         if len(self._waiting) <= WAITING:
             return []
         del self._waiting[next(iter(self._waiting))]
@@ -271,6 +300,7 @@ class Taking:
 
     def _retry(self, now: float) -> list[TakingEffect]:
         waiting, self._waiting = self._waiting, {}
+        self._changed = False
         effects: list[TakingEffect] = []
         for arrival in sorted(waiting.values(), key=lambda each: (each.head.term, each.head.fragment)):
             try:
@@ -280,19 +310,70 @@ class Taking:
                 effects.append(Record(Kind.REJECTED, self._parts.id, reason=error.reason, note=note))
         return effects
 
-    def _shifted(self, shift: Shift | None, head: Head, now: float) -> list[TakingEffect]:
-        """The line is another now: what was applied behind the cut is undone."""
+    def renewed(self, now: float) -> list[TakingEffect]:
+        """A newer deed may have made the line another."""
+        shift, self._parts.shift = self._parts.shift, None
+        effects = self.shifted(shift, now)
+        return [*effects, *self._retry(now)] if self._waiting and self._changed else effects
+
+    def shifted(self, shift: Shift | None, now: float) -> list[TakingEffect]:
+        """The line is another now: what was applied behind the cut is undone, what counts again is taken."""
         if shift is None:
             return []
+        self._changed = True
         parts = self._parts
-        gone = parts.fragments.orphan(shift.fragment, head.term)
+        held = parts.fragments.standing.fragment >= 0
+        if shift.fragment < 0 and parts.terms.base is not None and held:
+            parts.start_over()
+            self.started_over = True
+        gone = parts.fragments.orphan(shift.fragment, LARGEST_COUNT) if held else []
+        effects = self._undone(shift, gone, now) if gone else []
+        return [*effects, *self._adopted(now)]
+
+    def cut_back(self, now: float) -> list[TakingEffect]:
+        """What is held behind a gap cannot be built on: go back to what is whole."""
+        parts = self._parts
+        last = parts.fragments.upto - 1
+        gone = parts.fragments.orphan(last, LARGEST_COUNT) if parts.fragments.standing.fragment > last else []
         if not gone:
             return []
+        return self._undone(Shift(last, parts.fragments.standing.message), gone, now)
+
+    def _undone(self, shift: Shift, gone: list[Row], now: float) -> list[TakingEffect]:
+        parts = self._parts
+        parts.missing.rewind(shift.fragment + 1, shift.message)
+        if shift.fragment >= 0:
+            parts.missing.saw(shift.fragment, now)
+        term, last = parts.told
+        if term >= parts.term:
+            parts.missing.saw(last, now)
+        parts.toward = None
         parts.membership.undo(shift.message)
         parts.relaying.forget()
-        broken = parts.assembly.cut(list(dict.fromkeys(row.message for row in gone)))
+        parts.relaying_up.forget()
+        messages = list(dict.fromkeys(row.message for row in gone))
+        broken = parts.assembly.cut(messages)
         told, records = self.heed(parts.order.rollback(shift.message))
-        note = f"{len(gone)} fragments behind {shift.fragment} are orphaned by term {head.term}"
+        units = (parts.fragments.unit(row) for row in gone)
+        if any(unit is not None and unit.device == parts.context.device for unit in units):
+            self.cut_off = True
+        note = f"{len(gone)} fragments behind {shift.fragment} are orphaned by term {parts.term}"
         noted = Record(Kind.DROPPED, parts.id, reason=Reason.STALE, note=note)
-        promises: list[PlacePromise] = [*told, *self._watching.cut(broken)]
+        promises: list[PlacePromise] = [*told, *self._watching.taken_back(messages, broken)]
         return [noted, *records, AfterCommit(tuple(promises))]
+
+    def _adopted(self, now: float) -> list[TakingEffect]:
+        """Fragments that were orphaned, and are in the line again."""
+        parts = self._parts
+        effects: list[TakingEffect] = []
+        for row in parts.fragments.orphans():
+            verified = parts.fragments.verified(row)
+            if verified is None:
+                parts.fragments.forget_orphan(row)
+                continue
+            head, unit = head_of(verified.events[0]), verified.unit
+            card = parts.context.cards.find(unit.author, unit.device)
+            if card is not None and parts.terms.where(head, unit.device) is Where.IN_LINE:
+                parts.fragments.forget_orphan(row)
+                effects += self._stored(Arrival(verified, head, card, parts.context.peer, 0, 0), now)
+        return effects

@@ -170,7 +170,10 @@ class Talks:
         return [Send(way, replace(talk, hops=talk.hops + 1))]
 
     def _way(self, voice: PeerId) -> PeerId | None:
-        return voice if voice in self._parts.context.links else self._parts.tree.way_up()
+        """Straight if there is a link, else to whoever brings what the voice says."""
+        if voice in self._parts.context.links:
+            return voice
+        return self._parts.toward or self._parts.tree.way_up()
 
     def _remember(self, device: PeerId, peer: PeerId) -> None:
         self._routes.pop(device, None)

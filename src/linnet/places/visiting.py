@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TypeAlias
 
+import msgspec
+
 from linnet.core.effects import Hold, Release, Send, SetTimer
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
@@ -23,6 +25,9 @@ from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
 OWNER = "place.visiting"
+_CONTACTS = "place contacts"
+_encode = msgspec.msgpack.Encoder().encode
+_decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
 KNOWN_CONTACTS = 64
 SOURCE_SECONDS = 30.0
 """Seconds that somebody who sent us on is kept to be asked, at least."""
@@ -39,8 +44,14 @@ class Visiting:
         self._parts = parts
         self._links = parts.context.links
         self._purpose = f"place {parts.id.hex()[:16]}"
-        self._known: dict[PeerId, Contact] = {}
+        kept = parts.context.store.cells.get(_CONTACTS, parts.id)
+        contacts = () if kept is None else _decode_contacts(kept)
+        self._known: dict[PeerId, Contact] = {each.peer: each for each in contacts}
         """Whom we know to be in, those asked last at the end."""
+        self._voices: dict[PeerId, None] = {}
+        """Devices of people whom the deed lets speak."""
+        self._probing: dict[PeerId, None] = {}
+        """Who is asked only whether it knows a later term."""
         self._trying: deque[Contact] = deque()
         self._asked: dict[PeerId, float] = {}
         """Peers that were asked and have not answered, with the time until which they may."""
@@ -70,14 +81,56 @@ class Visiting:
             self._trying.append(contact)
         return self.look(now)
 
-    def learn(self, contact: Contact) -> None:
+    def learn(self, contact: Contact, nym: AuthorId | None = None) -> None:
         """Somebody is in this place, and may be dialled there."""
         if contact.peer == self._parts.context.peer:
             return
+        if nym is not None and self._parts.deed.rank(nym) is not None:
+            self._voices[contact.peer] = None
         known = self._known.pop(contact.peer, None)
         self._known[contact.peer] = contact if contact.hints or known is None else known
         if len(self._known) > KNOWN_CONTACTS:
-            del self._known[next(iter(self._known))]
+            del self._known[self._dispensable()]
+        if self._known[contact.peer] != known and contact.hints:
+            # After a restart somebody has to be found, also by the host, who never was anybody's guest.
+            dialled = tuple(each for each in self._known.values() if each.hints)
+            self._parts.context.store.cells.put(_CONTACTS, self._parts.id, _encode(dialled))
+
+    def _dispensable(self) -> PeerId:
+        """Who is forgotten first: nobody whom the deed lets speak, as long as there is somebody else."""
+        return next((peer for peer in self._known if peer not in self._voices), next(iter(self._known)))
+
+    def contact(self, peer: PeerId) -> Contact:
+        """Where this one may be dialled, as far as we know."""
+        return self._known.get(peer, Contact(peer))
+
+    def stay(self, now: float) -> list[VisitingEffect]:
+        """Others may speak here: be connected, and find out who does."""
+        if self.wants:
+            return []
+        self.wants = True
+        return self.look(now)
+
+    def seek(self, contact: Contact, now: float) -> list[VisitingEffect]:
+        """This one knows the line better than we do: ask it to let us in."""
+        self.learn(contact)
+        if contact.peer in self._asked or contact.peer in self._parts.tree.upstreams:
+            return []
+        self.wants = True
+        tick = SetTimer(self._parts.config.entry_timeout, self.tick)
+        return [*self._ask(self._known[contact.peer], now), tick]
+
+    def probe(self, now: float) -> list[VisitingEffect]:
+        """Ask the next one whom we know, and are not connected with, which term it knows."""
+        idle = [each for each in self._known.values() if self._is_idle(each.peer)]
+        if not idle:
+            return []
+        self._probing[idle[0].peer] = None
+        return self._ask(idle[0], now)
+
+    def take_probe(self, peer: PeerId) -> bool:
+        """Whether this one was asked for its term only; it is not any more."""
+        return self._probing.pop(peer, 0) is None
 
     def fired(self, now: float) -> list[VisitingEffect]:
         """It is time to look around: for upstreams, and now and then for what ours do not have."""
@@ -94,6 +147,7 @@ class Visiting:
         effects: list[VisitingEffect] = []
         for peer in late:
             del self._asked[peer]
+            self._probing.pop(peer, None)
             effects += self._let_go(peer)
         lacking = self._parts.tree.lacks - len(self._asked)
         if lacking > 0 and not self._trying:
@@ -117,6 +171,7 @@ class Visiting:
         """A link is down, or a dial failed: another one is tried."""
         was_asked = self._asked.pop(peer, None) is not None
         self._sources.pop(peer, None)
+        self._probing.pop(peer, None)
         was_up = peer in self._parts.tree.upstreams
         self._parts.tree.disconnect(peer)
         self._parts.missing.disconnect(peer)
@@ -144,13 +199,15 @@ class Visiting:
         self._parts.missing.connect(peer, now)
         return self.look(now)
 
-    def connected(self, peer: PeerId, now: float) -> list[VisitingEffect]:
+    def connected(self, peer: PeerId, nym: AuthorId | None, now: float) -> list[VisitingEffect]:
         """This one sends to us from now on."""
         self._asked.pop(peer, None)
         self.is_admitted = True
         self._parts.tree.connect_up(peer)
         self._parts.missing.connect(peer, now)
-        self.learn(Contact(peer))
+        self.learn(Contact(peer), nym)
+        if nym is not None:
+            self._parts.relaying_up.join(peer, nym)
         return self.look(now)
 
     def leave(self) -> list[VisitingEffect]:
@@ -197,6 +254,8 @@ class Visiting:
 
     def _ask(self, contact: Contact, now: float) -> list[VisitingEffect]:
         peer = contact.peer
+        if peer in self._known:
+            self._known[peer] = self._known.pop(peer)
         self._asked[peer] = now + self._parts.config.entry_timeout
         self._held[peer] = None
         effects: list[VisitingEffect] = [Hold(peer, contact.hints, self._purpose)]
@@ -221,6 +280,8 @@ class Visiting:
             state=parts.order.applied,
             text=self._text,
             prekeys=parts.opening.prekeys(now) if parts.deed.policy.seals else None,
+            term=parts.term,
+            opening=parts.opened_by,
         )
 
 

@@ -18,11 +18,15 @@ from linnet.delivery.items import Item
 from linnet.delivery.subscription import Window
 from linnet.places.channel.assembly import Began, Broken, Finished, Piece, Step
 from linnet.places.commands import WatchPlace
-from linnet.places.items import Body, Lost, PlaceItem, Said
+from linnet.places.items import Body, Lost, PlaceItem, Said, TakenBack
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
 _PLACES = "place watcher"
+_TAKEN = -1
+"""In place of a message: the word that some were taken back."""
+_MOST_TAKEN = 1024
+"""Messages that are remembered as taken back for somebody who does not watch now; the first ones."""
 
 WatchingEffect: TypeAlias = Deliver[Item | PlaceItem] | Record
 
@@ -39,8 +43,11 @@ class _Watcher:
         """Whether it has caught up, and is handed what comes."""
         self.open: dict[int, None] = {}
         """Messages that it was handed the beginning of, and not the end."""
+        self.first = first
         self.ends: list[tuple[int, int]] = []
-        """Items in flight, with the message that each is the end of; 0: of none."""
+        """Items in flight, with the message that each is the end of; 0: of none; `_TAKEN`."""
+        self.taken: tuple[int, ...] = ()
+        """Messages that were taken back, which the application does not know yet."""
 
 
 class Watching:
@@ -63,7 +70,10 @@ class Watching:
         first = self._first(command)
         window: Window[PlaceItem] = Window(command.subscription, self._config)
         watcher = self._watchers[command.subscription] = _Watcher(command, window, first)
-        return first, self._pump(watcher)
+        kept = None if command.durable is None else self._cells.get(_PLACES, self._key(command))
+        taken = () if kept is None else _numbers(kept[8:])
+        effects = self._take_back(watcher, taken) if taken else []
+        return first, [*effects, *self._pump(watcher)]
 
     def remove(self, subscription: int) -> list[WatchingEffect]:
         """It ends; a durable one keeps its place."""
@@ -95,9 +105,12 @@ class Watching:
         watcher = self._watchers[subscription]
         done, watcher.ends = watcher.ends[:items], watcher.ends[items:]
         last = max((message for _, message in done), default=0)
+        if any(message == _TAKEN for _, message in done):
+            watcher.taken = ()
         if last and watcher.command.durable is not None:
-            open_ = min(watcher.open, default=last + 1)
-            self._cells.put(_PLACES, self._key(watcher.command), min(last + 1, open_).to_bytes(8, "big"))
+            position = self._position(watcher) if last < 0 else last + 1
+            position = min(position, min(watcher.open, default=position))
+            self._put(self._key(watcher.command), position, watcher.taken)
         effects: list[WatchingEffect] = [*watcher.window.handled(items)]
         return effects if watcher.live else [*effects, *self._pump(watcher)]
 
@@ -110,11 +123,43 @@ class Watching:
                     effects += self._hand(watcher, each, list(self._items(each, self._parts.deed.host)))
         return effects
 
+    def taken_back(self, messages: list[int], broken: Iterable[Broken]) -> list[WatchingEffect]:
+        """The term of these messages was cut: whoever was handed them is told so, now or when it watches."""
+        effects = self.cut(broken)
+        first = min(messages)
+        for key, kept in [each for each in self._cells.scan(_PLACES) if each[0].startswith(self._parts.id)]:
+            position = int.from_bytes(kept[:8], "big")
+            handed = [message for message in messages if message < position]
+            if handed:
+                self._put(key, first, (*_numbers(kept[8:]), *handed))
+        for watcher in self._watchers.values():
+            if watcher.command.until is None:
+                handed = [each for each in messages if each >= watcher.first]
+                handed = handed if watcher.live else [each for each in handed if each < watcher.next]
+                watcher.ends = [(1, 0) if message >= first else (1, message) for _, message in watcher.ends]
+                watcher.next = min(watcher.next, first)
+                if handed:
+                    effects += self._take_back(watcher, tuple(handed))
+        return effects
+
+    def _take_back(self, watcher: _Watcher, messages: tuple[int, ...]) -> list[WatchingEffect]:
+        watcher.taken = (*watcher.taken, *messages)[:_MOST_TAKEN]
+        watcher.ends.append((1, _TAKEN))
+        return [*watcher.window.hand([TakenBack(self._parts.id, messages)])]
+
+    def _position(self, watcher: _Watcher) -> int:
+        kept = self._cells.get(_PLACES, self._key(watcher.command))
+        return watcher.first if kept is None else int.from_bytes(kept[:8], "big")
+
+    def _put(self, key: bytes, position: int, taken: tuple[int, ...]) -> None:
+        numbers = (position, *taken[:_MOST_TAKEN])
+        self._cells.put(_PLACES, key, b"".join(number.to_bytes(8, "big") for number in numbers))
+
     def _first(self, command: WatchPlace) -> int:
         if command.durable is not None:
             kept = self._cells.get(_PLACES, self._key(command))
             if kept is not None:
-                return int.from_bytes(kept, "big")
+                return int.from_bytes(kept[:8], "big")
         newest = self._parts.fragments.standing.message + 1
         first = newest if command.since is None else command.since
         if command.durable is not None:
@@ -144,6 +189,9 @@ class Watching:
                 effects += self._hand(watcher, step, list(self._items(step, author)))
             if self._parts.opening.is_locked(message) and message not in watcher.open:
                 effects += self._hand_locked(watcher, message)
+            if message in watcher.open and row.term != self._parts.term and self._parts.is_whole:
+                step = Broken(message, Reason.STALE, "its term ended before it did")
+                effects += self._hand(watcher, step, list(self._items(step, author)))
         if watcher.next > last:
             watcher.live = True
             if watcher.command.until is not None:
@@ -183,3 +231,7 @@ class Watching:
                 yield Body(place, step.message, None, step.length, b"", True)
             case Broken():
                 yield Lost(place, step.message, step.message, step.reason)
+
+
+def _numbers(raw: bytes) -> tuple[int, ...]:
+    return tuple(int.from_bytes(raw[at : at + 8], "big") for at in range(0, len(raw), 8))

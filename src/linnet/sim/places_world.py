@@ -24,7 +24,7 @@ from linnet.places.commands import (
 )
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
-from linnet.places.items import Body, Changed, Knocked, Lost, Said
+from linnet.places.items import Body, Changed, Knocked, Lost, Said, TakenBack
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, named_latency
@@ -71,6 +71,9 @@ class PlacesWorld:
         """What guests said to the host, by nym and request."""
         self.changed: dict[str, list[Changed]] = {}
         self.lost: dict[str, list[Lost]] = {}
+        self.heads: dict[str, list[Said]] = {}
+        """By node, how each message that was said to all began."""
+        self.taken_back: dict[str, list[TakenBack]] = {}
         self._open: dict[tuple[str, int], bytearray] = {}
         self._lives: dict[str, int] = {}
         self._verifier = RememberingVerifier()
@@ -177,6 +180,7 @@ class PlacesWorld:
                 case Body(_, message, nym, _, data) if nym is not None:
                     self.asked[nym, message] = data
                 case Said(_, message):
+                    self.heads.setdefault(name, []).append(item)
                     self._open[name, message] = bytearray()
                 case Body(_, message, _, _, data, last):
                     body = self._open.setdefault((name, message), bytearray())
@@ -189,8 +193,17 @@ class PlacesWorld:
                         self.ask(name, Admit(self.place, item.nym))
                 case Changed():
                     self.changed.setdefault(name, []).append(item)
-                case Lost():
-                    self.lost.setdefault(name, []).append(item)
                 case _:
-                    pass
+                    self._lose(name, item)
         self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
+
+    def _lose(self, name: str, item: Handed) -> None:
+        match item:
+            case Lost():
+                self.lost.setdefault(name, []).append(item)
+            case TakenBack():
+                self.taken_back.setdefault(name, []).append(item)
+                for message in item.messages:
+                    self.said.get(name, {}).pop(message, None)
+            case _:
+                pass

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.places.messages import Enter
 from linnet.places.multicast import entering
@@ -20,8 +20,9 @@ NOW_MS = int(START * 1000)
 
 
 def enter(at_ms: int = NOW_MS, place: TopicId = PLACE) -> Enter:
-    fields = {"known": 2, "upto": 3, "state": 4}
-    return make_enter(ANNA.device, ANNA.card, place, at_ms, **fields, text=b"_hello", prekeys=b"keys")
+    key, card, opening = ANNA.device, ANNA.card, EventId(b"o" * 32)
+    words = {"text": b"_hello", "prekeys": b"keys"}
+    return make_enter(key, card, place, at_ms, known=2, upto=3, state=4, **words, term=5, opening=opening)
 
 
 def refused(door: Entering, asked: Enter, link: PeerId = ANNA.peer, now: float = START) -> Reason:
@@ -59,6 +60,8 @@ def test_it_cannot_be_replayed_from_elsewhere_later_or_into_another_place() -> N
         {"state": 9},
         {"text": b"_other"},
         {"prekeys": None},
+        {"term": 6},
+        {"opening": None},
         {"sig": bytes(64)},
     ],
 )

@@ -19,6 +19,15 @@ def test_a_huge_range_costs_one_entry() -> None:
     assert len(gaps) == 0
 
 
+def test_numbers_that_are_given_anew_are_forgotten() -> None:
+    gaps = Gaps()
+    gaps.open(3, 4, 1.0)
+    gaps.open(6, 9, 1.0)
+    gaps.open(12, 13, 1.0)
+    gaps.cut(8)
+    assert list(gaps) == [Gap(3, 4, 1.0), Gap(6, 7, 1.0)]
+
+
 def test_what_is_missing_for_longer_stays_so() -> None:
     gaps = Gaps()
     gaps.open(3, 4, 1.0)

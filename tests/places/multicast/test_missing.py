@@ -193,3 +193,35 @@ def test_it_goes_on_from_what_the_store_has() -> None:
     found.arrived(head(40), 0.0)
     found.arrived(head(3), 0.0)
     assert found.count == 0
+
+
+def test_a_fragment_that_a_term_opens_behind_is_sought_and_leaves_no_gap() -> None:
+    found = missing(ANNA)
+    for each in range(4):
+        found.arrived(head(each), 0.0)
+    found.seek(2)
+    assert found.next_at() == 0.0
+    assert found.due(0.0).questions == [number(1, ANNA, 2)]
+    found.found(2)
+    assert (found.asking, found.count) == (0, 0)
+    found.seek(3)
+    for tick in range(3):
+        found.due(2.0 * tick)
+    assert [each.reason for each in found.due(6.0).records] == [Reason.TIMEOUT, Reason.GAP_UNFILLED]
+    assert (found.asking, found.count, found.is_stuck) == (0, 0, False)
+
+
+def test_behind_a_cut_numbers_are_missing_anew() -> None:
+    found = missing(ANNA)
+    found.arrived(head(0), 0.0)
+    found.saw(9, 0.0)
+    found.want(4)
+    found.want(9)
+    found.due(1.0)
+    found.rewind(6, 5)
+    assert found.count == 5
+    found.arrived(head(6), 2.0)
+    found.saw(7, 2.0)
+    asked = [each.message.fragment for each in found.due(3.0).questions]
+    assert found.count == 6
+    assert 9 not in asked

@@ -152,7 +152,8 @@ def test_a_cut_in_a_term_that_somebody_else_won_does_not_count() -> None:
     assert terms.where(head(3, 10), device(BOB)) is Where.WAITING
     again = Opening(3, 9, 10, Cut(2, 8, 9, event_id(2, 8, ANNA)), BOB, device(BOB), EventId(b"z" * 32))
     assert terms.offer(again) == Shift(8, 9)
-    assert terms.equivocated(again)
+    assert not terms.equivocated(again), "behind another fragment: he had to"
+    assert terms.equivocated(Opening(3, 9, 10, again.cut, BOB, device(BOB), EventId(b"y" * 32)))
     assert not terms.equivocated(openings[1])
 
 

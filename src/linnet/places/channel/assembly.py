@@ -156,7 +156,7 @@ class Assembly:
             for row in self._fragments.message(message, under.at):
                 if row.flags & Flag.KEYS:
                     return
-                data = self._read(row)
+                data = self.read(row)
                 if data is None:
                     break
                 under.at = row.end
@@ -174,7 +174,8 @@ class Assembly:
                 yield self._break(message, error.reason, error.detail)
         self._let_go(under)
 
-    def _read(self, row: Row) -> bytes | None:
+    def read(self, row: Row) -> bytes | None:
+        """The plain bytes of a piece; None: it is not held, or its key is missing."""
         verified = self._fragments.verified(row)
         return None if verified is None else self._opened(verified.events[0], row)
 

@@ -59,6 +59,8 @@ class Membership:
 
     def __init__(self, place: TopicId, cells: Cells, policy: Policy) -> None:
         self.policy = policy
+        self.hosts: tuple[AuthorId, ...] = ()
+        """People whom the deed lets speak: they may see everything."""
         self._place = place
         self._cells = cells
         self._space = f"{_SPACE} {place.hex()}"
@@ -115,7 +117,7 @@ class Membership:
 
         With `replay` the nym may also have the notice of its own removal.
         """
-        if self.policy is Policy.ANONYMOUS:
+        if self.policy is Policy.ANONYMOUS or nym in self.hosts:
             return Verdict.YES
         if replay and is_own_notice(self.changes(nym), message, generation):
             return Verdict.YES

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import msgpack
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.cards import Card, CardCheck, check_card, check_dates
 from linnet.identity.keys import SigningKey, verify
@@ -35,10 +35,12 @@ def make_enter(
     state: int = 0,
     text: bytes = b"",
     prekeys: bytes | None = None,
+    term: int = 0,
+    opening: EventId | None = None,
 ) -> Enter:
     """A request to be let in, signed by the device of this card."""
     fields = (place, card, at_ms, known, upto, state, text, prekeys)
-    return Enter(*fields, key.sign(_TAG + _encode(fields)))
+    return Enter(*fields, key.sign(_TAG + _encode((*fields, term, opening))), term, opening)
 
 
 class Entering:
@@ -77,6 +79,8 @@ class Entering:
             enter.state,
             enter.text,
             enter.prekeys,
+            enter.term,
+            enter.opening,
         )
         verify(card.device_key, _TAG + _encode(fields), enter.sig)
         self._remember(link, enter.at_ms, now_ms)

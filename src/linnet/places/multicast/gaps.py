@@ -68,6 +68,11 @@ class Gaps:
         index = self._index(number)
         return index is not None and self._gaps[index].first < number < self._gaps[index].last
 
+    def cut(self, number: int) -> None:
+        """Forget this number and all above it."""
+        kept = [gap for gap in self._gaps if gap.first < number]
+        self._gaps = [Gap(gap.first, min(gap.last, number - 1), gap.since) for gap in kept]
+
     def clear(self) -> None:
         """Forget all."""
         self._gaps.clear()

@@ -70,6 +70,8 @@ class Missing:
         """Asked for in vain, until somebody else connects or a sign of life comes."""
         self._closed = Gaps()
         self._wanted: dict[Wish, None] = {}
+        self._sought: dict[int, None] = {}
+        """Numbers to ask for though another fragment may have come under them."""
         self._asking: dict[int | Wish, _Asking] = {}
         self._requests: dict[int, _Asking] = {}
         self._request = 0
@@ -144,6 +146,7 @@ class Missing:
                 gaps.fill(head.fragment)
         wish = (head.message, head.offset)
         self._wanted.pop(wish, None)
+        self._sought.pop(head.fragment, None)
         self._drop(head.fragment)
         self._drop(wish)
 
@@ -156,6 +159,28 @@ class Missing:
             return False
         self._wanted[wish] = None
         return True
+
+    def seek(self, number: int) -> None:
+        """Ask for the fragment that others have under this number: a term is opened behind it."""
+        if len(self._sought) < WANTED:
+            self._sought[number] = None
+
+    def found(self, number: int) -> None:
+        """What was sought under this number is here, beside the line."""
+        self._sought.pop(number, None)
+        if number not in self._gaps:
+            self._drop(number)
+
+    def rewind(self, number: int, message: int) -> None:
+        """The line was cut behind this message: numbers from this one on are given anew."""
+        self._next = min(self._next, number)
+        for gaps in (self._gaps, self._parked, self._closed):
+            gaps.cut(number)
+        for wish in [wish for wish in self._wanted if wish[0] > message]:
+            del self._wanted[wish]
+        for what in list(self._asking):
+            if what >= number if isinstance(what, int) else what[0] > message:
+                self._drop(what)
 
     def due(self, now: float) -> Due:
         """The questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
@@ -178,7 +203,7 @@ class Missing:
         if not self._members:
             return None
         times = [each.deadline for each in self._requests.values()]
-        if any(each.peer is None for each in self._asking.values()) or self._wanted:
+        if any(each.peer is None for each in self._asking.values()) or self._wanted or self._sought:
             times.append(0.0)
         if len(self._asking) < self._config.replays_at_once:
             times += [gap.since + self._config.gap_delay for gap in self._gaps if self._unasked(gap.first)]
@@ -203,6 +228,10 @@ class Missing:
         for wish in list(self._wanted)[: max(0, room)]:
             del self._wanted[wish]
             self._asking[wish] = _Asking(wish)
+            room -= 1
+        for number in list(self._sought)[: max(0, room)]:
+            del self._sought[number]
+            self._asking.setdefault(number, _Asking(number))
             room -= 1
         for gap in self._gaps:
             if room <= 0:
@@ -255,16 +284,14 @@ class Missing:
         if len(asking.denied) < ways or any(peer not in asking.denied for peer in self._members):
             return None
         self._drop(asking.what)
-        if isinstance(asking.what, int):
-            self._gaps.fill(asking.what)
+        if isinstance(asking.what, int) and self._gaps.fill(asking.what):
             self._closed.open(asking.what, asking.what, now)
         note = f"all say that {asking.what} is not for us"
         return Record(Kind.DROPPED, self._place, reason=Reason.NOT_ALLOWED, note=note)
 
     def _park(self, asking: _Asking, now: float, found: Due) -> None:
         self._drop(asking.what)
-        if isinstance(asking.what, int):
-            self._gaps.fill(asking.what)
+        if isinstance(asking.what, int) and self._gaps.fill(asking.what):
             self._parked.open(asking.what, asking.what, now)
         note = f"{asking.what} after {asking.tries} questions"
         found.records.append(Record(Kind.DROPPED, self._place, reason=Reason.GAP_UNFILLED, note=note))

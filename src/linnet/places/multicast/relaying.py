@@ -86,6 +86,11 @@ class Relaying:
         """All of them."""
         return tuple(self._below)
 
+    def nym(self, peer: PeerId) -> AuthorId | None:
+        """Who is there."""
+        below = self._below.get(peer)
+        return None if below is None else below.nym
+
     def join(self, peer: PeerId, nym: AuthorId) -> None:
         """Fragments go to this peer from now on, as far as that person may see them."""
         self._below[peer] = _Below(nym)

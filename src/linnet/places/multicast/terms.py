@@ -146,6 +146,25 @@ class Terms:
         """Fragments to ask for, since openings name them."""
         return tuple(self._awaited)
 
+    def awaits(self, event: EventId) -> bool:
+        """Whether an opening names this fragment, and it is not held."""
+        return event in self._awaited
+
+    @property
+    def base(self) -> Base | None:
+        """Where the line begins for us; None: at its beginning."""
+        return self._base
+
+    @property
+    def sought(self) -> list[int]:
+        """The numbers of these."""
+        cuts = [each.cut for each in self.openings if each.cut is not None]
+        return [cut.fragment for cut in cuts if cut.head in self._awaited]
+
+    def knows(self, term: int, event: EventId) -> bool:
+        """Whether this opening is known, be it in the line or not."""
+        return event in self._known.get(term, {})
+
     @property
     def openings(self) -> Iterator[Opening]:
         """All that are known, to be kept and offered again after a restart."""
@@ -168,9 +187,13 @@ class Terms:
         return self._settle(opening.term)
 
     def equivocated(self, opening: Opening) -> bool:
-        """Whether its device opened the same term twice: a fault to be told, whichever of them counts."""
+        """Whether its device opened the same term twice behind the same fragment: a fault to be told,
+        whichever of them counts. Behind another one it may have to: the term before was lost to somebody."""
         row = self._known.get(opening.term, {})
-        return any(each.device == opening.device and each.event != opening.event for each in row.values())
+        return any(
+            (each.device, each.cut) == (opening.device, opening.cut) and each.event != opening.event
+            for each in row.values()
+        )
 
     def arrived(self, event: EventId) -> Shift | None:
         """A fragment is held now; if an opening waits for it, the line may change."""

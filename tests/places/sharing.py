@@ -1,0 +1,61 @@
+"""A place that its host shares with co-hosts, and what everybody must have in the end."""
+
+from __future__ import annotations
+
+from linnet.places.channel.psyc import Modifier
+from linnet.places.commands import Announce, Announced, HostPlace, PlaceIs
+from linnet.sim.links import LinkModel, named_latency
+from linnet.sim.places_world import HOST, PlacesWorld
+
+COHOST = "guest0"
+
+
+def shared_place(guests: int, seed: int, cohosts: int = 1, loss: float = 0.0) -> PlacesWorld:
+    """A place with guests, the first of whom are co-hosts."""
+    world = PlacesWorld(guests, seed, LinkModel(named_latency("aws"), loss=loss))
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    share(world, *world.guests[:cohosts])
+    return world
+
+
+def share(world: PlacesWorld, *names: str) -> None:
+    """These are co-hosts from now on, and nobody else."""
+    people = tuple(world.identities[name].author for name in names)
+    world.obtain(HOST, HostPlace(world.place, cohosts=people), PlaceIs)
+    run(world, 5)
+
+
+def run(world: PlacesWorld, seconds: float) -> None:
+    world.network.run(world.network.elapsed + seconds)
+
+
+def says(world: PlacesWorld, name: str, text: str) -> int:
+    """Something with a change of state."""
+    words = (Modifier("=", "_last", text.encode()),)
+    return world.obtain(name, Announce(world.place, "_message", words, text.encode()), Announced).message
+
+
+def heard(world: PlacesWorld, name: str) -> list[str]:
+    """What a node's watcher holds in the end, in the order of the messages."""
+    return [body.decode() for _, body in sorted(world.said.get(name, {}).items()) if body]
+
+
+def everybody(world: PlacesWorld) -> tuple[str, ...]:
+    return (HOST, *world.guests)
+
+
+def assert_one_line(world: PlacesWorld, expected: list[str]) -> None:
+    for name in everybody(world):
+        assert heard(world, name) == expected, name
+    statuses = [world.status(name) for name in everybody(world)]
+    assert len({(each.term, each.fragment, each.message) for each in statuses}) == 1
+    assert len({each.state_hash for each in statuses}) == 1
+
+
+def split(world: PlacesWorld, *names: str) -> None:
+    """These on one side, everybody else on the other."""
+    there = [world.identities[name].peer for name in names]
+    here = [world.identities[name].peer for name in everybody(world) if name not in names]
+    world.network.partition([here, there])
