@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from linnet.core.reasons import Reason
 from linnet.peer.config import PeerConfig
 from linnet.places.channel.fragments import Fragments
@@ -23,6 +25,7 @@ from linnet.places.commands import (
 from linnet.places.deed import Policy
 from linnet.places.sealed.epochs import Ring
 from linnet.rooms.config import RelayConfig, RelayPolicy
+from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places_world import HINTS, HOST, PlacesWorld
 from linnet.store.memory import MemoryStore
 from linnet.trace.columns import ColumnTrace
@@ -36,10 +39,15 @@ class KeptWorld(PlacesWorld):
     """A place whose deed names the first of the nodes as its keeper."""
 
     def __init__(
-        self, guests: int, seed: int, relay: RelayConfig | None = OPEN, trace: ColumnTrace | None = None
+        self,
+        guests: int,
+        seed: int,
+        relay: RelayConfig | None = OPEN,
+        trace: ColumnTrace | None = None,
+        loss: float = 0.0,
     ) -> None:
         self.relay = relay
-        super().__init__(guests + 1, seed, trace=trace)
+        super().__init__(guests + 1, seed, LinkModel(named_latency("aws"), loss=loss), trace=trace)
         self.welcomes = True
 
     def configured(self, name: str) -> PeerConfig:
@@ -235,3 +243,32 @@ def test_what_is_older_than_a_keeper_keeps_goes_with_a_record() -> None:
     assert [held.get_at(message, 0) for message in old] == [None, None, None]
     newest = world.status(HOST).message
     assert held.get_at(newest, 0) is not None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_loss_too_host_and_guests_who_take_turns_hear_everything(seed: int) -> None:
+    world = KeptWorld(3, seed=seed, loss=0.05)
+    world.kept()
+    guests = ("guest1", "guest2", "guest3")
+    for name in guests:
+        world.enter(name)
+    first = announced(world, b"round 0")
+    world.run(30)
+    for name in guests:
+        world.crash(name)
+    for number in range(1, 4):
+        announced(world, b"round %d" % number)
+        world.run(40)
+        if number == 2:
+            world.obtain(HOST, Eject(world.place, world.identities["guest3"].author), Announced)
+        world.crash(HOST)
+        for name in guests:
+            world.restart(name)
+            world.run(90)
+            world.crash(name)
+        world.restart(HOST)
+        world.run(40)
+    for name in guests[:2]:
+        assert bodies(world, name, first) == [b"round %d" % number for number in range(4)], name
+    assert b"round 3" not in bodies(world, "guest3", first)
+    assert b"round 1" in bodies(world, "guest3", first)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from linnet.core.errors import MalformedMessage, Refused, RemoteError
-from linnet.core.ids import TopicId
+from linnet.core.ids import DeviceId, TopicId
 from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
 from linnet.groups.prekeys import LIFE, Prekeys, encode_bundle, make_prekeys
@@ -96,6 +96,25 @@ def test_what_is_cut_or_too_long_or_newer_is_refused() -> None:
     for bad in (body[:-1], body + b"x", b"\x02" + body[1:], body[:33] + b"\xff" * 4 + body[37:], b""):
         with pytest.raises(MalformedMessage):
             decode_boxes(bad)
+
+
+def test_a_name_in_anothers_prekeys_misleads_nobody() -> None:
+    name = BEN.author + BEN.device
+    posing = replace(box(ANN), prekeys=b"x" * 60 + name + b"y" * 60)
+    body = encode_boxes(VOICE.public, [posing, replace(box(BEN), prekeys=b"")])
+    found = find_box(body, BEN)
+    assert found is not None
+    assert opens(found[1], PREKEYS[BEN])
+    assert find_box(encode_boxes(VOICE.public, [posing]), BEN) is None
+
+
+def test_among_many_boxes_of_one_length_each_finds_its_own() -> None:
+    guests = [Device(ANN.author, DeviceId(bytes(7) + bytes([number]))) for number in range(50)]
+    told = [replace(box(ANN, KEYS[:1]), device=guest, prekeys=b"") for guest in guests]
+    body = encode_boxes(VOICE.public, told)
+    for guest, mine in zip(guests, told, strict=True):
+        assert find_box(body, guest) == (VOICE.public, mine)
+    assert find_box(body, BEN) is None
 
 
 @given(st.binary(max_size=300))

@@ -28,7 +28,7 @@ from linnet.groups.labels import fields
 from linnet.groups.prekeys import Bundle, Prekeys, check_bundle
 from linnet.groups.primitives import KeyPair
 from linnet.groups.reading import Reader
-from linnet.groups.two_party import EMPTY, reach_by, receive, send
+from linnet.groups.two_party import EMPTY, direct_length, reach_by, receive, send
 from linnet.places.sealed import labels
 from linnet.places.sealed.epochs import TOLD, EpochKey, pack_key, unpack_keys
 
@@ -39,6 +39,8 @@ _VERSION = 1
 _HEAD = struct.Struct(">B32sI")
 _BOX = struct.Struct(">32s8sHH")
 _NUMBERS = struct.Struct(">QQ")
+_EVEN = _BOX.size + direct_length(bytes(1), TOLD.size)
+"""Bytes of a box with one key and no prekeys."""
 
 
 class Spoken(Struct, frozen=True, gc=False):
@@ -100,11 +102,19 @@ def decode_boxes(body: bytes) -> tuple[bytes, list[Box]]:
 def find_box(body: bytes, device: Device) -> tuple[bytes, Box] | None:
     """The same for one device, without a look at the others: there may be thousands.
 
-    Should its name stand in another's bytes by ill will of the voice, no box opens, and that is told.
+    Those of a new epoch are all of one length. Where they are not, prekeys stand between them, and somebody
+    may have chosen his so that they look like another's name: then each is read.
     """
-    _, identity, _ = _begun(body)
-    at = body.find(device.author + device.device, _HEAD.size)
-    return None if at < 0 else (identity, _box(Reader(body[at:])))
+    _, identity, count = _begun(body)
+    name = device.author + device.device
+    at = body.find(name, _HEAD.size)
+    if at < 0:
+        return None
+    if len(body) != _HEAD.size + count * _EVEN:
+        return next(((identity, box) for box in decode_boxes(body)[1] if box.device == device), None)
+    while at >= 0 and (at - _HEAD.size) % _EVEN:
+        at = body.find(name, at + 1)
+    return None if at < 0 else (identity, _box(Reader(body[at : at + _EVEN])))
 
 
 def _begun(body: bytes) -> tuple[Reader, bytes, int]:
