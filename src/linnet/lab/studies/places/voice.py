@@ -54,7 +54,7 @@ class Voice:
         context = Context(host.device, host.card, MemoryStore(), DeliveryConfig(), luck, verify_unit)
         self.parts = Parts(deed, context, config)
         self._speaking = Speaking(self.parts)
-        self._speaking.open_term()
+        self._speaking.open_term(START)
         self.said: list[Spoken] = []
         """Every fragment, in the order in which it left."""
 
