@@ -103,7 +103,8 @@ class Speaking:
     ) -> tuple[int, list[Spoken]]:
         """Tell all that somebody came in. With the hash of the state, for whoever is new.
 
-        In a sealed place the key takes a step first, and the device is told it behind the notice.
+        In a sealed place the key takes a step first, and the device is told it behind the notice; or all of
+        their devices that are known, if it is said again.
         """
         keys = self._turned(now)
         if self._parts.deed.policy.seals:
@@ -111,7 +112,8 @@ class Speaking:
         message = self._numbering.begin_join(nym, since)
         number, spoken = self._notice(NOTICE_ENTER, message, nym, now)
         opens = number if message.change is None else message.change.effective_since
-        told = [] if device is None else self.tell_keys(device, opens, now)
+        devices = [device] if device else self._parts.sealing.readers.of(nym)
+        told = [each for mine in devices for each in self.tell_keys(mine, opens, now)]
         return number, [*keys, *spoken, *told]
 
     def parted(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:

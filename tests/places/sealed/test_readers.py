@@ -62,7 +62,7 @@ def test_a_person_has_so_many_devices_and_is_forgotten_with_all_of_them() -> Non
         readers.learn(device(ANN, number), prekeys)
     readers.learn(device(BEN), prekeys)
     mine = [each for each in readers.all() if each.author == ANN]
-    assert mine == [device(ANN, number) for number in range(2, DEVICES_EACH + 2)]
+    assert mine == readers.of(ANN) == [device(ANN, number) for number in range(2, DEVICES_EACH + 2)]
     readers.forget(ANN)
     readers.forget(ANN)
     assert readers.all() == Readers(PLACE, store.cells).all() == [device(BEN)]

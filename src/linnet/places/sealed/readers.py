@@ -62,6 +62,10 @@ class Readers:
         """The same as they came; empty if there are none."""
         return self._known.get(device.author, {}).get(device.device, b"")
 
+    def of(self, person: AuthorId) -> list[Device]:
+        """The devices of one person."""
+        return [Device(person, device) for device in self._known.get(person, {})]
+
     def all(self) -> list[Device]:
         """All devices, in the order of their names."""
         return sorted(Device(person, device) for person, mine in self._known.items() for device in mine)
