@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from bench import place_texts
 from bench.crew import WorkerFailed, failure
 from bench.fleet import ONE, Fleet, Outcome, nodes
 from bench.network import AT_ONCE
 from bench.place_fleet import bare_star, place, spread
-from bench.place_members import measure as members
 from bench.results import Measure, Plan, percentile
 from bench.signing import checks_per_second
 from bench.workers.talk import Go
@@ -130,4 +128,4 @@ async def _all(plan: Plan) -> list[Measure]:
 
 def measure(plan: Plan) -> list[Measure]:
     """All of it."""
-    return [*asyncio.run(_all(plan)), *place_texts.measure(plan, SECTION), *members(plan, SECTION)]
+    return asyncio.run(_all(plan))

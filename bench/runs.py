@@ -12,6 +12,7 @@ from msgspec import Struct
 from bench import (
     appends,
     brokers,
+    channel,
     content,
     encoding,
     gossip,
@@ -38,6 +39,7 @@ SECTIONS: dict[str, Section] = {
     "store": appends.measure,
     "simulator": simulator.measure,
     "rooms": rooms.measure,
+    "channel": channel.measure,
     "places": places.measure,
     "groups": groups.measure,
     "gossip": gossip.measure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench import groups, intersections, network, place_members, places, rooms, simulator
+from bench import channel, groups, intersections, network, place_members, places, rooms, simulator
 from bench.fleet import EIGHT, ONE, Layout
 from bench.results import Comparison, Figures, Measure
 
@@ -78,7 +78,8 @@ def _places(figures: Figures) -> list[Comparison | None]:
 
     small, many, checks = places.SMALL, places.MANY, get(places.CHECKS)
     one, fifty = get(places.name_of(1, small)), get(places.name_of(many, small))
-    tests, query = get(place_members.TESTS), get(place_members.QUERY)
+    tests = figures.get(channel.SECTION, place_members.TESTS)
+    query = figures.get(channel.SECTION, place_members.QUERY)
     return [
         _share("places: host → 1 / stream one by one", one, get(places.STREAM), 50.0),
         _share("places: host → 1 / signature checks", one, checks, 30.0),
@@ -92,7 +93,7 @@ def _places(figures: Figures) -> list[Comparison | None]:
             )
             for guests in (1, many)
         ),
-        _share("places: membership tests / SQLite queries", tests, query, 200.0),
+        _share("channel: membership tests / SQLite queries", tests, query, 200.0),
     ]
 
 

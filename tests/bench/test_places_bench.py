@@ -10,12 +10,11 @@ from bench.results import Comparison, Measure, Plan
 from bench.targets import compare
 from bench.workers.talk import Go
 
-from bench import place_members, place_texts, places
+from bench import channel, place_members, place_texts, places
 
 
 def test_texts_and_tests_are_measured_beside_their_like(tmp_path: Path) -> None:
-    plan = Plan(1, 0.001, True, tmp_path)
-    found = [*place_texts.measure(plan, "places"), *place_members.measure(plan, "places")]
+    found = channel.measure(Plan(1, 0.001, True, tmp_path))
     names = {each.name for each in found}
     assert {place_texts.PARSE, place_texts.RENDER, place_members.TESTS, place_members.QUERY} <= names
     assert all(each.median is not None and each.median > 0 for each in found if each.unit == "1/s")
@@ -47,10 +46,13 @@ def test_what_is_to_be_reached() -> None:
         Measure(places.SECTION, places.STREAM, "deliveries/s", (10_000.0,)),
         Measure(places.SECTION, places.megabytes_name(50), "MB/s", (50.0,)),
         Measure(places.SECTION, places.bare_megabytes_name(50), "MB/s", (500.0,)),
+        Measure(channel.SECTION, place_members.TESTS, "1/s", (900.0,)),
+        Measure(channel.SECTION, place_members.QUERY, "1/s", (300.0,)),
     ]
     found = compare(measures)
     assert found == [
         Comparison("places: host → 1 / stream one by one", 60.0, 50.0, "%", True),
         Comparison("places: host → 50, bytes / bare TLS", 10.0, 25.0, "%", True),
+        Comparison("channel: membership tests / SQLite queries", 300.0, 200.0, "%", True),
     ]
-    assert [each.reached for each in found] == [True, False]
+    assert [each.reached for each in found] == [True, False, True]
