@@ -133,6 +133,13 @@ class ListGuests(Struct, frozen=True, gc=False):
     place: TopicId
 
 
+class ListReceipts(Struct, frozen=True, gc=False):
+    """Which guests have a message. Answered by `ReceiptsAre`, at the host and the co-hosts."""
+
+    place: TopicId
+    message: int
+
+
 class ListPlaces(Struct, frozen=True, gc=False):
     """All places of this node. Answered by `PlacesAre`."""
 
@@ -150,6 +157,7 @@ PlaceCommand: TypeAlias = (
     | Look
     | WatchPlace
     | ListGuests
+    | ListReceipts
     | ListPlaces
 )
 
@@ -246,6 +254,24 @@ class GuestsAre(Struct, frozen=True, gc=False):
     waiting: tuple[AuthorId, ...]
 
 
+class ReceiptIs(Struct, frozen=True, gc=False):
+    """What is known of a guest and a message."""
+
+    nym: AuthorId
+    state: str
+    """`delivered`: it gave a receipt; `pending`: not yet; `closed`: the message is not open to it."""
+    at_ms: int | None
+    """When the receipt was given, by the guest's own clock."""
+
+
+class ReceiptsAre(Struct, frozen=True, gc=False):
+    """For every guest of now whether it has a message, as far as the receipts tell."""
+
+    place: TopicId
+    message: int
+    receipts: tuple[ReceiptIs, ...]
+
+
 class Watching(Struct, frozen=True, gc=False):
     """Items come from this message on."""
 
@@ -254,5 +280,14 @@ class Watching(Struct, frozen=True, gc=False):
 
 
 PlaceResult: TypeAlias = (
-    PlaceIs | PlacesAre | Entered | Turned | Announced | Talked | ObjectsAre | GuestsAre | Watching
+    PlaceIs
+    | PlacesAre
+    | Entered
+    | Turned
+    | Announced
+    | Talked
+    | ObjectsAre
+    | GuestsAre
+    | ReceiptsAre
+    | Watching
 )

@@ -16,6 +16,7 @@ from linnet.places.messages import (
     Heard,
     Kept,
     PlaceMessage,
+    Receipts,
     Replay,
     Replayed,
     RollIs,
@@ -46,6 +47,8 @@ def inside(where: Place, peer: PeerId, message: PlaceMessage, now: float) -> lis
             return where.on_ask_roll(peer, message)
         case RollIs():
             return [*where.roll_call.told(peer, message, now), *where.caught(now)]
+        case Receipts():
+            return [*where.receipts.came(peer, message, now)]
         case Kept():
             return [*where.keepers.answered(peer, message, now)]
         case _:

@@ -36,6 +36,7 @@ from linnet.places.messages import (
     TermsAre,
 )
 from linnet.places.parts import Parts
+from linnet.places.receipts import GuestReceipts
 from linnet.places.roll_call import RollCall
 from linnet.places.state_telling import tell_state
 from linnet.places.taking import Taking
@@ -70,6 +71,7 @@ class Place:
         self.talks = Talks(self.parts)
         self.keying = Keying(self.parts, self.talks)
         self.keepers = Keepers(self.parts)
+        self.receipts = GuestReceipts(self.parts)
         self.voicing = Voicing(self.parts, self.taking, self.door, self.visiting, self.keying, self.keepers)
         self.lineage = Lineage(self.parts, self.taking)
         self._contacts = contacts
@@ -91,6 +93,8 @@ class Place:
             return [*looked, *self.keying.ask(now)]
         if tick.owner == talks.OWNER:
             return [*self.talks.fired(now)]
+        if tick == self.receipts.tick:
+            return [*self.receipts.fired(now)]
         return self.voicing.silence(now) if tick == self.voicing.alive else self.caught(now)
 
     # What others say.
@@ -361,7 +365,7 @@ class Place:
             self.taking.lost_state = False
             effects = [*effects, *self.catching_up.ask_state(now)]
         told = [AfterCommit(tuple(promises))] if promises else []
-        asked = [*self.catching_up.due(now), *self.roll_call.due(now)]
+        asked = [*self.catching_up.due(now), *self.roll_call.due(now), *self.receipts.look(now)]
         return [*records, *told, *effects, *self._followed(now), *asked]
 
     def _followed(self, now: float) -> list[PlaceEffect]:

@@ -16,7 +16,7 @@ from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
-from linnet.places import catching_up, place, roll_call, talks, turns, visiting, voicing
+from linnet.places import catching_up, place, receipts, roll_call, talks, turns, visiting, voicing
 from linnet.places.channel.roll import Known
 from linnet.places.commands import (
     Admit,
@@ -30,6 +30,7 @@ from linnet.places.commands import (
     LeavePlace,
     ListGuests,
     ListPlaces,
+    ListReceipts,
     Look,
     ObjectsAre,
     PlaceCommand,
@@ -64,6 +65,7 @@ OWNERS = (
     catching_up.OWNER,
     talks.OWNER,
     roll_call.OWNER,
+    receipts.OWNER,
     PATIENCE,
 )
 """Owners of timers that come back here."""
@@ -153,7 +155,8 @@ class Places:
         | TalkTo
         | Look
         | WatchPlace
-        | ListGuests,
+        | ListGuests
+        | ListReceipts,
         now: float,
     ) -> list[PlaceEffect]:
         match command:
@@ -166,6 +169,8 @@ class Places:
                 return [Reply(request, _objects(where, name, at))]
             case ListGuests():
                 return [Reply(request, _guests(where))]
+            case ListReceipts(_, message):
+                return [Reply(request, where.receipts.of(message))]
             case WatchPlace():
                 return self._watch(request, where, command)
             case LeavePlace(_, for_good):
@@ -325,7 +330,8 @@ def _objects(where: Place, name: str, best: bool) -> ObjectsAre:
 def _guests(where: Place) -> GuestsAre:
     membership = where.parts.membership
     guests = tuple(
-        GuestIs(nym, _last_join(membership.changes(nym)), None) for nym in sorted(membership.present())
+        GuestIs(nym, _last_join(membership.changes(nym)), where.receipts.upto(nym))
+        for nym in sorted(membership.present())
     )
     return GuestsAre(where.parts.id, guests, tuple(where.door.waiting))
 

@@ -1,0 +1,74 @@
+"""For every message it can be told which guests have it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.places.sharing import COHOST, run, says, shared_place
+
+from linnet.core.errors import RemoteError
+from linnet.core.ids import TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.commands import Declined
+from linnet.places.commands import GuestsAre, ListGuests, ListReceipts, ReceiptsAre
+from linnet.places.config import PlacesConfig
+from linnet.places.receipts import check_receipt, sign_receipt
+from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.testing.identities import known_identity
+
+ANNA = known_identity("anna")
+PLACE = TopicId(b"t" * 32)
+
+
+def states(world: PlacesWorld, name: str, message: int) -> dict[str, str]:
+    told = world.obtain(name, ListReceipts(world.place, message), ReceiptsAre)
+    names = {identity.author: who for who, identity in world.identities.items()}
+    return {names[each.nym]: each.state for each in told.receipts}
+
+
+def test_a_receipt_is_signed_for_one_place() -> None:
+    receipt = sign_receipt(ANNA.device, ANNA.card, PLACE, 2, 30, 1000)
+    check_receipt(receipt, PLACE)
+    for forged in ({"upto": 31}, {"term": 3}, {"at_ms": 1001}):
+        with pytest.raises(RemoteError) as raised:
+            check_receipt(msgspec.structs.replace(receipt, **forged), PLACE)
+        assert raised.value.reason is Reason.BAD_SIGNATURE
+    with pytest.raises(RemoteError):
+        check_receipt(receipt, TopicId(b"u" * 32))
+
+
+def test_the_host_knows_who_has_a_message_through_others_and_after_a_restart() -> None:
+    world = PlacesWorld(5, seed=1, config=PlacesConfig(fanout=2))
+    world.found()
+    for name in world.guests[:4]:
+        world.enter(name)
+    run(world, 15)
+    world.crash("guest3")
+    message = says(world, HOST, "hello")
+    run(world, 30)
+    world.enter("guest4")
+    expected = {"guest0": "delivered", "guest1": "delivered", "guest2": "delivered", "guest3": "pending"}
+    assert states(world, HOST, message) == {**expected, "guest4": "closed"}
+    world.crash(HOST)
+    world.restart(HOST)
+    run(world, 5)
+    assert states(world, HOST, message)["guest1"] == "delivered"
+    world.restart("guest3")
+    run(world, 60)
+    assert states(world, HOST, message)["guest3"] == "delivered"
+    guests = world.obtain(HOST, ListGuests(world.place), GuestsAre).guests
+    assert all(each.upto is not None and each.upto > message for each in guests)
+    refused = world.answered(world.ask("guest0", ListReceipts(world.place, message)))
+    assert isinstance(refused, Declined)
+    assert refused.reason is Reason.NOT_ALLOWED
+
+
+def test_who_speaks_next_gets_the_receipts() -> None:
+    world = shared_place(4, seed=2)
+    before = says(world, HOST, "by the host")
+    run(world, 20)
+    message = says(world, COHOST, "by the co-host")
+    run(world, 30)
+    for each in (before, message):
+        told = states(world, COHOST, each)
+        assert {told[name] for name in ("guest1", "guest2", "guest3")} == {"delivered"}
