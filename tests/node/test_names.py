@@ -70,6 +70,26 @@ async def test_carol_comes_by_bobs_word_to_alices_place(town: tuple[Node, Node, 
     assert caught.value.outcome.zone == alice.author
 
 
+async def test_a_name_is_found_while_its_owner_is_away_and_then_while_nobody_is_there() -> None:
+    async with AsyncExitStack() as stack:
+        keeping = await stack.enter_async_context(AsyncExitStack())
+        store = await keeping.enter_async_context(Node(config=NodeConfig(net=NET)))
+        config = NodeConfig(net=NET, names=NamesSection(stores=(store.address,), patience=20.0))
+        bob = await stack.enter_async_context(Node(config=config))
+        async with Node(config=config) as alice:
+            await alice.names.publish("music", MUSIC)
+            await kept(alice, "music")
+            address = f"music.{to_text(Sort.PERSON, alice.author)}"
+        await until(bob.status, lambda status: status.peers[0].up)
+        assert (await bob.names.resolve(address)).place == MUSIC
+        await keeping.aclose()
+        await until(bob.status, lambda status: not status.peers[0].up)
+        assert (await bob.names.resolve(address)).place == MUSIC, "what was found before serves offline"
+        with pytest.raises(LeadsNowhere) as caught:
+            await bob.names.resolve(f"tech.{address.partition('.')[2]}")
+        assert caught.value.outcome.fault is Fault.UNANSWERED
+
+
 async def test_through_the_hash_table_a_name_is_found_that_no_store_keeps() -> None:
     names = NamesSection(serve=False)
     async with AsyncExitStack() as stack:
