@@ -19,10 +19,12 @@ from linnet.identity.text import Sort, to_text
 from linnet.names.asking import OWNER
 from linnet.names.block import Saying, close_block
 from linnet.names.commands import (
+    ExportNames,
     Fault,
     ListNames,
     ListPetnames,
     NamesAre,
+    NamesFile,
     PetnamesAre,
     PublishName,
     RemoveName,
@@ -30,12 +32,14 @@ from linnet.names.commands import (
     ResolveName,
     SetPetname,
     Step,
+    TakeInNames,
+    TakenIn,
     Via,
     WantsPassword,
 )
 from linnet.names.config import NamesConfig
 from linnet.names.derivation import Password, Stretched, derive, stretch
-from linnet.names.names import PURPOSE
+from linnet.names.names import FILE_BYTES, PURPOSE
 from linnet.sim.luck import SeededEntropy
 from linnet.trace.records import Kind
 
@@ -350,6 +354,25 @@ def test_petnames_are_listed_and_kept() -> None:
     town.houses["bob"].restart()
     assert town.ask("bob", ListPetnames()) == PetnamesAre((("alice", ALICE.author),))
     assert town.ask("bob", RemovePetname("alice")) == PetnamesAre(())
+
+
+def test_records_travel_as_a_file() -> None:
+    town = Town("alice", "bob")
+    town.published("alice", MUSIC)
+    file = town.ask("alice", ExportNames())
+    assert isinstance(file, NamesFile)
+    assert file.records == 1
+    assert b"music" not in file.data
+    assert town.failed("bob", ResolveName(f"music.{KEY}")).fault is Fault.UNANSWERED
+    assert town.ask("bob", TakeInNames(file.data)) == TakenIn(1, ())
+    assert town.resolved("bob", ResolveName(f"music.{KEY}")).place == PLACE_C
+    town.now += DAY
+    assert town.ask("bob", TakeInNames(file.data)) == TakenIn(0, (Reason.STALE,))
+    assert town.houses["bob"].records[-1].reason is Reason.STALE
+    for data, reason in ((b"rubbish", Reason.MALFORMED), (bytes(FILE_BYTES + 1), Reason.TOO_LARGE)):
+        declined = town.ask("bob", TakeInNames(data))
+        assert isinstance(declined, Declined)
+        assert declined.reason is reason
 
 
 def test_its_timers_are_its_own() -> None:

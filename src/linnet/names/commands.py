@@ -69,8 +69,26 @@ class ListPetnames(Struct, frozen=True, gc=False):
     """Whom do we know by which name? Answered by `PetnamesAre`."""
 
 
+class ExportNames(Struct, frozen=True, gc=False):
+    """Our own records as a file, sealed as stores see them. Answered by `NamesFile`."""
+
+
+class TakeInNames(Struct, frozen=True, gc=False):
+    """Keep the records of such a file, as a store does. Answered by `TakenIn` or `Declined`."""
+
+    data: bytes
+
+
 NamesCommand: TypeAlias = (
-    PublishName | RemoveName | ResolveName | ListNames | SetPetname | RemovePetname | ListPetnames
+    PublishName
+    | RemoveName
+    | ResolveName
+    | ListNames
+    | SetPetname
+    | RemovePetname
+    | ListPetnames
+    | ExportNames
+    | TakeInNames
 )
 
 
@@ -191,4 +209,21 @@ class PetnamesAre(Struct, frozen=True, gc=False):
     names: tuple[tuple[str, AuthorId], ...]
 
 
-NamesResult: TypeAlias = Published | Resolved | NotResolved | WantsPassword | NamesAre | PetnamesAre
+class NamesFile(Struct, frozen=True, gc=False):
+    """Records that can be carried."""
+
+    records: int
+    data: bytes
+
+
+class TakenIn(Struct, frozen=True, gc=False):
+    """What became of the records of a file."""
+
+    kept: int
+    refused: tuple[Reason, ...]
+    """Why each that is not kept is not."""
+
+
+NamesResult: TypeAlias = (
+    Published | Resolved | NotResolved | WantsPassword | NamesAre | PetnamesAre | NamesFile | TakenIn
+)

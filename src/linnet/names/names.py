@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
 from linnet.core.effects import AfterCommit, Blame, CancelTimer, Hold, Reply, Send, SetTimer
-from linnet.core.errors import BadText, Refused
+from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.reasons import Reason
@@ -21,11 +21,13 @@ from linnet.names.address import Address, read_address
 from linnet.names.asking import ASK, OWNER, Asking, AskingEffect, Gathered, RecordSource
 from linnet.names.block import Block
 from linnet.names.commands import (
+    ExportNames,
     Fault,
     ListNames,
     ListPetnames,
     NamesAre,
     NamesCommand,
+    NamesFile,
     NamesResult,
     NameStatus,
     NotResolved,
@@ -37,6 +39,8 @@ from linnet.names.commands import (
     ResolveName,
     SetPetname,
     Step,
+    TakeInNames,
+    TakenIn,
     Via,
 )
 from linnet.names.config import NamesConfig
@@ -55,7 +59,7 @@ from linnet.names.records import DelegationRecord, PlaceRecord, Records, RecordS
 from linnet.names.remembered import Remembered
 from linnet.names.resolver import Answer, Secret, Walk
 from linnet.names.serving import Serving
-from linnet.names.store import Shelf
+from linnet.names.store import Shelf, records_file
 from linnet.names.zone import OwnName, Zone
 from linnet.overlay.kademlia.records import Stored
 from linnet.trace.records import Kind, Record
@@ -63,6 +67,8 @@ from linnet.trace.records import Kind, Record
 PROTOCOL = "names"
 PURPOSE = "names"
 REPUBLISH = "republish"
+FILE_BYTES = 2 * 1024 * 1024
+"""Bytes of a file that is taken in at once: each of its records costs two signature checks."""
 
 NamesEffect: TypeAlias = (
     Send[NameMessage]
@@ -143,11 +149,15 @@ class Names:
                     return [AfterCommit((Reply(request, PetnamesAre(self.petnames.known())),))]
                 case ListPetnames():
                     return [Reply(request, PetnamesAre(self.petnames.known()))]
+                case ExportNames():
+                    return [Reply(request, self._file(now))]
+                case TakeInNames(data):
+                    return self._take_in(request, data, now)
                 case _:
                     assert_never(command)
         except BadText as error:
             return [Reply(request, Declined(Reason.MALFORMED, str(error)))]
-        except Refused as error:
+        except (Refused, RemoteError) as error:
             return [Reply(request, Declined(error.reason, error.detail))]
 
     def on_message(self, peer: PeerId, message: NameMessage, now: float) -> list[NamesEffect]:
@@ -229,6 +239,19 @@ class Names:
             if own.block.expires > now:
                 effects += self._hand(own, now)
         return effects
+
+    def _file(self, now: float) -> NamesFile:
+        good = [each.block for each in self.zone.names() if each.block.expires > now]
+        return NamesFile(len(good), records_file(good, now))
+
+    def _take_in(self, request: int, data: bytes, now: float) -> list[NamesEffect]:
+        if len(data) > FILE_BYTES:
+            raise Refused(Reason.TOO_LARGE, f"{len(data)} bytes, at most {FILE_BYTES} are taken in at once")
+        outcomes = self.shelf.take_in(data, now)
+        refused = tuple(reason for reason in outcomes if reason is not None)
+        taken = TakenIn(len(outcomes) - len(refused), refused)
+        records = [Record(Kind.REJECTED, reason=reason, note="a record of a file") for reason in refused]
+        return [*records, AfterCommit((Reply(request, taken),))]
 
     def _status(self) -> NamesAre:
         return NamesAre(self.zone.key, tuple(map(self._name_status, self.zone.names())))

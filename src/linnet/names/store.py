@@ -7,6 +7,7 @@ free seats under it and no other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
@@ -108,8 +109,7 @@ class Shelf:
 
     def export(self, now: float) -> bytes:
         """Everything that is good now, as a file: records can also be carried."""
-        kept = (each.block for under in self._kept.values() for each in under.values())
-        return _encode(_File(_TITLE, tuple(block for block in kept if block.expires > now)))
+        return records_file((each.block for under in self._kept.values() for each in under.values()), now)
 
     def take_in(self, data: bytes, now: float) -> list[Reason | None]:
         """What became of each block of a file; `MalformedMessage` if it is none. It is foreign, all of it."""
@@ -148,6 +148,11 @@ class Shelf:
         if not self._given[giver]:
             del self._given[giver]
         self._cells.delete(SPACE, block.lookup + block.owner)
+
+
+def records_file(blocks: Iterable[Block], now: float) -> bytes:
+    """Those of these blocks that are good now, as a file that `Shelf.take_in` reads."""
+    return _encode(_File(_TITLE, tuple(block for block in blocks if block.expires > now)))
 
 
 def _read(raw: bytes) -> _Kept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from linnet.node.caller import ANSWER_SECONDS, Caller
 from linnet.node.name_types import (
     NameReply,
+    NamesFileReply,
     NamesReply,
     PetnameRequest,
     PetnamesReply,
@@ -13,6 +14,8 @@ from linnet.node.name_types import (
     RemovePetnameRequest,
     ResolveNameReply,
     ResolveNameRequest,
+    TakeInNamesRequest,
+    TakenInReply,
 )
 
 RESOLVE_SECONDS = 60.0
@@ -37,6 +40,14 @@ class NameCalls(Caller):
     def resolve_name(self, request: ResolveNameRequest) -> ResolveNameReply:
         """Where an address leads, or why nowhere."""
         return self._post("/v1/names/resolve", request, ResolveNameReply, ANSWER_SECONDS + RESOLVE_SECONDS)
+
+    def export_names(self) -> NamesFileReply:
+        """Our own records as a file."""
+        return self._get("/v1/names/export", NamesFileReply)
+
+    def take_in_names(self, data: bytes) -> TakenInReply:
+        """Keep the records of such a file."""
+        return self._post("/v1/names/import", TakeInNamesRequest(data), TakenInReply)
 
     def petnames(self) -> PetnamesReply:
         """Whom the user knows by which name."""

@@ -9,11 +9,14 @@ from linnet.core.ids import AuthorId, TopicId
 from linnet.identity.text import Sort, from_text
 from linnet.node.endpoints import Endpoints, json_response
 from linnet.node.name_types import (
+    NamesFileReply,
     PetnameRequest,
     PublishNameRequest,
     RemoveNameRequest,
     RemovePetnameRequest,
     ResolveNameRequest,
+    TakeInNamesRequest,
+    TakenInReply,
 )
 from linnet.node.name_views import name_view, names_view, petnames_view, resolve_view
 
@@ -48,6 +51,17 @@ class NameControl(Endpoints):
         """Where does an address lead?"""
         asked = await self._body(request, ResolveNameRequest)
         return json_response(resolve_view(await self._node.names.look_up(asked.address, asked.password)))
+
+    async def export_names(self, request: Request) -> Response:
+        """Our own records as a file."""
+        made = await self._node.names.export()
+        return json_response(NamesFileReply(made.records, made.data))
+
+    async def take_in_names(self, request: Request) -> Response:
+        """Keep the records of a file."""
+        asked = await self._body(request, TakeInNamesRequest)
+        taken = await self._node.names.take_in(asked.data)
+        return json_response(TakenInReply(taken.kept, tuple(reason.value for reason in taken.refused)))
 
     async def petnames(self, request: Request) -> Response:
         """Whom the user knows."""

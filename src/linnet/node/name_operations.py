@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from linnet.node.name_types import (
     NameReply,
+    NamesFileReply,
     NamesReply,
     PetnameRequest,
     PetnamesReply,
@@ -12,6 +13,8 @@ from linnet.node.name_types import (
     RemovePetnameRequest,
     ResolveNameReply,
     ResolveNameRequest,
+    TakeInNamesRequest,
+    TakenInReply,
 )
 from linnet.node.operation import Operation
 
@@ -42,6 +45,18 @@ NAME_OPERATIONS = (
         "Where an address leads and by whose word; a `fault` says why it leads nowhere.",
         ResolveNameReply,
         body=ResolveNameRequest,
+        errors=(409, 413),
+    ),
+    Operation(
+        "export_names", "GET", "/v1/names/export", "Our own records as a file, sealed.", NamesFileReply
+    ),
+    Operation(
+        "take_in_names",
+        "POST",
+        "/v1/names/import",
+        "Keep the records of such a file, as if a peer had given them.",
+        TakenInReply,
+        body=TakeInNamesRequest,
         errors=(409, 413),
     ),
     Operation("petnames", "GET", "/v1/petnames", "Whom the user knows by which name.", PetnamesReply),

@@ -133,6 +133,29 @@ class NamesReply(Struct, frozen=True):
     names: tuple[NameView, ...]
 
 
+class NamesFileReply(Struct, frozen=True):
+    """The zone's own records, to be carried."""
+
+    records: int
+    data: bytes
+    """Base64."""
+
+
+class TakeInNamesRequest(Struct, frozen=True):
+    """A file of records."""
+
+    data: bytes
+    """Base64."""
+
+
+class TakenInReply(Struct, frozen=True):
+    """What became of the records of a file."""
+
+    kept: int
+    refused: tuple[str, ...]
+    """Why each that is not kept is not."""
+
+
 class PetnameRequest(Struct, frozen=True):
     """Know a person by this name."""
 

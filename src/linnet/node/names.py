@@ -18,9 +18,11 @@ from linnet.core.ids import AuthorId, Contact, TopicId
 from linnet.core.reasons import Reason
 from linnet.names.address import read_address, read_label, read_name
 from linnet.names.commands import (
+    ExportNames,
     ListNames,
     ListPetnames,
     NamesAre,
+    NamesFile,
     NotResolved,
     PetnamesAre,
     Published,
@@ -30,6 +32,8 @@ from linnet.names.commands import (
     Resolved,
     ResolveName,
     SetPetname,
+    TakeInNames,
+    TakenIn,
     WantsPassword,
 )
 from linnet.names.derivation import Password, Stretched, stretch
@@ -112,6 +116,14 @@ class NodeNames:
         if isinstance(result, WantsPassword):
             raise Refused(Reason.STALE, "the address leads elsewhere each time that it is looked up")
         return result if isinstance(result, NotResolved) else expected(result, Resolved)
+
+    async def export(self) -> NamesFile:
+        """Our own records as a file: whoever takes it in keeps them, and can read none without the name."""
+        return expected(await self._ask(ExportNames()), NamesFile)
+
+    async def take_in(self, data: bytes) -> TakenIn:
+        """Keep the records of such a file, as if a peer had given them."""
+        return expected(await self._ask(TakeInNames(data)), TakenIn)
 
     async def set_petname(self, name: str, zone: AuthorId) -> PetnamesAre:
         """Know somebody by this name, on this device alone."""

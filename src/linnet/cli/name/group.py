@@ -7,7 +7,7 @@ from collections.abc import Callable
 import typer
 
 from linnet.cli.exits import EXIT_CODES
-from linnet.cli.name import list_, petname, publish, remove, resolve
+from linnet.cli.name import carry, list_, petname, publish, remove, resolve
 
 Add = Callable[[typer.Typer, str, Callable[..., None], str, str], None]
 
@@ -20,6 +20,8 @@ def name_group(add: Add) -> typer.Typer:
     add(name, "resolve", resolve.resolve, "Where does an address lead?", resolve.EPILOG)
     add(name, "list", list_.list_, "What your zone says.", list_.EPILOG)
     add(name, "remove", remove.remove, "Take a label back.", remove.EPILOG)
+    add(name, "export", carry.export, "Your records as a file.", carry.EXPORT_EPILOG)
+    add(name, "import", carry.import_, "Keep records of such a file.", carry.IMPORT_EPILOG)
     add(known, "set", petname.set_, "Know a person by a name.", petname.SET_EPILOG)
     add(known, "list", petname.list_, "Whom you know.", petname.LIST_EPILOG)
     add(known, "remove", petname.remove, "Know them no longer.", petname.REMOVE_EPILOG)
