@@ -203,13 +203,24 @@ def lossy(loss: float, seed: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_lost_on_links_is_sent_again(seed: int) -> None:
-    assert lossy(0.05, seed)[0] == 0
+    assert lossy(0.05, seed) == (0, 0)
 
 
-def test_what_does_not_arrive_where_links_break_all_the_time_is_told() -> None:
-    """A node that moves to another next hop while an event comes down may miss it; the publisher knows."""
-    missing, reported = lossy(0.15, 0)
-    assert missing <= reported
+@pytest.mark.parametrize("seed", range(3))
+def test_who_moves_to_another_next_hop_is_sent_what_went_by_meanwhile(seed: int) -> None:
+    """With so much loss pings fail, links close all the time and nodes move; nothing is missing for that."""
+    assert lossy(0.15, seed)[0] == 0
+
+
+def test_a_branch_that_does_not_answer_is_told_to_the_publisher() -> None:
+    world, (first, second, third, *_) = chain(4, "stock")
+    world.subscribe(third, "stock")
+    world.subscribe(second, "stock")
+    world.run(3.0)
+    world.crash(third)
+    request = world.publish(first, "stock", b"x")
+    world.run(120.0)
+    assert outcome(world, request).fates == (Fate("stock", 1, 1, None),)
 
 
 # One machine, by hand.

@@ -12,6 +12,10 @@ class ContentConfig(Struct, frozen=True):
     """Whether events and subscriptions are acknowledged hop by hop and sent again until they are."""
     confirm: bool = True
     """Whether a node acts as rendezvous only after a full lookup found nobody closer."""
+    claims: int = 8
+    """Nodes that are told who acts as rendezvous: where two do, they learn of each other. 0: nobody is."""
+    lately: float = 30.0
+    """Seconds for which a rendezvous keeps events, in case that another one turns out to be closer."""
     attributes: int = 5
     """Attributes of a predicate or an event at most."""
     refresh: float = 900.0

@@ -81,6 +81,15 @@ class Elections:
             self._better[attribute] = closer
         return attribute
 
+    def heed(self, attribute: str, contact: Contact, now: float) -> bool:
+        """Somebody says that another is closer to what we act as rendezvous of; whether that is so."""
+        closer = self._closer(attribute_key(attribute), (contact,), now)
+        if closer is None or attribute not in self._confirmed:
+            return False
+        del self._confirmed[attribute]
+        self._better[attribute] = closer
+        return True
+
     def avoid(self, peer: PeerId, now: float) -> None:
         """Do not choose this peer for a while: it did not answer."""
         self._avoided[peer] = now + self._config.avoided

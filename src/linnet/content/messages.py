@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.content.predicates import NAME_CHARS, TEXT_CHARS
-from linnet.core.ids import Count, WireEventId
+from linnet.core.ids import Contact, Count, WireEventId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -16,6 +16,7 @@ Attribute = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS)]
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS)]
 REPLACED = 256
 """Predicates in one `Replace` at most."""
+MOST_PATIENCE = 3_600_000
 Hops = Annotated[int, Meta(ge=0, le=255)]
 
 
@@ -26,6 +27,8 @@ class Subscribe(Struct, frozen=True, array_like=True, tag=130, gc=False):
     attribute: Attribute
     predicate: Text
     hops: Hops
+    moved: bool = False
+    """Whether it was told to another before, so that what went by lately may have been missed."""
 
 
 class Subscribed(Struct, frozen=True, array_like=True, tag=131, gc=False):
@@ -66,6 +69,8 @@ class Notice(Struct, frozen=True, array_like=True, tag=135, gc=False):
     unit: Unverified
     card: Card
     hops: Hops
+    patience: Annotated[int, Meta(ge=0, le=MOST_PATIENCE)] = 60_000
+    """Milliseconds for which the sender waits for an answer: those below have to give up earlier."""
 
 
 class Reached(Struct, frozen=True, array_like=True, tag=136, gc=False):
@@ -86,4 +91,19 @@ class Settled(Struct, frozen=True, array_like=True, tag=137, gc=False):
     missed: Count
 
 
-ContentMessage: TypeAlias = Subscribe | Subscribed | Replace | Publish | Taken | Notice | Reached | Settled
+class Claim(Struct, frozen=True, array_like=True, tag=138, gc=False):
+    """I act as rendezvous of this attribute: a lookup found nobody closer."""
+
+    attribute: Attribute
+
+
+class Closer(Struct, frozen=True, array_like=True, tag=139, gc=False):
+    """This one is closer to the attribute that you claim."""
+
+    attribute: Attribute
+    contact: Contact
+
+
+ContentMessage: TypeAlias = (
+    Subscribe | Subscribed | Replace | Publish | Taken | Notice | Reached | Settled | Claim | Closer
+)

@@ -8,12 +8,14 @@ answer. So the rendezvous, and with it the publisher, learns what became of it (
 
 from __future__ import annotations
 
+from collections import deque
 from typing import NamedTuple
 
 from linnet.content.config import ContentConfig
 from linnet.content.effects import OWNER, ContentEffect
-from linnet.content.messages import Notice, Reached
+from linnet.content.messages import MOST_PATIENCE, Notice, Reached
 from linnet.content.passing import Passing
+from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
 from linnet.content.table import FilterTable
 from linnet.core.effects import CancelTimer, SetTimer
@@ -23,6 +25,8 @@ from linnet.core.timers import Tick
 from linnet.trace.records import Kind, Record
 
 NOTICE = "notice"
+_EARLIER = 0.75
+"""The share of a sender's patience that a node has: who gives up too late is given up itself."""
 Way = tuple[EventId, str]
 """An event, and the attribute along whose filters it goes."""
 
@@ -37,7 +41,7 @@ class Count(NamedTuple):
 class _Ledger:
     """Who has yet to answer for one event and attribute."""
 
-    __slots__ = ("delivered", "hops", "missed", "open", "passing", "tries", "upstream")
+    __slots__ = ("deadline", "delivered", "hops", "missed", "open", "passing", "tries", "upstream")
 
     def __init__(self, passing: Passing, hops: int, upstream: PeerId | None, routes: list[PeerId]) -> None:
         self.passing: Passing | None = passing
@@ -45,6 +49,7 @@ class _Ledger:
         self.upstream = upstream
         self.open: dict[PeerId, None] = dict.fromkeys(routes)
         self.tries = 0
+        self.deadline = 0.0
         self.delivered = 0
         self.missed = 0
 
@@ -63,6 +68,8 @@ class Notices:
         self._table = table
         self._ledgers: dict[Way, _Ledger] = {}
         """The oldest first; what is answered stays until there are too many."""
+        self._lately: deque[tuple[float, Way, Passing, int]] = deque(maxlen=config.waiting)
+        """Events that went down lately, and when."""
         self.local: list[tuple[Passing, int]] = []
         """Events that this node's own subscriptions may want, and over how many links they came."""
 
@@ -81,7 +88,14 @@ class Notices:
         return not any(ledger.open for ledger in self._ledgers.values())
 
     def down(
-        self, attribute: str, passing: Passing, hops: int, upstream: PeerId | None, but: PeerId | None
+        self,
+        attribute: str,
+        passing: Passing,
+        hops: int,
+        upstream: PeerId | None,
+        but: PeerId | None,
+        now: float,
+        patience: float | None = None,
     ) -> tuple[list[ContentEffect], Count | None]:
         """Send an event to all routes that want it, but one; what became of it, if that is known at once."""
         way = (passing.id, attribute)
@@ -91,19 +105,48 @@ class Notices:
         if self._ours in wanted:
             ledger.delivered = 1
             self.local.append((passing, hops))
+        ledger.deadline = now + (self._patience() if patience is None else patience * _EARLIER)
+        self._lately.append((now, way, passing, hops))
         effects = self._forget()
         for route in routes:
-            effects += self._send(route, attribute, passing, hops)
+            effects += self._send(route, attribute, passing, hops, ledger.deadline - now)
         if not self._config.reliable:
             ledger.open.clear()
         elif ledger.open:
-            effects.append(SetTimer(self._config.resend, _tick(way)))
+            effects.append(SetTimer(min(self._config.resend, ledger.deadline - now), _tick(way)))
             return effects, None
         ledger.passing = None
         return effects, ledger.count
 
-    def _send(self, route: PeerId, attribute: str, passing: Passing, hops: int) -> list[ContentEffect]:
-        return self._reach.answer(route, Notice(attribute, passing.unit, passing.card, hops + 1))
+    def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> list[ContentEffect]:
+        """A route was elsewhere until now: send it what went down here in the meantime."""
+        effects: list[ContentEffect] = []
+        for at, way, passing, hops in self._lately:
+            ledger = self._ledgers.get(way)
+            if way[1] != attribute or at + self._config.lately <= now or ledger is None:
+                continue
+            if route in ledger.open or route == ledger.upstream or not predicate.covers(passing.attributes):
+                continue
+            if not ledger.open:
+                ledger.deadline = now + self._patience()
+            effects += self._send(route, attribute, passing, hops, ledger.deadline - now)
+            if self._config.reliable:
+                if not ledger.open:
+                    # What is known of it was said already; this one is sent again for its own sake.
+                    ledger.upstream, ledger.passing, ledger.tries = None, passing, 0
+                    effects.append(SetTimer(self._config.resend, _tick(way)))
+                ledger.open[route] = None
+        return effects
+
+    def _patience(self) -> float:
+        """Seconds until a branch is given up, at a rendezvous: all tries, each twice as long as the last."""
+        return float(min(self._config.resend * (2**self._config.tries - 1), MOST_PATIENCE / 1000))
+
+    def _send(
+        self, route: PeerId, attribute: str, passing: Passing, hops: int, patience: float
+    ) -> list[ContentEffect]:
+        left = max(0, int(1000 * patience))
+        return self._reach.answer(route, Notice(attribute, passing.unit, passing.card, hops + 1, left))
 
     def again(self, peer: PeerId, way: Way) -> list[ContentEffect]:
         """The same event comes down the same way once more: if all is known, that is said again."""
@@ -123,7 +166,7 @@ class Notices:
         ledger.missed += message.missed
         return self._closed(way, ledger, peer)
 
-    def fired(self, tick: Tick) -> tuple[Way, list[ContentEffect], Count | None]:
+    def fired(self, tick: Tick, now: float) -> tuple[Way, list[ContentEffect], Count | None]:
         """Some have not answered: once more, and in the end without them."""
         way = (EventId(tick.key[:32]), tick.key[32:].decode())
         ledger = self._ledgers.get(way)
@@ -131,10 +174,12 @@ class Notices:
             return way, [], None
         ledger.tries += 1
         effects: list[ContentEffect] = []
-        if ledger.tries < self._config.tries:
+        left = ledger.deadline - now
+        if left > 0.001:
             for route in ledger.open:
-                effects += self._send(route, way[1], ledger.passing, ledger.hops)
-            return way, [*effects, SetTimer(self._config.resend * 2**ledger.tries, _tick(way))], None
+                effects += self._send(route, way[1], ledger.passing, ledger.hops, left)
+            wait = min(left, self._config.resend * 2**ledger.tries)
+            return way, [*effects, SetTimer(wait, _tick(way))], None
         count: Count | None = None
         for route in list(ledger.open):
             ledger.missed += 1

@@ -16,7 +16,8 @@ class Reach:
 
     def __init__(self, config: ContentConfig) -> None:
         self._config = config
-        self._up: dict[PeerId, None] = {}
+        self._up: dict[PeerId, tuple[str, ...]] = {}
+        """Peers with a link, and where they say that they can be dialled."""
         self._held: dict[PeerId, None] = {}
         self._waiting: dict[PeerId, list[ContentMessage]] = {}
 
@@ -41,9 +42,13 @@ class Reach:
             return [Send(peer, message)]
         return [_dropped(peer, Reason.UNREACHABLE, message)]
 
-    def link_up(self, peer: PeerId) -> list[ContentEffect]:
+    def contact(self, peer: PeerId) -> Contact:
+        """A peer, and where it can be dialled as far as it said."""
+        return Contact(peer, self._up.get(peer, ()))
+
+    def link_up(self, peer: PeerId, hints: tuple[str, ...] = ()) -> list[ContentEffect]:
         """A link is up: what waited for it goes."""
-        self._up[peer] = None
+        self._up[peer] = hints
         return [Send(peer, message) for message in self._waiting.pop(peer, ())]
 
     def gone(self, peer: PeerId, reason: Reason) -> list[ContentEffect]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import assert_never
 
+from linnet.content.claims import Claims
 from linnet.content.commands import (
     ContentCommand,
     Ended,
@@ -28,6 +29,8 @@ from linnet.content.elections import Elections
 from linnet.content.index import Index
 from linnet.content.keys import nearest_name
 from linnet.content.messages import (
+    Claim,
+    Closer,
     ContentMessage,
     Notice,
     Publish,
@@ -87,6 +90,7 @@ class Scout:
         self.elections = Elections(self._ours, config, directory)
         reach = self._reach = Reach(config)
         self._upstream = Upstream(self._ours, config, self.elections, reach, self.table)
+        self._claims = Claims(config, directory, reach)
         self._notices = Notices(self._ours, config, reach, self.table)
         self._walks = Walks(config, self.elections, reach, self._notices)
         self._own: dict[int, tuple[str, Predicate]] = {}
@@ -214,6 +218,13 @@ class Scout:
                 return effects if count is None else [*effects, *self._walks.settle(way, count)]
             case Settled():
                 return self._walks.settled(peer, message)
+            case Claim(attribute):
+                return self._claims.heard(peer, attribute)
+            case Closer(attribute, contact):
+                if self.elections.heed(attribute, contact, now):
+                    retold = self._upstream.retell(attribute, now)
+                    return [*retold, *self._walks.moved(attribute, now)]
+                return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Closer")]
             case _:
                 assert_never(message)
 
@@ -226,7 +237,11 @@ class Scout:
             raise RemoteError(Reason.TOO_MANY, f"more than {self._config.routes} routes")
         stands = self.table.add(peer, message.attribute, predicate).stands
         waiters = [(peer, message.number)] if self._config.reliable else []
-        return self._upstream.tell(message.attribute, stands, message.hops + 1, waiters, now)
+        hops, moved = message.hops + 1, message.moved
+        effects = self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
+        return (
+            [*effects, *self._notices.replay(peer, message.attribute, predicate, now)] if moved else effects
+        )
 
     def _on_replace(self, peer: PeerId, message: Replace) -> list[ContentEffect]:
         left = tuple(foreign_predicate(text, self._config.attributes) for text in message.predicates)
@@ -252,7 +267,10 @@ class Scout:
         if self._notices.known(way):
             return self._notices.again(peer, way)
         received = Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=message.hops, note=NOTICE)
-        effects, count = self._notices.down(message.attribute, passing, message.hops, peer, None)
+        patience = message.patience / 1000
+        effects, count = self._notices.down(
+            message.attribute, passing, message.hops, peer, None, now, patience
+        )
         if count is not None and self._config.reliable:
             effects += self._reach.answer(peer, Reached(*way, *count))
         return [received, *effects]
@@ -271,7 +289,7 @@ class Scout:
     def link_up(self, event: LinkUp, now: float) -> list[ContentEffect]:
         """A link is up."""
         self.elections.forgive(event.peer)
-        return self._reach.link_up(event.peer)
+        return self._reach.link_up(event.peer, event.hello.listens[:8])
 
     def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[ContentEffect]:
         """A link is down, or none came up: what went that way goes another."""
@@ -287,6 +305,8 @@ class Scout:
         if attribute is None:
             return []
         effects = self._upstream.decided(attribute, now)
+        if attribute in self.elections.held:
+            effects += self._claims.claim(attribute, found.contacts)
         return self._drained([*effects, *self._walks.decided(attribute, now)])
 
     def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
@@ -296,7 +316,7 @@ class Scout:
         if tick.what == WALK:
             return self._drained(self._walks.fired(tick, now))
         if tick.what == NOTICE:
-            way, effects, count = self._notices.fired(tick)
+            way, effects, count = self._notices.fired(tick, now)
             more = [] if count is None else self._walks.settle(way, count)
             return self._drained([*effects, *more])
         return self._turn(now)
@@ -305,6 +325,7 @@ class Scout:
         """A period is over: tell our own subscriptions again, and forget what others did not."""
         self.table.turn()
         self.elections.tidy(now)
+        self._claims.turn()
         effects = self._upstream.turn(now)
         for attribute, predicate in self._own.values():
             effects += self._tell_own(attribute, predicate, now)

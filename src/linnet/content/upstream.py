@@ -25,7 +25,7 @@ Waiter = tuple[PeerId, int]
 class _Ask:
     """One predicate that was told to the next hop, or will be when that is known."""
 
-    __slots__ = ("attribute", "hops", "peer", "predicate", "tries", "waiters")
+    __slots__ = ("attribute", "hops", "moved", "peer", "predicate", "tries", "waiters")
 
     def __init__(self, attribute: str, predicate: Predicate, hops: int, waiters: list[Waiter]) -> None:
         self.attribute = attribute
@@ -34,6 +34,7 @@ class _Ask:
         self.waiters = waiters
         self.peer: PeerId | None = None
         self.tries = 0
+        self.moved = False
 
 
 class Upstream:
@@ -66,7 +67,13 @@ class Upstream:
         return not self._open and not self._parked
 
     def tell(
-        self, attribute: str, predicate: Predicate, hops: int, waiters: list[Waiter], now: float
+        self,
+        attribute: str,
+        predicate: Predicate,
+        hops: int,
+        waiters: list[Waiter],
+        now: float,
+        moved: bool = False,
     ) -> list[ContentEffect]:
         """Have the next hop send what a predicate accepts, unless it was told already."""
         added = self._told.setdefault(attribute, Filters()).add(predicate)
@@ -76,7 +83,9 @@ class Upstream:
                     ask.waiters += waiters
                     return []
             return self._answer(waiters, None)
-        return self._go(_Ask(attribute, added.stands, hops, waiters), now)
+        ask = _Ask(attribute, added.stands, hops, waiters)
+        ask.moved = moved
+        return self._go(ask, now)
 
     def _go(self, ask: _Ask, now: float) -> list[ContentEffect]:
         decided, lookups = self._elections.decide(ask.attribute, now)
@@ -89,7 +98,7 @@ class Upstream:
         effects = self._left(ask.attribute, decided)
         self._next[ask.attribute] = decided
         self._number += 1
-        message = Subscribe(self._number, ask.attribute, ask.predicate.text, ask.hops)
+        message = Subscribe(self._number, ask.attribute, ask.predicate.text, ask.hops, ask.moved)
         effects += self._reach.say(decided, message)
         if self._config.reliable:
             ask.peer = decided.peer
@@ -158,7 +167,7 @@ class Upstream:
         self._told.pop(attribute, None)
         effects: list[ContentEffect] = []
         for predicate in self._table.asked(attribute):
-            effects += self.tell(attribute, predicate, 0, [], now)
+            effects += self.tell(attribute, predicate, 0, [], now, moved=True)
         return effects
 
     def withdraw(self, attribute: str) -> list[ContentEffect]:

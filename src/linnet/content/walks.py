@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from linnet.content.config import ContentConfig
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import OURS, PENDING, Elections
@@ -44,6 +46,8 @@ class Walks:
         self._notices = notices
         self._walks: dict[Way, _Walk] = {}
         self._parked: dict[str, list[Way]] = {}
+        self._lately: deque[tuple[float, Way, Passing]] = deque(maxlen=config.waiting)
+        """Events that ended their walks here, and when."""
         self.ended: list[tuple[Way, Count, Reason | None]] = []
 
     @property
@@ -78,7 +82,8 @@ class Walks:
             parked.append(way)
             return effects
         if decided is OURS:
-            return [*effects, *self._arrived(way, walk, passing)]
+            self._lately.append((now, way, passing))
+            return [*effects, *self._arrived(way, walk, passing, now)]
         if not isinstance(decided, Contact):
             raise TypeError(decided)
         walk.next = decided.peer
@@ -89,10 +94,10 @@ class Walks:
         walk.passing = None
         if not self._notices.known(way):
             # On the way up those below each node hear of it at once; the next one leaves them out.
-            effects += self._notices.down(way[1], passing, walk.hops, None, walk.before)[0]
+            effects += self._notices.down(way[1], passing, walk.hops, None, walk.before, now)[0]
         return effects
 
-    def _arrived(self, way: Way, walk: _Walk, passing: Passing) -> list[ContentEffect]:
+    def _arrived(self, way: Way, walk: _Walk, passing: Passing, now: float) -> list[ContentEffect]:
         """This node is the rendezvous."""
         walk.taken, walk.next = True, None
         effects = self._back(walk, Taken(*way, None)) if self._config.reliable else []
@@ -100,12 +105,29 @@ class Walks:
             known = self._notices.count(way)
             return effects if known is None else [*effects, *self._end(way, known, None)]
         but = None if self._config.reliable else walk.before
-        sent, count = self._notices.down(way[1], passing, walk.hops, None, but)
+        sent, count = self._notices.down(way[1], passing, walk.hops, None, but, now)
         effects += sent
         if not self._config.reliable:
             walk.passing = None
             return effects
         return effects if count is None else [*effects, *self._end(way, count, None)]
+
+    def moved(self, attribute: str, now: float) -> list[ContentEffect]:
+        """Another node turns out to be the rendezvous: what came here lately goes there as well."""
+        effects: list[ContentEffect] = []
+        lately, self._lately = self._lately, deque(maxlen=self._config.waiting)
+        for at, way, passing in lately:
+            walk = self._walks.get(way)
+            if at + self._config.lately <= now or walk is None:
+                continue
+            if way[1] != attribute:
+                self._lately.append((at, way, passing))
+                continue
+            if walk.fate is not None:
+                walk.before, walk.fate = None, None
+            walk.passing, walk.taken, walk.tries = passing, False, 0
+            effects += self._go(way, now)
+        return effects
 
     def settle(self, way: Way, count: Count) -> list[ContentEffect]:
         """All below this node, which is the rendezvous, have answered."""

@@ -1,0 +1,56 @@
+"""Rendezvous that disagree find each other.
+
+Lookups may disagree too, after a partition or where nodes know few others. So a rendezvous claims its
+attribute at the closest nodes that its lookup found; two that claim the same one are likely to meet at some
+of these. Whoever hears a claim and knows somebody closer says so; the farther one subscribes there as any
+other node, and sends on the events that came to it lately.
+"""
+
+from __future__ import annotations
+
+from linnet.content.config import ContentConfig
+from linnet.content.directory import Directory
+from linnet.content.effects import ContentEffect
+from linnet.content.keys import attribute_key, distance
+from linnet.content.messages import Claim, Closer
+from linnet.content.reach import Reach
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.trace.records import Kind, Record
+
+
+class Claims:
+    """Who claims what, as far as this node heard."""
+
+    def __init__(self, config: ContentConfig, directory: Directory, reach: Reach) -> None:
+        self._config = config
+        self._directory = directory
+        self._reach = reach
+        self._claims: dict[str, Contact] = {}
+
+    def claim(self, attribute: str, found: tuple[Contact, ...]) -> list[ContentEffect]:
+        """This node is the rendezvous of an attribute: say so to the closest that a lookup found."""
+        effects: list[ContentEffect] = []
+        for contact in found[: self._config.claims]:
+            effects += self._reach.say(contact, Claim(attribute))
+        return effects
+
+    def heard(self, peer: PeerId, attribute: str) -> list[ContentEffect]:
+        """A peer claims an attribute: if somebody closer is known it is told, or else who did so before."""
+        key = attribute_key(attribute)
+        claimant = self._reach.contact(peer)
+        before = self._claims.get(attribute)
+        known = [*self._directory.closest(key, 1), *([] if before is None else [before])]
+        closest = min(known, key=lambda contact: distance(contact.peer, key), default=claimant)
+        if distance(closest.peer, key) < distance(peer, key):
+            return self._reach.answer(peer, Closer(attribute, closest))
+        if before is None and len(self._claims) >= self._config.routes:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.TOO_MANY, note="Claim")]
+        self._claims[attribute] = claimant
+        if before is None or before.peer == peer:
+            return []
+        return self._reach.say(before, Closer(attribute, claimant))
+
+    def turn(self) -> None:
+        """A period is over: who still is a rendezvous will say so again."""
+        self._claims.clear()
