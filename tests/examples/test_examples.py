@@ -11,6 +11,15 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAID = {
     "chat.py": ["bea reads: Did it arrive?", "ada reads: Yes.", "ada reads: Without one:"],
+    "chat_room.py": ["ada: Milk, please.", "bea: Sugar, please."],
+    "door_keeper.py": [
+        "knock: bea says 'it is me'",
+        "bea is in",
+        "knock: a stranger says 'let me in'",
+        "cal is told: friends only",
+        "cal is in the lobby",
+        "guests of the club: 1",
+    ],
     "durable_reader.py": ["new: one, two", "resumed: three, four, five", "nothing lost, nothing twice: True"],
     "lan_chat.py": [
         "on the LAN, reads: ada is here, bea is here, cai is here",
@@ -18,7 +27,21 @@ SAID = {
         "the remote one reads: ada is here, bea is here, cai is here",
         "through ada, reads: ada is here, bea is here, cai is here, so am I",
     ],
+    "file_drop.py": ["stops in the middle", "goes on behind 33 %", "1000000 bytes already", "whole: True"],
+    "microblog.py": [
+        "2: The engine can weave.",
+        "3: It has no pretensions",
+        "from: Ada's notes",
+        "new: Note G is done.",
+    ],
     "owned_stream.py": ["kept by 1 storage node", "and published", "and was refused: not_a_publisher"],
+    "profile.py": [
+        "as it stands: _profile_city is London",
+        "now: _profile_city is Turin",
+        "gone: _profile_city_district",
+        "offline: _profile_city is Turin",
+        "offline: _profile_name is Ada L.",
+    ],
     "publish_and_subscribe.py": ["bob heard 'rain'", "bob heard 'sun'", "bob heard 'rainbow'"],
     "room.py": [
         "members: 2",

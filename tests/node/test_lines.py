@@ -10,8 +10,9 @@ from starlette.types import Message
 from linnet.delivery.items import Item
 from linnet.node import lines
 from linnet.node.control_types import HeartbeatView, ItemView
+from linnet.node.control_views import item_view
 from linnet.node.library import Node
-from linnet.node.lines import Beside, Lines
+from linnet.node.lines import Beside, Lines, Source
 from linnet.node.subscription import Subscription
 
 LIMIT = 30.0
@@ -32,7 +33,7 @@ class Caller:
     async def send(self, message: Message) -> None:
         await self.sent.put(message)
 
-    def note(self, subscription: Subscription) -> None:
+    def note(self, subscription: Source[Item]) -> None:
         self.closed.append(subscription.number)
 
     async def next(self) -> Message:
@@ -41,7 +42,7 @@ class Caller:
 
     async def serve(self, subscription: Subscription, beside: Beside | None = None) -> None:
         async with asyncio.timeout(LIMIT):
-            await Lines(subscription, False, self.note, beside=beside)(
+            await Lines(subscription, False, self.note, item_view, beside)(
                 {"type": "http"}, self.receive, self.send
             )
 

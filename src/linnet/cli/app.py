@@ -55,6 +55,7 @@ from linnet.cli.lan import status as lan_status
 from linnet.cli.lan import switching
 from linnet.cli.name.group import name_group
 from linnet.cli.output import say, warn
+from linnet.cli.place.commands import COMMANDS as PLACE_COMMANDS
 from linnet.cli.play import command as play
 from linnet.cli.relay import report
 from linnet.cli.room import (
@@ -98,6 +99,7 @@ app = typer.Typer(
 )
 sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+place = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 identity = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 stream = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -205,6 +207,9 @@ _add(room, "retention", retention.retention, "How long relays keep events.", ret
 _add(room, "leave", leave.leave, "Leave a room.", leave.EPILOG)
 app.add_typer(room, name="room", help="Rooms: members, invitations, relays.", epilog=EXIT_CODES)
 app.add_typer(name_group(_add), name="name", help="Names: what leads where.", epilog=EXIT_CODES)
+for each in PLACE_COMMANDS:
+    _add(place, *each)
+app.add_typer(place, name="place", help="Places: a host, guests, and what it looks like.", epilog=EXIT_CODES)
 _add(identity, "backup", backup.backup, "Your key as 24 words, for paper.", backup.EPILOG)
 _add(identity, "recover", recover.recover, "A new device of yours from them.", recover.EPILOG)
 _add(identity, "devices", devices.devices, "Every device of yours.", devices.EPILOG)

@@ -109,6 +109,9 @@ class Caller:
             )
 
     def _lines(self, path: str, query: Struct) -> Iterator[ItemView]:
+        return self._lines_of(path, query, _ITEM)
+
+    def _lines_of(self, path: str, query: Struct, item: msgspec.json.Decoder[R]) -> Iterator[R]:
         given: dict[str, Any] = msgspec.to_builtins(query)
         with (
             self._reaching(),
@@ -120,7 +123,7 @@ class Caller:
             self._reading = response.extensions["network_stream"].get_extra_info("socket")
             try:
                 for line in response.iter_lines():
-                    yield _ITEM.decode(line)
+                    yield item.decode(line)
             finally:
                 self._reading = None
 

@@ -42,6 +42,7 @@ from linnet.node.overlay_types import (
     TrustReply,
     TrustRequest,
 )
+from linnet.node.place_calls import PlaceCalls
 from linnet.node.room_calls import RoomCalls
 from linnet.node.sealed_types import (
     AllowRequest,
@@ -55,7 +56,7 @@ from linnet.node.sealed_types import (
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
 
 
-class ControlClient(RoomCalls, LanCalls, EdgeCalls, NameCalls):
+class ControlClient(RoomCalls, PlaceCalls, LanCalls, EdgeCalls, NameCalls):
     """One caller of the control API; close it, or use it as a context."""
 
     def status(self) -> StatusReply:

@@ -35,6 +35,7 @@ from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, Overlay, Tracker
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.plausible import filter_faults
 from linnet.peer.config import LinkConfig, PeerConfig
+from linnet.places.config import PlacesConfig
 from linnet.rooms.config import RelayConfig, RelayLimits, RelayPolicy, RoomsConfig
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.trace.records import Level
@@ -189,6 +190,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     streams: Annotated[dict[StreamName, StreamSection], Meta(max_length=10_000)] = field(default_factory=dict)
     relay: RelaySection = RelaySection()
     rooms: RoomsConfig = RoomsConfig()
+    places: PlacesConfig = PlacesConfig()
     edge: EdgeSection = EdgeSection()
     proxy: ProxySection = ProxySection()
     lan: LanSection = LanSection()
@@ -304,6 +306,7 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         names=names_config(config.names),
         kademlia=kademlia_config(config.kademlia),
         kademlia_bootstrap=kademlia_bootstrap(config.kademlia),
+        places=config.places,
         relay=_relay_config(config.relay) if config.relay.enabled else None,
         edge=_edge_config(config.edge),
         proxy=_proxy_config(config.proxy) if config.proxy.enabled else None,

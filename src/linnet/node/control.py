@@ -44,6 +44,7 @@ from linnet.node.openapi import document
 from linnet.node.operation import Form
 from linnet.node.operations import OPERATIONS
 from linnet.node.overlay_control import OverlayControl
+from linnet.node.place_control import PlaceControl
 from linnet.node.sealed_control import SealedControl
 from linnet.node.security_control import SecurityControl
 from linnet.streams.commands import Policy
@@ -52,7 +53,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Control(
-    DeviceControl, SecurityControl, SealedControl, OverlayControl, LanControl, EdgeControl, NameControl
+    DeviceControl,
+    SecurityControl,
+    PlaceControl,
+    SealedControl,
+    OverlayControl,
+    LanControl,
+    EdgeControl,
+    NameControl,
 ):
     """The endpoints, over one node."""
 

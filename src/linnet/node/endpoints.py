@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -16,11 +16,12 @@ from linnet.node.control_errors import ApiError, told
 from linnet.node.control_types import ItemView
 from linnet.node.control_views import item_view
 from linnet.node.library import Node
-from linnet.node.lines import Beside, Lines
+from linnet.node.lines import Beside, Lines, Source
 from linnet.node.operation import Form
 from linnet.node.subscription import Subscription
 
 Q = TypeVar("Q", bound=Struct)
+T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
 _encode = msgspec.json.Encoder().encode
 
@@ -31,8 +32,8 @@ class Endpoints:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._limits = node.config.control
-        self._manual: dict[int, Subscription] = {}
-        self._open: dict[int, Subscription] = {}
+        self._manual: dict[int, Source[object]] = {}
+        self._open: dict[int, Source[object]] = {}
 
     def _endpoint(self, name: str) -> Endpoint:
         endpoint: Endpoint = getattr(self, name)
@@ -54,6 +55,16 @@ class Endpoints:
         view: Callable[[Item], ItemView] = item_view,
         beside: Beside | None = None,
     ) -> Response:
+        return await self._written(subscription, is_manual, view, beside)
+
+    async def _written(
+        self,
+        subscription: Source[T],
+        is_manual: bool,
+        view: Callable[[T], Struct],
+        beside: Callable[[Sequence[T]], Awaitable[Sequence[Struct]]] | None = None,
+    ) -> Response:
+        """Line by line what a subscription hands over."""
         if len(self._open) >= self._limits.max_subscriptions:
             raise ApiError(
                 429,
@@ -67,7 +78,7 @@ class Endpoints:
             self._manual[subscription.number] = subscription
         return Lines(subscription, is_manual, self._closed, view, beside)
 
-    def _closed(self, subscription: Subscription) -> None:
+    def _closed(self, subscription: Source[object]) -> None:
         self._open.pop(subscription.number, None)
         self._manual.pop(subscription.number, None)
 

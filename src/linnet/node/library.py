@@ -45,6 +45,8 @@ from linnet.node.lan import Lan
 from linnet.node.names import NodeNames
 from linnet.node.overlay import NodeOverlay
 from linnet.node.people import People
+from linnet.node.place_items import PlaceItems
+from linnet.node.places import Places
 from linnet.node.room import Room, expected
 from linnet.node.rooms import Rooms
 from linnet.node.sealed_streams import SealedStreams
@@ -64,6 +66,8 @@ from linnet.peer.interface import (
     Stop,
 )
 from linnet.peer.peer import Peer
+from linnet.places.commands import WatchPlace
+from linnet.places.items import PlaceItem
 from linnet.rooms.commands import AskRelay, ReadRoom
 from linnet.rooms.content import JoinRule, Newcomers
 from linnet.rooms.results import RelayReplies, RelayReport
@@ -100,7 +104,7 @@ class Node:
         self._given_config = config
         self._given_trace = trace
         self._make_machine = machine
-        self._subscriptions: dict[int, Subscription] = {}
+        self._subscriptions: dict[int, Subscription | PlaceItems] = {}
         self._last_number = 0
         self._is_open = False
         self.trace_file: JsonTrace | None = None
@@ -135,6 +139,7 @@ class Node:
             self._background = await stack.enter_async_context(Background())
             self._batching = Batching(self._driver.ask, self._background.spawn)
             self.rooms = Rooms(self.author, self._ask, self._read_room, self.clock.now)
+            self.places = Places(lambda: self.contact, self._ask, self._read_place)
             self.sealed = SealedStreams(self._ask)
             self.lan = Lan(self._ask)
             self.edge = NodeEdge(self._ask)
@@ -201,10 +206,7 @@ class Node:
         subscription durable: it resumes after the last event that was handled. Without `live` it
         ends with the history.
         """
-        if not self._is_open:
-            raise DriverStopped("the node is not running: use it inside `async with`")
-        self._last_number += 1
-        command = Subscribe(self._last_number, stream, since, name, ordered, live, receipts)
+        command = Subscribe(self._numbered(), stream, since, name, ordered, live, receipts)
         return Subscription(command, self._driver.ask, self._background.spawn, self._register)
 
     async def create_room(
@@ -340,14 +342,22 @@ class Node:
             raise DriverStopped("the node is not running: use it inside `async with`")
         return await self._driver.ask(command)
 
-    def _read_room(self, command: Callable[[int], ReadRoom]) -> Subscription:
+    def _numbered(self) -> int:
+        """The number of a new subscription."""
         if not self._is_open:
             raise DriverStopped("the node is not running: use it inside `async with`")
         self._last_number += 1
-        made = command(self._last_number)
+        return self._last_number
+
+    def _read_room(self, command: Callable[[int], ReadRoom]) -> Subscription:
+        made = command(self._numbered())
         return Subscription(made, self._driver.ask, self._background.spawn, self._register)
 
-    def _register(self, subscription: Subscription, is_open: bool) -> None:
+    def _read_place(self, command: Callable[[int], WatchPlace]) -> PlaceItems:
+        made = command(self._numbered())
+        return PlaceItems(made, self._driver.ask, self._background.spawn, self._register)
+
+    def _register(self, subscription: Subscription | PlaceItems, is_open: bool) -> None:
         if is_open:
             self._subscriptions[subscription.number] = subscription
         else:
@@ -355,8 +365,10 @@ class Node:
 
     def _delivered(self, effect: Deliver[Handed]) -> None:
         subscription = self._subscriptions.get(effect.subscription)
-        if subscription is not None:
-            # Those that are registered read streams and rooms.
+        # The machine answers each command with items of its own sort.
+        if isinstance(subscription, PlaceItems):
+            subscription.deliver(cast("tuple[PlaceItem, ...]", effect.items))
+        elif subscription is not None:
             subscription.deliver(cast("tuple[Item, ...]", effect.items))
 
 

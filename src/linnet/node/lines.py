@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from linnet.delivery.items import Ended, Item
 from linnet.node.control_types import HeartbeatView, ItemView, SubscribedView
-from linnet.node.control_views import item_view
 from linnet.node.operation import Form
-from linnet.node.subscription import Subscription
 
 HEARTBEAT = 15.0
 """Seconds of silence after which a line says that the subscription lives."""
@@ -24,21 +24,54 @@ ITEMS_PER_WRITE = 256
 Beside = Callable[[Sequence[Item]], Awaitable[Sequence[ItemView]]]
 """What is to be said beside these items, before them; asked with none of them at first."""
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 _encode = msgspec.json.Encoder().encode
 
 
-class Lines(Response):
+class Source(Protocol[T_co]):
+    """What lines are written of: a subscription."""
+
+    @property
+    def number(self) -> int:
+        """What it is called at its node."""
+
+    @property
+    def resumed(self) -> bool:
+        """Whether a durable one of this name was there before."""
+
+    @property
+    def unhandled(self) -> int:
+        """What was taken and not handled yet."""
+
+    async def open(self) -> None:
+        """Begin."""
+
+    async def close(self) -> None:
+        """End."""
+
+    async def take(self, most: int) -> Sequence[T_co]:
+        """What comes next, at least one."""
+
+    def handled(self, items: int, /) -> None:
+        """So many of those are done with."""
+
+    async def consume(self, items: int, /) -> None:
+        """The same; returns when it is durable."""
+
+
+class Lines(Response, Generic[T]):
     """Writes what a subscription hands over, and closes it whatever happens to the caller."""
 
     media_type = Form.LINES.value
 
     def __init__(
         self,
-        subscription: Subscription,
+        subscription: Source[T],
         is_manual: bool,
-        closed: Callable[[Subscription], None],
-        view: Callable[[Item], ItemView] = item_view,
-        beside: Beside | None = None,
+        closed: Callable[[Source[T]], None],
+        view: Callable[[T], Struct],
+        beside: Callable[[Sequence[T]], Awaitable[Sequence[Struct]]] | None = None,
     ) -> None:
         super().__init__()
         # How much comes is not known before it has come.
@@ -81,11 +114,11 @@ class Lines(Response):
             is_over = any(isinstance(item, Ended) for item in items)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _aside(self, items: Sequence[Item]) -> Sequence[ItemView]:
+    async def _aside(self, items: Sequence[T]) -> Sequence[Struct]:
         return () if self._beside is None else await self._beside(items)
 
 
-async def _chunk(send: Send, views: Iterable[ItemView]) -> None:
+async def _chunk(send: Send, views: Iterable[Struct]) -> None:
     body = b"".join(_encode(view) + b"\n" for view in views)
     await send({"type": "http.response.body", "body": body, "more_body": True})
 

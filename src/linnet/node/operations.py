@@ -31,6 +31,7 @@ from linnet.node.overlay_types import (
     TrustReply,
     TrustRequest,
 )
+from linnet.node.place_operations import PLACE_OPERATIONS
 from linnet.node.room_operations import ROOM_OPERATIONS
 from linnet.node.sealed_types import (
     AllowRequest,
@@ -205,6 +206,7 @@ OPERATIONS = (
     *EDGE_OPERATIONS,
     *ROOM_OPERATIONS,
     *NAME_OPERATIONS,
+    *PLACE_OPERATIONS,
     Operation("stop", "POST", "/v1/stop", "Stop the node, in good order.", DoneReply, status=202),
     Operation("openapi", "GET", "/v1/openapi.json", "This description.", dict),
 )

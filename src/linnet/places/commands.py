@@ -124,7 +124,16 @@ class WatchPlace(Struct, frozen=True, gc=False):
     since: int | None = None
     """The first message to hand over; None: from now on, or where a durable one was."""
     until: int | None = None
-    """The last one, then it ends: history."""
+    """The last one, then it ends: history, in order, and what is not held is asked for. -1: the newest."""
+    offset: int = 0
+    """Of the body of the first message, in history: the byte to begin with."""
+    methods: tuple[str, ...] | None = None
+    """None: everything that is said. Otherwise it shares the place with others who name methods: each message
+    goes to those with the most specific name that covers its own, an empty one covers all. (): nothing."""
+    objects: str | None = ""
+    """Changes of objects whose names begin with these keywords; None: of none."""
+    door: bool = True
+    """Whether it is told who knocks."""
 
 
 class ListGuests(Struct, frozen=True, gc=False):
@@ -185,6 +194,8 @@ class PlaceIs(Struct, frozen=True, gc=False):
     state_hash: bytes
     locked: int = 0
     """Messages that are here and cannot be read yet: their key is missing, and asked for."""
+    contacts: tuple[Contact, ...] = ()
+    """Others who are known to be in, and where they may be dialled."""
 
 
 class PlacesAre(Struct, frozen=True, gc=False):
@@ -218,6 +229,8 @@ class Announced(Struct, frozen=True, gc=False):
     fragment: int
     """The last fragment of it so far; -1: none yet."""
     event: EventId | None
+    size: int = 0
+    """Bytes of its body so far."""
 
 
 class Talked(Struct, frozen=True, gc=False):
@@ -277,6 +290,8 @@ class Watching(Struct, frozen=True, gc=False):
 
     place: TopicId
     since: int
+    resumed: bool = False
+    """Whether a durable one of this name was there before."""
 
 
 PlaceResult: TypeAlias = (

@@ -76,6 +76,8 @@ class Place:
         self.lineage = Lineage(self.parts, self.taking)
         self._contacts = contacts
         self._last_heard = self._last_probe = 0.0
+        self._parting: dict[PeerId, None] = {}
+        """Upstreams that say that we are a guest no longer."""
 
     def start(self, now: float) -> list[PlaceEffect]:
         """Go on where we were: speak if it is our turn, and find out whether others did meanwhile."""
@@ -102,7 +104,7 @@ class Place:
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:
         """A fragment that was passed on to us."""
         is_up = peer in self.parts.tree.upstreams
-        if not is_up and peer not in self.parts.tree.downstreams:
+        if not is_up and peer not in self.parts.tree.downstreams and peer not in self._parting:
             note = "a fragment from nobody who sends to us"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
         before = self.parts.fragments.standing.fragment
@@ -221,8 +223,12 @@ class Place:
         """A peer wants nothing more from us, or sends us nothing more."""
         note = "away" if away.reason is None else f"away: {away.reason}"
         record = Record(Kind.CONTROL, self.parts.id, peer=peer, reason=away.reason, note=note)
+        put_out = away.reason is Reason.NOT_A_MEMBER and peer in self.parts.tree.upstreams
+        if put_out:
+            # The notice that says so may come behind this word: other lanes of a link have other speeds.
+            self._parting[peer] = None
         self.taking.dropped(peer)
-        return [record, *self.visiting.gone(peer, now)]
+        return [record, *self.visiting.gone(peer, now, at_once=not put_out)]
 
     def on_deed(self, peer: PeerId, message: DeedIs, now: float) -> list[PlaceEffect]:
         """Somebody has a newer deed."""
@@ -252,6 +258,7 @@ class Place:
 
     def link_gone(self, peer: PeerId, now: float) -> list[PlaceEffect]:
         """A link is down, or could not be opened."""
+        self._parting.pop(peer, None)
         self.door.gone(peer)
         self.keepers.gone(peer)
         self.roll_call.gone(peer)
@@ -291,6 +298,7 @@ class Place:
             parts.order.applied,
             parts.order.state.digest(),
             len(parts.opening.locked),
+            self.visiting.contacts,
         )
 
     @property
@@ -350,7 +358,7 @@ class Place:
             if isinstance(device, Reason):
                 return [*self.talks.answer(asked, device)]
             return [*self.voicing.tell_keys(device, now), *self.talks.answer(asked, None)]
-        if not len(self.watching):
+        if not self.watching.hears(packet.method):
             return [*self.talks.answer(asked, Reason.NOT_HELD)]
         said = Said(self.parts.id, number, nym, nym, packet.method, packet.modifiers, False)
         body = Body(self.parts.id, number, nym, 0, packet.body, True)
@@ -364,8 +372,9 @@ class Place:
         if self.taking.lost_state:
             self.taking.lost_state = False
             effects = [*effects, *self.catching_up.ask_state(now)]
-        told = [AfterCommit(tuple(promises))] if promises else []
         asked = [*self.catching_up.due(now), *self.roll_call.due(now), *self.receipts.look(now)]
+        promises += self.watching.pump()
+        told = [AfterCommit(tuple(promises))] if promises else []
         return [*records, *told, *effects, *self._followed(now), *asked]
 
     def _followed(self, now: float) -> list[PlaceEffect]:

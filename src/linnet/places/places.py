@@ -23,6 +23,7 @@ from linnet.places.commands import (
     Announce,
     AnnounceMore,
     Eject,
+    Entered,
     EnterPlace,
     GuestIs,
     GuestsAre,
@@ -113,7 +114,7 @@ class Places:
             opened = self._open(kept_deed(raw))
             effects += opened.start(now)
             visited = self._context.store.cells.get(_VISITED, opened.parts.id)
-            if visited is not None:
+            if visited is not None and not opened.parts.is_out:
                 contacts = _decode_contacts(visited)
                 effects += opened.visiting.enter(contacts, (), b"", now)
         return effects
@@ -172,7 +173,7 @@ class Places:
             case ListReceipts(_, message):
                 return [Reply(request, where.receipts.of(message))]
             case WatchPlace():
-                return self._watch(request, where, command)
+                return self._watch(request, where, command, now)
             case LeavePlace(_, for_good):
                 return self._leave(request, where, for_good, now)
             case TalkTo():
@@ -234,20 +235,23 @@ class Places:
             raise Refused(Reason.IN_USE, "this node keeps the place for others: enter it with another node")
         if opened.parts.is_voice and not opened.parts.deed.cohosts:
             raise Refused(Reason.NOT_ALLOWED, "this node hosts the place, and nobody else may speak in it")
+        if opened.visiting.wants and opened.parts.tree.upstreams:
+            return [Reply(request, Entered(command.place, opened.parts.since))]  # we are in already
         contacts = command.contacts or opened.visiting.contacts
         self._context.store.cells.put(_VISITED, command.place, _encode(contacts))
         effects = opened.admission.enter(request, contacts, command.modifiers, command.text, now)
         key = command.place + request.to_bytes(8, "big")
         return [*effects, SetTimer(command.patience, Tick(PATIENCE, "enter", key))]
 
-    def _watch(self, request: int, where: Place, command: WatchPlace) -> list[PlaceEffect]:
+    def _watch(self, request: int, where: Place, command: WatchPlace, now: float) -> list[PlaceEffect]:
         if where.parts.keeps:
             raise Refused(Reason.NOT_ALLOWED, "this node keeps the place for others and reads nothing of it")
         if command.subscription in self._watched:
             raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
+        since, resumed = where.watching.add(command)
         self._watched[command.subscription] = where
-        since, effects = where.watching.add(command)
-        return [AfterCommit((Reply(request, Watching(where.parts.id, since)), *effects))]
+        reply = Reply(request, Watching(where.parts.id, since, resumed))
+        return [AfterCommit((reply, *where.watching.pump())), *where.catching_up.due(now)]
 
     def _leave(self, request: int, where: Place, for_good: bool, now: float) -> list[PlaceEffect]:
         if for_good:
@@ -320,11 +324,11 @@ class Places:
 
 
 def _objects(where: Place, name: str, best: bool) -> ObjectsAre:
-    order = where.parts.order
+    objects, state = where.watching.objects, where.parts.order.applied
     if best:
-        found = order.state.get(name)
-        return ObjectsAre(where.parts.id, () if found is None else (found,), order.applied)
-    return ObjectsAre(where.parts.id, tuple(sorted(order.state.get_all(name).items())), order.applied)
+        found = objects.look_at(name)
+        return ObjectsAre(where.parts.id, () if found is None else (found,), state)
+    return ObjectsAre(where.parts.id, tuple(sorted(objects.look(name).items())), state)
 
 
 def _guests(where: Place) -> GuestsAre:

@@ -16,10 +16,11 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.groups.ids import Device
+from linnet.places.channel.assembly import Began
 from linnet.places.channel.header import Header, encode_header
 from linnet.places.channel.psyc import Modifier, render
 from linnet.places.multicast.cutting import Cutting, Piece
-from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Head, encode_head
+from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Flag, Head, encode_head
 from linnet.places.multicast.numbering import Message, Numbering
 from linnet.places.parts import Parts
 
@@ -42,6 +43,10 @@ class Speaking:
         self._cutting = Cutting()
         self._numbering = Numbering(parts.fragments.standing)
         self._since_hash = 0
+        self._sizes: dict[int, int] = {}
+        """Bytes of the bodies of open messages."""
+        self._ended = 0, 0
+        """The message that ended last, and the bytes of its body."""
         self._chain = self._last_of_chain()
 
     @property
@@ -62,6 +67,7 @@ class Speaking:
         last = self._parts.fragments.standing
         for message in self._numbering.open_term(last):
             self._cutting.abandon(message)
+        self._sizes.clear()
         return self._word(NOTICE_VOICE, now) if last.fragment >= 0 else []
 
     def announce(
@@ -77,11 +83,19 @@ class Speaking:
         digest = self._parts.order.digest_with(modifiers, reset) if hashed else None
         message = self._numbering.begin(state=state, reset=reset, hashed=hashed)
         self._since_hash = 0 if hashed else self._since_hash + state
+        self._sizes[message.number] = 0
         spoken = self._begin(message, section, digest, now)
         return message.number, [*keys, *spoken, *self.more(message.number, body, more, now)]
 
+    def size(self, message: int) -> int:
+        """Bytes of the body of a message that is open, or has just ended."""
+        return self._ended[1] if self._ended[0] == message else self._sizes.get(message, 0)
+
     def more(self, message: int, body: bytes, more: bool, now: float) -> list[Spoken]:
-        """More of a body; the fragments that leave now."""
+        """More of a body, also of a message that was open when we stopped; the fragments that leave now."""
+        if message not in self._sizes:
+            self._reopen(message)
+        self._sizes[message] += len(body)
         spoken: list[Spoken] = []
         at = 0
         while True:
@@ -96,7 +110,23 @@ class Speaking:
             self._cutting.flush(message)
         else:
             self._cutting.finish(message)
+            self._ended = message, self._sizes.pop(message)
         return [*spoken, *self._flow(now)]
+
+    def _reopen(self, message: int) -> None:
+        fragments, context = self._parts.fragments, self._parts.context
+        last = max(fragments.message(message), key=lambda row: row.offset, default=None)
+        unit = None if last is None else fragments.unit(last)
+        ours = unit is not None and (unit.author, unit.device) == (context.author, context.device)
+        if last is None or not ours or last.term != fragments.standing.term:
+            raise Refused(Reason.UNKNOWN, f"message {message} is not open here")
+        began = next(self._parts.assembly.historic(message), None)
+        if last.is_last or not isinstance(began, Began):
+            raise Refused(Reason.STALE, f"message {message} has ended: nothing can be added to it")
+        self._numbering.reopen(message, Flag(last.flags))
+        self._cutting.reopen(message, last.end)
+        before = len(encode_header(began.header)) + began.header.modifier_bytes
+        self._sizes[message] = last.end - before
 
     def joined(
         self, nym: AuthorId, since: int | None, now: float, device: Device | None = None

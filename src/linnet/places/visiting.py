@@ -167,8 +167,8 @@ class Visiting:
         self._asked[peer] = now + self._parts.config.entry_timeout
         return [Send(peer, self._request(now))]
 
-    def gone(self, peer: PeerId, now: float) -> list[VisitingEffect]:
-        """A link is down, or a dial failed: another one is tried."""
+    def gone(self, peer: PeerId, now: float, at_once: bool = True) -> list[VisitingEffect]:
+        """A link is down, or a dial failed: another one is tried, at once or in a while."""
         was_asked = self._asked.pop(peer, None) is not None
         self._sources.pop(peer, None)
         self._probing.pop(peer, None)
@@ -177,6 +177,8 @@ class Visiting:
         self._parts.missing.disconnect(peer)
         if not (was_asked or was_up):
             return []
+        if not at_once:
+            return [SetTimer(self._parts.config.entry_timeout, self.tick)]
         return [*self._let_go(peer), *self.look(now)]
 
     def turned_away(self, peer: PeerId, now: float) -> list[VisitingEffect]:

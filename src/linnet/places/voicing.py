@@ -237,7 +237,8 @@ class Voicing:
         """The answer to whoever announced something."""
         last = spoken[-1] if spoken else None
         fragment, event = (-1, None) if last is None else (last[1].fragment, last[0].head)
-        return AfterCommit((Reply(request, Announced(self._parts.id, message, fragment, event)),))
+        size = 0 if self._speaking is None else self._speaking.size(message)
+        return AfterCommit((Reply(request, Announced(self._parts.id, message, fragment, event, size)),))
 
     def _open(self, now: float) -> list[PlaceEffect]:
         """Open the next term behind all that is held here without a gap."""

@@ -20,7 +20,7 @@ def test_look_by_prefix_and_look_at_the_best_match() -> None:
     objects: Objects[str] = Objects(lambda: State(variables={"_a": b"1", "_a_b": b"2", "_a_b_c": b"3"}))
     assert objects.look("_a_b") == {"_a_b": b"2", "_a_b_c": b"3"}
     assert objects.look() == {"_a": b"1", "_a_b": b"2", "_a_b_c": b"3"}
-    assert [objects.look_at(name) for name in ("_a_b_x", "_a", "_z")] == [b"2", b"1", None]
+    assert [objects.look_at(name) for name in ("_a_b_x", "_a", "_z")] == [("_a_b", b"2"), ("_a", b"1"), None]
 
 
 def test_watch_fires_with_the_new_value_for_matching_names_only() -> None:
@@ -85,4 +85,4 @@ def test_objects_follow_a_state_that_was_replaced() -> None:
     states = [State(variables={"_a": b"old"})]
     objects: Objects[str] = Objects(lambda: states[-1])
     states.append(State(variables={"_a": b"new"}))
-    assert objects.look_at("_a") == b"new"
+    assert objects.look_at("_a") == ("_a", b"new")

@@ -17,7 +17,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
 from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.header import LARGEST_HEADER, Header, read_header
+from linnet.places.channel.header import LARGEST_HEADER, Header, encode_header, read_header
 from linnet.places.channel.psyc import Ignored, Modifier, parse_section
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
@@ -140,9 +140,38 @@ class Assembly:
         under = self._under.setdefault(message, _Under())
         yield from self._go_on(message, under, False)
 
-    def historic(self, message: int) -> Iterator[Step]:
-        """Tell a message of the store from its beginning, as far as it is held; beside what is under way."""
-        yield from self._go_on(message, _Under(), True)
+    def historic(self, message: int, offset: int = 0) -> Iterator[Step]:
+        """Tell a message of the store from its beginning, as far as it is held; beside what is under way.
+
+        With an offset: how it began, then its body from that byte on.
+        """
+        for step in self._go_on(message, _Under(), True):
+            if offset and isinstance(step, Piece | Finished):
+                return
+            yield step
+            if offset and isinstance(step, Began):
+                yield from self.go_on(step, offset)
+                return
+
+    def go_on(self, began: Began, offset: int) -> Iterator[Step]:
+        """The body of a message of the store from a byte on, as far as it is held."""
+        before = len(encode_header(began.header)) + began.header.modifier_bytes
+        row = self._fragments.get_at(began.message, before + offset)
+        if row is None:
+            for row in self._fragments.message(began.message):
+                if row.end > before + offset or row.is_last:
+                    break
+        if row is None or (row.end <= before + offset and not row.is_last):
+            return
+        under = _Under()
+        under.at, under.body = row.offset, row.offset - before
+        for step in self._go_on(began.message, under, True):
+            skip = offset - step.offset if isinstance(step, Piece) else 0
+            if isinstance(step, Piece) and skip > 0:
+                if skip < len(step.data):
+                    yield Piece(step.message, offset, step.data[skip:])
+            else:
+                yield step
 
     def cut(self, messages: list[int], reason: Reason = Reason.STALE) -> list[Broken]:
         """These will not be finished: their term was cut, or the rest is not for us."""

@@ -45,9 +45,11 @@ HistoryStep: TypeAlias = Step | Unheld | Told
 
 
 class History:
-    """One wish for a range of messages, the first and the last included."""
+    """One wish for a range of messages, the first and the last included; the first perhaps from a byte on."""
 
-    def __init__(self, fragments: Fragments, assembly: Assembly, first: int, last: int) -> None:
+    def __init__(
+        self, fragments: Fragments, assembly: Assembly, first: int, last: int, offset: int = 0
+    ) -> None:
         if not 1 <= first <= last:
             raise Refused(Reason.MALFORMED, f"no range of messages: {first} to {last}")
         if last - first >= MOST_MESSAGES:
@@ -56,6 +58,7 @@ class History:
         self._assembly = assembly
         self._first = first
         self._last = last
+        self._offset = offset
         self._next = first
         self._lost: dict[int, Reason] = {}
         self._done = False
@@ -81,7 +84,7 @@ class History:
             message = self._next
             if self._fragments.is_whole(message):
                 self._next += 1
-                yield from self._assembly.historic(message)
+                yield from self._assembly.historic(message, self._offset if message == self._first else 0)
             elif message in self._lost:
                 self._next += 1
                 yield Unheld(message, self._lost.pop(message))

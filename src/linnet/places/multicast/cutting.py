@@ -65,6 +65,12 @@ class Cutting:
             raise Refused(Reason.TOO_MANY, f"{OPEN_MESSAGES} messages are open")
         self._open[message] = _Open()
 
+    def reopen(self, message: int, offset: int) -> None:
+        """Go on with a message of which so many bytes were sent before we stopped."""
+        self.open(message)
+        self._open[message].offset = offset
+        self._open[message].begun = True
+
     def room(self, message: int) -> int:
         """Bytes that this message takes now before pieces have to be taken."""
         return self._most - len(self._writable(message).data)

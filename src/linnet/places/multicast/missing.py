@@ -182,6 +182,16 @@ class Missing:
             if what >= number if isinstance(what, int) else what[0] > message:
                 self._drop(what)
 
+    def wants(self, message: int, offset: int) -> bool:
+        """Whether this piece is still being asked for, and there is somebody to ask."""
+        wish = (message, offset)
+        return bool(self._members) and (wish in self._wanted or wish in self._asking)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether anybody is connected."""
+        return bool(self._members)
+
     def due(self, now: float) -> Due:
         """The questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
         found = Due([], [])

@@ -129,6 +129,12 @@ class Numbering:
         self._open[message.number] = message
         return message
 
+    def reopen(self, number: int, flags: Flag) -> None:
+        """A message that began before we stopped is under way again; `Refused` if its term is over."""
+        if self._opening or not self._term:
+            raise Refused(Reason.STALE, f"message {number} was cut with its term: say it again")
+        self._open[number] = Message(number, flags & (Flag.STATE | Flag.HASH))
+
     def head(self, number: int, piece: Piece, sealed: bool = False) -> Head:
         """The head of a piece that is sent now; every one is for one fragment, in the order of the calls."""
         message = self._open.get(number)

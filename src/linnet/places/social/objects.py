@@ -45,10 +45,9 @@ class Objects(Generic[T]):
         """All objects of this name or a more specific one."""
         return self._current().get_all(prefix)
 
-    def look_at(self, name: str) -> bytes | None:
-        """The object of this name, or else of the closest less specific one."""
-        found = self._current().get(name)
-        return None if found is None else found[1]
+    def look_at(self, name: str) -> tuple[str, bytes] | None:
+        """The object of this name, or else of the closest less specific one, with the name that it has."""
+        return self._current().get(name)
 
     def watch(self, prefix: str, watcher: T) -> int:
         """Tell `watcher` of every change of these from now on; the number ends it again."""

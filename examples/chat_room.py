@@ -1,0 +1,53 @@
+"""A chat room in a place: guests talk to the host, and a bot there says it again to all.
+
+Whoever may speak to all is the host's to decide: here the bot lets through what is polite.
+Run it: python examples/chat_room.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from linnet import Node
+from linnet.node.place import Place
+from linnet.node.place_messages import Listening
+
+SAY = "_request_message"
+SAID = "_message_public"
+
+
+async def relay(requests: Listening, place: Place, count: int) -> None:
+    """The bot: what guests ask to say is announced, with who said it."""
+    async for request in requests:
+        if request.nym is not None and "please" in request.text:
+            who = request.variables.get("_nick", b"somebody")
+            await place.announce(request.text, SAID, variables={"_nick": who})
+            count -= 1
+        if not count:
+            return
+
+
+async def main() -> None:
+    async with asyncio.timeout(50), Node() as host, Node() as ada, Node() as bea:
+        place = await host.places.host(name="tea room")
+        address = await place.address()
+        hers, his = await ada.places.enter(address), await bea.places.enter(address)
+        async with (
+            place.listen(SAY) as requests,
+            his.listen(SAID) as heard,
+            asyncio.TaskGroup() as tasks,
+        ):
+            tasks.create_task(relay(requests, place, 2))
+            await hers.talk("Milk, please.", SAY, {"_nick": "ada"})
+            await hers.talk("Hurry up!", SAY, {"_nick": "ada"})
+            await his.talk("Sugar, please.", SAY, {"_nick": "bea"})
+            seen = 0
+            async for message in heard:
+                print(f"{message.variables['_nick'].decode()}: {message.text}")
+                seen += 1
+                if seen == 2:
+                    break
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,1 @@
+"""Places: hosts, guests, announcements, objects."""

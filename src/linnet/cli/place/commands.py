@@ -1,0 +1,40 @@
+"""All commands about places: name, what it does, in a few words, examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from linnet.cli.place import (
+    admit,
+    announce,
+    eject,
+    enter,
+    guests,
+    history,
+    host,
+    leave,
+    list_,
+    look,
+    reject,
+    status,
+    talk,
+    watch,
+)
+
+COMMANDS: tuple[tuple[str, Callable[..., Any], str, str], ...] = (
+    ("host", host.host, "Found a place.", host.EPILOG),
+    ("enter", enter.enter, "Enter a place by its address.", enter.EPILOG),
+    ("list", list_.list_, "Every place of the node.", list_.EPILOG),
+    ("status", status.status, "One place, and its address.", status.EPILOG),
+    ("announce", announce.announce, "Say something to all guests.", announce.EPILOG),
+    ("talk", talk.talk, "Say something to the host alone.", talk.EPILOG),
+    ("watch", watch.watch, "Print what is said in a place.", watch.EPILOG),
+    ("history", history.history, "Messages of the past.", history.EPILOG),
+    ("look", look.look, "What a place is decorated with.", look.EPILOG),
+    ("guests", guests.guests, "Who is in, and who waits.", guests.EPILOG),
+    ("admit", admit.admit, "Let somebody in.", admit.EPILOG),
+    ("reject", reject.reject, "Turn somebody away.", reject.EPILOG),
+    ("eject", eject.eject, "Put a guest out.", eject.EPILOG),
+    ("leave", leave.leave, "Be a guest no longer.", leave.EPILOG),
+)

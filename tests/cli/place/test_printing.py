@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+import typer
+
+from linnet.cli.exits import Failure
+from linnet.cli.place.printing import PlacePrinter, file_name, message_line
+from linnet.node.control_types import EndedView, SubscribedView
+from linnet.node.place_types import (
+    ChangedView,
+    KnockedView,
+    LostView,
+    MessageView,
+    PlaceItemView,
+    VariableView,
+)
+
+BEGIN = SubscribedView(1, False)
+
+
+def message(number: int, text: str | None = "hello", **more: object) -> MessageView:
+    body = None if text is None else text.encode()
+    return MessageView(number, "_message", "lp1ada", 5, (), body, text, **more)  # type: ignore[arg-type]
+
+
+def test_messages_and_changes_are_printed_and_all_else_is_told_beside(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    items: list[PlaceItemView] = [
+        BEGIN,
+        message(2),
+        MessageView(3, "_notice_keepalive", "lp1ada", 0),
+        ChangedView(4, "_topic", b"tea", "tea"),
+        KnockedView("lp1bea", "_request_place_enter", (), "let me in"),
+        LostView(5, 6, "not_allowed"),
+        message(7, nym="lp1beaaaaaaaaaa"),
+        EndedView(None),
+    ]
+    PlacePrinter(False).run(iter(items))
+    told = capsys.readouterr()
+    assert told.out == "2 _message hello\n_topic\ttea\n7 lp1beaaaaa… _message hello\n"
+    assert "lp1bea knocks: let me in" in told.err
+    assert "lost: message 5 to 6: not_allowed" in told.err
+
+
+def test_what_is_lost_that_was_ours_to_see_and_an_end_by_the_node_fail() -> None:
+    with pytest.raises(typer.Exit) as caught:
+        PlacePrinter(False).run(iter([BEGIN, LostView(5, 6, "not_held"), EndedView(None)]))
+    assert caught.value.exit_code == 1
+    with pytest.raises(Failure, match="it ended: shutdown"):
+        PlacePrinter(True).run(iter([BEGIN, EndedView("shutdown")]))
+
+
+def test_escapes_of_strangers_do_not_reach_the_terminal_nor_their_paths_the_disk() -> None:
+    assert "\x1b" not in message_line(message(1, "\x1b[2Jhello"))
+    long = MessageView(9, "_file", "lp1ada", 5_000_000)
+    assert "get it with: linnet place history --save 9" in message_line(long)
+    for given, name in (
+        ("../../etc/passwd", "9-passwd"),
+        ("..", "9"),
+        ("a\x1bb", "9-ab"),
+        ("film.mp4", "9-film.mp4"),
+    ):
+        variables = (VariableView(":", "_file_name", given.encode(), given),)
+        assert file_name(MessageView(9, "_file", "lp1ada", 5, variables)) == name

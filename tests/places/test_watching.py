@@ -1,0 +1,88 @@
+"""Who of several is told what: by methods, by objects, at the door."""
+
+from __future__ import annotations
+
+import pytest
+from tests.places.stage import Stage
+
+from linnet.core.ids import AuthorId
+from linnet.core.reasons import Reason
+from linnet.delivery.items import Ended
+from linnet.places import watcher
+from linnet.places.channel.psyc import Modifier
+from linnet.places.items import Body, Changed, Knocked, Said
+from linnet.trace.records import Kind
+
+ANN = AuthorId(b"ann....." * 4)
+
+
+def methods(stage: Stage, number: int) -> list[str]:
+    return [item.method for item in stage.take(number) if isinstance(item, Said)]
+
+
+def test_a_message_goes_to_the_most_specific_name_and_to_those_who_named_none() -> None:
+    stage = Stage()
+    stage.watch(1, methods=("_message", "_notice"))
+    stage.watch(2, methods=("_message_public",))
+    stage.watch(3, methods=("",))
+    stage.watch(4)
+    stage.watch(5, methods=())
+    said = ["_message_public_shout", "_message", "_notice_news", "_other"]
+    for method in said:
+        stage.say(b"x", method)
+    heard = [methods(stage, number) for number in range(1, 6)]
+    assert heard == [["_message", "_notice_news"], ["_message_public_shout"], ["_other"], said, []]
+    stage.unwatch(2)
+    stage.say(b"x", "_message_public")
+    assert methods(stage, 1) == ["_message_public"]
+
+
+def test_objects_are_told_by_their_prefix() -> None:
+    stage = Stage()
+    stage.watch(1, methods=(), objects="_profile")
+    stage.watch(2, methods=(), objects=None)
+    stage.watch(3, methods=())
+    number = stage.say(b"", modifiers=(Modifier("=", "_profile_city", b"Oslo"), Modifier("=", "_x", b"y")))
+    city = Changed(stage.place, number, "_profile_city", b"Oslo")
+    assert stage.take(1) == [city]
+    assert stage.take(2) == []
+    assert stage.take(3) == [city, Changed(stage.place, number, "_x", b"y")]
+    assert stage.declined_watch(objects="no name").reason is Reason.MALFORMED
+
+
+def test_requests_and_knocks_are_told_to_those_who_want_them() -> None:
+    stage = Stage()
+    watching = stage.places._places[stage.place].watching
+    assert not watching.hears("_request_tea")
+    stage.watch(1, methods=("_request",), door=False)
+    stage.watch(2, methods=())
+    assert watching.hears("_request_tea")
+    assert not watching.hears("_other")
+    said = Said(stage.place, 1, ANN, ANN, "_request_tea", (), False)
+    body = Body(stage.place, 1, ANN, 0, b"please", True)
+    knocked = Knocked(stage.place, ANN, "_request_place_enter", (), b"")
+    stage._act([*watching.heard([said, body]), *watching.heard([knocked])])
+    assert (stage.take(1), stage.take(2)) == ([said, body], [knocked])
+
+
+def test_one_who_takes_nothing_ends_when_too_much_waits_that_is_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watcher, "ASIDE_BYTES", 1000)
+    stage = Stage()
+    watching = stage.places._places[stage.place].watching
+    stage.watch(1)
+    body = Body(stage.place, 1, ANN, 0, bytes(5_000_000), True)
+    stage._act([*watching.heard([body])])
+    stage._act([*watching.heard([body])])
+    assert stage.take(1) == [body, Ended(Reason.SUBSCRIBER_SLOW)]
+    dropped = [each.reason for each in stage.records if each.kind is Kind.DROPPED]
+    assert dropped == [Reason.SUBSCRIBER_SLOW]
+
+
+def test_a_number_is_used_once_and_watches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    stage.watch(1)
+    assert stage.declined_watch(number=1).reason is Reason.IN_USE
+    monkeypatch.setattr("linnet.places.watching.WATCHERS", 1)
+    assert stage.declined_watch(number=2).reason is Reason.TOO_MANY
