@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
+from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
-from linnet.places.deed import COHOSTS, KEEPERS, Deed, Policy, check_deed, sign_deed
+from linnet.places.deed import COHOSTS, KEEPERS, PAST, Deed, PastTerm, Policy, check_deed, sign_deed
 
 KEY = SigningKey(b"place..." * 4)
 OTHER = SigningKey(b"another." * 4)
@@ -49,6 +49,7 @@ def test_a_deed_travels_and_is_believed() -> None:
         {"cohosts": ()},
         {"keepers": ()},
         {"sig": bytes(64)},
+        {"past": (PastTerm(2, ANN, EventId(b"o" * 32), 9),)},
     ],
 )
 def test_a_deed_that_was_altered_is_not_believed(changed: dict[str, object]) -> None:
@@ -87,3 +88,13 @@ def test_what_breaks_a_bound_is_no_deed(field: int, value: object) -> None:
     fields[field] = value
     with pytest.raises(msgspec.ValidationError):
         msgspec.msgpack.decode(msgspec.msgpack.encode(fields), type=Deed)
+
+
+def test_a_deed_names_the_terms_of_former_co_hosts_and_no_more_than_it_can() -> None:
+    past = PastTerm(2, ANN, EventId(b"o" * 32), 9)
+    deed = sign_deed(KEY, 4, Policy.CLOSED, HOST, (BEN,), (), (past,))
+    check_deed(deed)
+    assert (deed.past_term(past.opening), deed.past_term(EventId(b"p" * 32))) == (past, None)
+    assert (deed.rank(ANN), deed.knew(ANN), deed.knew(AuthorId(b"eve." * 8))) == (None, True, False)
+    with pytest.raises(Refused):
+        sign_deed(KEY, 4, Policy.CLOSED, HOST, (BEN,), (), (past,) * (PAST + 1))

@@ -8,12 +8,23 @@ from typing import Annotated
 from msgspec import Meta, Struct, msgpack
 
 from linnet.core.errors import Refused
-from linnet.core.ids import AuthorId, Contact, Count, TopicId, WireAuthorId, WireSignature, WireTopicId
+from linnet.core.ids import (
+    AuthorId,
+    Contact,
+    Count,
+    EventId,
+    TopicId,
+    WireAuthorId,
+    WireEventId,
+    WireSignature,
+    WireTopicId,
+)
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey, verify
 
 COHOSTS = 16
 KEEPERS = 8
+PAST = 128
 _TAG = b"linnet/deed/1"
 _encode = msgpack.Encoder().encode
 
@@ -51,6 +62,17 @@ class Policy(StrEnum):
         return self is not Policy.ANONYMOUS
 
 
+class PastTerm(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A term of somebody who may speak no longer: so that whoever comes later can still check it."""
+
+    term: Count
+    person: WireAuthorId
+    opening: WireEventId
+    """The fragment that opened it: no other one of that person counts."""
+    fragment: Count
+    """The last fragment of it that counts."""
+
+
 class Deed(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The newest version counts."""
 
@@ -63,11 +85,21 @@ class Deed(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=
     keepers: Annotated[tuple[Contact, ...], Meta(max_length=KEEPERS)]
     """Relays that keep what is said for guests who are away."""
     sig: WireSignature
+    past: Annotated[tuple[PastTerm, ...], Meta(max_length=PAST)] = ()
+    """What people said who were co-hosts once, the first term first. Signed with the rest."""
 
     @property
     def voices(self) -> tuple[AuthorId, ...]:
         """Who may speak, in the order of their rank."""
         return (self.host, *self.cohosts)
+
+    def past_term(self, opening: EventId) -> PastTerm | None:
+        """The term that was opened so, if it is one of somebody who may speak no longer."""
+        return next((each for each in self.past if each.opening == opening), None)
+
+    def knew(self, person: AuthorId) -> bool:
+        """Whether somebody may speak, or could once and did."""
+        return self.rank(person) is not None or any(each.person == person for each in self.past)
 
     def rank(self, person: AuthorId) -> int | None:
         """0: the host; then the co-hosts; None: who may not speak."""
@@ -82,19 +114,22 @@ def sign_deed(
     host: AuthorId,
     cohosts: tuple[AuthorId, ...] = (),
     keepers: tuple[Contact, ...] = (),
+    past: tuple[PastTerm, ...] = (),
 ) -> Deed:
     """A deed of the place whose key this is; `Refused` if nobody would take it."""
     if version < 1:
         raise Refused(Reason.MALFORMED, "versions of a deed are counted from 1: 0 says that there is none")
     if len(cohosts) > COHOSTS or len(keepers) > KEEPERS:
         raise Refused(Reason.TOO_MANY, f"at most {COHOSTS} co-hosts and {KEEPERS} keepers")
+    if len(past) > PAST:
+        raise Refused(Reason.TOO_MANY, f"former co-hosts opened more than {PAST} terms")
     if len(dict.fromkeys((host, *cohosts))) != 1 + len(cohosts):
         raise Refused(Reason.DUPLICATE, "a person has one rank only")
     fields = (TopicId(key.public), version, policy, host, cohosts, keepers)
-    return Deed(*fields, key.sign(_TAG + _encode(fields)))
+    return Deed(*fields, key.sign(_TAG + _encode((*fields, past))), past)
 
 
 def check_deed(deed: Deed) -> None:
     """Raise `RemoteError` unless the place's key signed it."""
-    fields = (deed.place, deed.version, deed.policy, deed.host, deed.cohosts, deed.keepers)
+    fields = (deed.place, deed.version, deed.policy, deed.host, deed.cohosts, deed.keepers, deed.past)
     verify(deed.place, _TAG + _encode(fields), deed.sig)

@@ -18,7 +18,7 @@ from linnet.places.channel.membership import Membership, Verdict
 from linnet.places.channel.ordering import StateOrder
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
-from linnet.places.deed import Deed, Policy, check_deed
+from linnet.places.deed import Deed, PastTerm, Policy, check_deed
 from linnet.places.multicast.entering import Entering
 from linnet.places.multicast.head import Head, head_of
 from linnet.places.multicast.hearing import Hearing
@@ -146,6 +146,20 @@ class Parts:
     def may_speak(self) -> bool:
         """Whether the deed lets our person speak."""
         return self.deed.rank(self.context.author) is not None
+
+    def past_terms(self, voices: tuple[AuthorId, ...]) -> tuple[PastTerm, ...]:
+        """The terms of the line that others opened than these: what a deed that leaves them out must name."""
+        last = self.fragments.standing.fragment
+        return tuple(
+            PastTerm(
+                each.opening.term,
+                each.opening.person,
+                each.opening.event,
+                last if each.end is None else each.end,
+            )
+            for each in self.terms.line
+            if each.opening.person not in voices
+        )
 
     def renew(self, deed: Deed) -> None:
         """A newer deed; `RemoteError` if it is forged, or another one of the version that we have."""

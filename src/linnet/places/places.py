@@ -54,7 +54,7 @@ from linnet.places.messages import (
     Keep,
     PlaceMessage,
 )
-from linnet.places.parts import DEEDS, kept_deed
+from linnet.places.parts import DEEDS, Parts, kept_deed
 from linnet.places.place import Place
 from linnet.trace.records import Kind, Record
 
@@ -217,9 +217,9 @@ class Places:
         seed = cells.get(_KEYS, command.place)
         if seed is None:
             raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
-        deed = _changed(SigningKey(seed), opened.parts.deed, command)
+        deed = _changed(SigningKey(seed), opened.parts, command)
         opened.parts.renew(deed)
-        effects = opened.renewed(now)
+        effects = [*opened.renewed(now), *opened.voicing.take_over(now)]
         return [*effects, AfterCommit((Reply(request, opened.status()),)), *opened.keepers.look(now)]
 
     def _enter(self, request: int, command: EnterPlace, now: float) -> list[PlaceEffect]:
@@ -344,12 +344,16 @@ def _last_join(changes: list[Known]) -> int:
     return max((each.effective_since for each in changes if each.joins), default=0)
 
 
-def _changed(key: SigningKey, deed: Deed, command: HostPlace) -> Deed:
+def _changed(key: SigningKey, parts: Parts, command: HostPlace) -> Deed:
+    deed = parts.deed
+    cohosts = deed.cohosts if command.cohosts is None else command.cohosts
+    past = parts.past_terms((deed.host, *cohosts))
     return sign_deed(
         key,
         deed.version + 1,
         deed.policy if command.policy is None else command.policy,
         deed.host,
-        deed.cohosts if command.cohosts is None else command.cohosts,
+        cohosts,
         deed.keepers if command.keepers is None else command.keepers,
+        past,
     )

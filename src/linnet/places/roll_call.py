@@ -154,7 +154,7 @@ class RollCall:
     def _checked(self, unit: Unverified, card: Card | None) -> tuple[Verified, Head]:
         """The change that a roll is of: signed by the voice of its term, and not older than our entry."""
         parts = self._parts
-        if unit.topic != parts.id or parts.deed.rank(unit.author) is None:
+        if unit.topic != parts.id or not parts.deed.knew(unit.author):
             raise InvalidEvent(Reason.NOT_A_PUBLISHER, "a change by somebody who may not speak here")
         if card is not None:
             parts.context.cards.learn(card)

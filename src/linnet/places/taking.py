@@ -111,7 +111,7 @@ class Taking:
         context, deed = self._parts.context, self._parts.deed
         if unit.topic != self._parts.id or unit.seq is None or len(unit.tails) != 1:
             raise InvalidEvent(Reason.MALFORMED, "not a fragment of this place")
-        if deed.rank(unit.author) is None and not self._has_spoken(unit):
+        if not deed.knew(unit.author) and not self._has_spoken(unit):
             raise InvalidEvent(Reason.NOT_A_PUBLISHER, "the deed does not let this person speak")
         if card is not None and card is not context.cards.find(unit.author, unit.device):
             context.cards.learn(card)

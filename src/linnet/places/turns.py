@@ -78,7 +78,8 @@ class Turns:
             return Turn.WAIT
         if parts.is_voice:
             return Turn.OURS
-        if self._overrule and parts.is_whole:
+        is_named = parts.deed.rank(parts.terms.voice.person) is not None
+        if (self._overrule or not is_named) and parts.is_whole:
             return Turn.OPEN
         granted, head = self._granted, parts.fragments.standing.head
         if granted is not None and (granted.term, granted.head) == (parts.term, head) and parts.is_whole:

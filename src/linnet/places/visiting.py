@@ -296,7 +296,7 @@ def told_membership(parts: Parts, decision: Decision) -> list[tuple[Verified, He
 
 
 def _checked(parts: Parts, unit: Unverified) -> Verified:
-    if unit.topic != parts.id or parts.deed.rank(unit.author) is None:
+    if unit.topic != parts.id or not parts.deed.knew(unit.author):
         raise InvalidEvent(Reason.NOT_A_PUBLISHER, "a fragment of somebody who may not speak here")
     return parts.context.verify(unit, parts.context.cards.card_for(unit.author, unit.device, None))
 

@@ -194,6 +194,15 @@ class Voicing:
                 self._taking.dropped(peer)
         return message, spoken, effects
 
+    def take_over(self, now: float) -> list[PlaceEffect]:
+        """The deed has a new version: if it does not let the voice speak any more, the host goes on."""
+        parts, voice = self._parts, self._parts.terms.voice
+        if voice is None or parts.deed.rank(voice.person) is not None:
+            return []
+        if parts.deed.rank(parts.context.author) != 0 or not parts.is_whole:
+            return []
+        return self._open(now)
+
     def silence(self, now: float) -> list[PlaceEffect]:
         """Nothing was said for a while: give a sign of life, also where somebody got the voice and does
         not use it."""

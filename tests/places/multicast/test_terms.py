@@ -13,7 +13,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
-from linnet.places.deed import Deed, Policy, sign_deed
+from linnet.places.deed import Deed, PastTerm, Policy, sign_deed
 from linnet.places.multicast.head import Cut, Flag, Head
 from linnet.places.multicast.terms import (
     AHEAD,
@@ -321,3 +321,32 @@ def test_numbers_go_on_without_gap_or_overlap_along_the_line(seed: int, order: R
     }
     assert [number for _, number in sorted(fragments)] == list(range(len(fragments)))
     assert [each.opening.term for each in terms.line] == list(range(1, len(terms.line) + 1))
+
+
+def test_terms_of_a_former_co_host_count_for_newcomers_as_the_deed_names_them() -> None:
+    world = World()
+    first = world.opens(HOST, 1, None, 10)
+    second = world.opens(ANNA, 2, (HOST, 10), 20)
+    past = (PastTerm(2, ANNA, second.event, 15),)
+    terms = Terms(sign_deed(KEY, 2, Policy.PUBLIC, HOST, (BOB,), (), past), world.fragments.get)
+    terms.offer(first)
+    terms.offer(second)
+    assert terms.voice == second
+    assert terms.where(head(2, 15), device(ANNA)) is Where.IN_LINE
+    assert terms.where(head(2, 16), device(ANNA)) is Where.ORPHANED, "said after she was left out"
+    third = world.opens(BOB, 3, (ANNA, 15), 17)
+    terms.offer(third)
+    assert terms.line == (Segment(first, 10), Segment(second, 15), Segment(third, None))
+
+
+def test_a_former_co_host_opens_nothing_that_the_deed_does_not_name() -> None:
+    world = World()
+    first = world.opens(HOST, 1, None, 10)
+    past = (PastTerm(2, ANNA, event_id(2, 11, ANNA, 7), 15),)
+    terms = Terms(sign_deed(KEY, 2, Policy.PUBLIC, HOST, (BOB,), (), past), world.fragments.get)
+    terms.offer(first)
+    assert terms.offer(world.opens(ANNA, 2, (HOST, 10), 20)) is None, "another opening than the named one"
+    assert terms.voice == first
+    with pytest.raises(RemoteError) as raised:
+        terms.offer(world.opens(EVE, 2, (HOST, 10), 20))
+    assert raised.value.reason is Reason.NOT_A_PUBLISHER

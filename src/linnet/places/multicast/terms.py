@@ -9,7 +9,7 @@ said since; and open a term again that a lower rank spoke in. Neither is hidden,
 and nothing is lost: what is orphaned stays known and its authors say it again. What they cannot do: skip
 terms (so these cannot be used up), go on from a fragment that nobody has (that waits for ever), speak in a
 term of another's, or say two things under one number unseen. Who is no longer in a newer deed opens
-nothing more; its old terms count only where the next term was built on them.
+nothing more; its old terms count where the deed names them, or the next term was built on them.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Terms:
 
     def offer(self, opening: Opening) -> Shift | None:
         """An opening that was checked; what it changes. `RemoteError` if it cannot count."""
-        if self._deed.rank(opening.person) is None and opening.person not in self._former:
+        if not self._deed.knew(opening.person) and opening.person not in self._former:
             raise RemoteError(Reason.NOT_A_PUBLISHER, "the deed does not let this person speak")
         if self._base is not None and opening.term < self._base.term:
             raise RemoteError(Reason.STALE, f"term {opening.term} is before term {self._base.term}")
@@ -219,7 +219,9 @@ class Terms:
         segment = self._line[index]
         if segment.opening.device != device or head.fragment < segment.opening.fragment:
             return Where.ORPHANED
-        return Where.IN_LINE if segment.end is None or head.fragment <= segment.end else Where.ORPHANED
+        past = None if segment.end is not None else self._deed.past_term(segment.opening.event)
+        end = segment.end if past is None else past.fragment
+        return Where.IN_LINE if end is None or head.fragment <= end else Where.ORPHANED
 
     def orphans(self) -> list[Orphaned]:
         """What is known not to be in the line: behind cuts, and in terms that others won."""
@@ -265,8 +267,7 @@ class Terms:
     def _next(self, vouched: dict[EventId, None]) -> Opening | None:
         term = self._first_term + len(self._line)
         for each in self._ordered(term):
-            named = self._deed.rank(each.person) is not None
-            if (named or each.event in vouched) and self._follows_line(each):
+            if self._counts(each, vouched) and self._follows_line(each):
                 return each
         return None
 
@@ -302,7 +303,9 @@ class Terms:
         return good
 
     def _counts(self, opening: Opening, vouched: dict[EventId, None]) -> bool:
-        return self._deed.rank(opening.person) is not None or opening.event in vouched
+        if self._deed.rank(opening.person) is not None or opening.event in vouched:
+            return True
+        return self._deed.past_term(opening.event) is not None
 
     def _await(self, start: int) -> None:
         for term in range(start, max(self._known, default=0) + 1):
