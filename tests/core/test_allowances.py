@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from linnet.core.ids import PeerId
 from linnet.core.allowances import PEERS, Allowances
+from linnet.core.ids import PeerId
 
 
 def test_an_allowance_fills_up_again_with_time_and_no_further() -> None:
