@@ -104,7 +104,7 @@ async def _stream(plan: Plan, taken: list[Measure]) -> None:
     async with nodes(ONE, None, 1) as fleet:
         outcomes = await run_several(fleet, AT_ONCE, plan, plan.count(20_000, AT_ONCE))
     told = tuple(outcome.deliveries_per_second for outcome in outcomes)
-    taken.append(Measure(SECTION, STREAM, "deliveries/s", told, "bodies of 256 bytes, no store"))
+    taken.append(Measure(SECTION, STREAM, "deliveries/s", told, note_of(outcomes, 1)))
 
 
 async def _all(plan: Plan) -> list[Measure]:
