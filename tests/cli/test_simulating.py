@@ -1,9 +1,18 @@
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from linnet.cli.exits import Failure
-from linnet.cli.simulating import progress_bar, simulation
+import pytest
+import typer
+from msgspec import Struct
+
+from linnet.cli.exits import ExitCode, Failure
+from linnet.cli.simulating import progress_bar, show_outcome, simulation, write_trace
+from linnet.trace.columns import ColumnTrace
+
+
+class Report(Struct, frozen=True):
+    found: int
 
 
 def test_a_missing_extra_is_named() -> None:
@@ -21,3 +30,24 @@ def test_nothing_is_drawn_where_nobody_watches(quiet: bool, capsys: pytest.Captu
     with progress_bar(quiet) as progress:
         progress(0.5, "half of it")
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_trace_is_written_where_it_was_wished_for_or_it_is_said_why_not(tmp_path: Path) -> None:
+    write_trace(ColumnTrace(), None)
+    write_trace(ColumnTrace(), tmp_path / "run.parquet")
+    assert (tmp_path / "run.parquet").exists()
+    with pytest.raises(Failure, match="cannot be written"):
+        write_trace(ColumnTrace(), tmp_path / "nowhere" / "run.parquet")
+
+
+def test_an_outcome_is_shown_and_a_bad_one_ends_with_its_complaints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_outcome(Report(3), [("found", 3)], True, True, ["never said"])
+    assert capsys.readouterr() == ('{"found":3}\n', "")
+    with pytest.raises(typer.Exit) as ended:
+        show_outcome(Report(3), [("found", 3)], False, False, ["one is missing"])
+    assert ended.value.exit_code == ExitCode.FAILED
+    said = capsys.readouterr()
+    assert "found" in said.out
+    assert "one is missing" in said.err

@@ -9,7 +9,8 @@ from linnet.rooms.content import Membership
 from linnet.rooms.relay_choice import Chooser
 from linnet.rooms.results import RoomMade, Sent, StateIs
 from linnet.sim.links import LinkModel, constant_latency
-from linnet.sim.rooms_world import RoomsWorld, SetupFailed, seed_for
+from linnet.sim.named_nodes import SetupFailed
+from linnet.sim.rooms_world import RoomsWorld, seed_for
 from linnet.trace.columns import ColumnTrace
 
 

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnet.cli.exits import ExitCode
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say_json, say_table, warn
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import SeedOption, progress_bar, show_outcome, simulation
 
 if TYPE_CHECKING:
     from linnet.sim.groups_report import GroupsReport
@@ -32,7 +30,6 @@ Messages = Annotated[
 Patience = Annotated[
     float, typer.Option(min=0.0, max=1.0, help="Share of devices that hear the others between operations.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 
 
 def groups(
@@ -42,7 +39,7 @@ def groups(
     thefts: Thefts = 5,
     messages: Messages = 1.5,
     patience: Patience = 0.6,
-    seed: Seed = 1,
+    seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run an encrypted group through operations at the same time, partitions and thefts of whole states.
@@ -68,14 +65,7 @@ def groups(
         )
         with progress_bar(as_json) as progress:
             report = run_groups(scenario, Burglar, progress)
-    if as_json:
-        say_json(report)
-    else:
-        say_table(("of the run", "is "), _rows(report))
-    if not report.ok:
-        for line in report.troubles:
-            warn(line)
-        raise typer.Exit(ExitCode.FAILED)
+    show_outcome(report, _rows(report), as_json, report.ok, report.troubles)
 
 
 def _rows(report: GroupsReport) -> list[tuple[str, object]]:

@@ -10,7 +10,7 @@ import typer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
 from linnet.cli.output import say_json, say_table
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import SeedOption, progress_bar, simulation
 from linnet.core.errors import BadText
 
 EPILOG = examples(
@@ -23,7 +23,6 @@ _SOURCE = "https://github.com/josephg/editing-traces (concurrent_traces)"
 File = Annotated[Path, typer.Argument(help="A concurrent editing trace, .json or .json.gz.")]
 Replicas = Annotated[int, typer.Option(min=2, max=64, help="Members that get it, each in another order.")]
 Steps = Annotated[int | None, typer.Option(min=1, help="Only so many steps from the beginning.")]
-Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 Data = Annotated[
     Path | None,
     typer.Option(
@@ -36,7 +35,7 @@ def history(
     file: File,
     replicas: Replicas = 4,
     steps: Steps = None,
-    seed: Seed = 1,
+    seed: SeedOption = 1,
     data: Data = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from linnet.cli.options import JsonOption, examples
 from linnet.cli.output import say, say_json, say_table
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import SeedOption, progress_bar, simulation
 
 if TYPE_CHECKING:
     from linnet.sim.metadata import Knowledge
@@ -37,7 +37,6 @@ Retention = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", min=1.0, help="How long relays keep an event; none: no limit."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 
 
 def metadata(
@@ -46,7 +45,7 @@ def metadata(
     messages: Messages = 200,
     offline: Offline = 0.5,
     retention: Retention = None,
-    seed: Seed = 1,
+    seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run a room with relays and count what each of them knows of it.

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnet.cli.exits import ExitCode
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say_json, say_table, warn
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import SeedOption, progress_bar, show_outcome, simulation
 
 if TYPE_CHECKING:
     from linnet.sim.overlay_report import OverlayReport
@@ -34,7 +32,6 @@ Friends = Annotated[int, typer.Option(min=0, max=100, help="Honest nodes that ea
 Fanout = Annotated[int, typer.Option(min=2, max=16, help="Members that each passes an event on to.")]
 Loss = Annotated[float, typer.Option(min=0.0, max=0.5, help="Share of messages that vanish.")]
 Latency = Annotated[str, typer.Option(help="aws, constant:MS, or the path of a table of latencies.")]
-Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 
 
 def overlay(
@@ -50,7 +47,7 @@ def overlay(
     fanout: Fanout = 3,
     loss: Loss = 0.0,
     latency: Latency = "aws",
-    seed: Seed = 1,
+    seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run nodes without trackers: peer sampling, interest clustering, rings, and events along them.
@@ -81,13 +78,8 @@ def overlay(
         )
         with progress_bar(as_json) as progress:
             report = run_overlay(scenario, progress)
-    if as_json:
-        say_json(report)
-    else:
-        say_table(("of the run", "is "), _rows(report))
-    if not report.ok:
-        warn("events came before their causes, twice, or to nodes that are not in their topic")
-        raise typer.Exit(ExitCode.FAILED)
+    wrong = "events came before their causes, twice, or to nodes that are not in their topic"
+    show_outcome(report, _rows(report), as_json, report.ok, (wrong,))
 
 
 def _rows(report: OverlayReport) -> list[tuple[str, object]]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say_json, say_table, warn
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import (
+    LatencyOption,
+    SeedOption,
+    TraceOption,
+    progress_bar,
+    show_outcome,
+    simulation,
+    write_trace,
+)
 
 if TYPE_CHECKING:
     from linnet.sim.places import PlacesReport
@@ -42,13 +47,6 @@ PolicyOption = Annotated[
     ),
 ]
 Fanout = Annotated[int, typer.Option(min=1, max=64, help="Guests that a node sends to.")]
-Latency = Annotated[
-    str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
-Trace = Annotated[
-    Path | None, typer.Option(metavar="FILE.parquet", dir_okay=False, help="Write every record of the run.")
-]
 
 
 def places(
@@ -58,9 +56,9 @@ def places(
     churn: Churn = 0.0,
     policy: PolicyOption = "public",
     fanout: Fanout = 8,
-    latency: Latency = "aws",
-    seed: Seed = 1,
-    trace: Trace = None,
+    latency: LatencyOption = "aws",
+    seed: SeedOption = 1,
+    trace: TraceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a place over a simulated network: the shipped node, a virtual clock, seeded links.
@@ -89,19 +87,8 @@ def places(
         kept = ColumnTrace()
         with progress_bar(as_json) as progress:
             report = run_places(scenario, kept, progress)
-        if trace is not None:
-            try:
-                kept.write_parquet(trace)
-            except OSError as error:
-                raise Failure(f"{trace}: cannot be written: {error.strerror or error}") from error
-    if as_json:
-        say_json(report)
-    else:
-        say_table(("of the run", "is "), _rows(report))
-    if not report.ok:
-        for line in report.undelivered:
-            warn(line)
-        raise typer.Exit(ExitCode.FAILED)
+        write_trace(kept, trace)
+    show_outcome(report, _rows(report), as_json, report.ok, report.undelivered)
 
 
 def _rows(report: PlacesReport) -> list[tuple[str, object]]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say_json, say_table, warn
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import (
+    LatencyOption,
+    SeedOption,
+    TraceOption,
+    progress_bar,
+    show_outcome,
+    simulation,
+    write_trace,
+)
 
 if TYPE_CHECKING:
     from linnet.sim.rooms_report import RoomsReport
@@ -27,20 +32,13 @@ Messages = Annotated[int, typer.Option(min=0, max=100_000, help="Messages in all
 Offline = Annotated[float, typer.Option(min=0.0, max=0.95, help="Share of the time that a peer is away.")]
 Bans = Annotated[int, typer.Option(min=0, help="People who are banned on the way.")]
 Demotions = Annotated[int, typer.Option(min=0, help="People who lose the level to speak on the way.")]
-Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 Loss = Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of messages that vanish on a link.")]
 Jitter = Annotated[float, typer.Option(min=0.0, help="Seconds that a message may take longer.")]
 Partition = Annotated[
     float,
     typer.Option(metavar="SECONDS", min=0.0, help="For so long one half cannot reach the other half."),
 ]
-Latency = Annotated[
-    str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
-]
 Gap = Annotated[float, typer.Option(min=0.01, help="Seconds between messages, on average.")]
-Trace = Annotated[
-    Path | None, typer.Option(metavar="FILE.parquet", dir_okay=False, help="Write every record of the run.")
-]
 
 
 def rooms(
@@ -50,13 +48,13 @@ def rooms(
     offline: Offline = 0.5,
     bans: Bans = 3,
     demotions: Demotions = 2,
-    seed: Seed = 1,
+    seed: SeedOption = 1,
     loss: Loss = 0.0,
     jitter: Jitter = 0.0,
     partition: Partition = 0.0,
-    latency: Latency = "aws",
+    latency: LatencyOption = "aws",
     gap: Gap = 1.0,
-    trace: Trace = None,
+    trace: TraceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a room over a simulated network: the shipped node, a virtual clock, seeded links.
@@ -87,19 +85,8 @@ def rooms(
         kept = ColumnTrace()
         with progress_bar(as_json) as progress:
             report = run_rooms(scenario, kept, progress)
-        if trace is not None:
-            try:
-                kept.write_parquet(trace)
-            except OSError as error:
-                raise Failure(f"{trace}: cannot be written: {error.strerror or error}") from error
-    if as_json:
-        say_json(report)
-    else:
-        say_table(("of the run", "is "), _rows(report))
-    if not report.ok:
-        for line in (*report.undelivered, *report.ledger_wrong_lines):
-            warn(line)
-        raise typer.Exit(ExitCode.FAILED)
+        write_trace(kept, trace)
+    show_outcome(report, _rows(report), as_json, report.ok, (*report.undelivered, *report.ledger_wrong_lines))
 
 
 def _rows(report: RoomsReport) -> list[tuple[str, object]]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say_json, say_table
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import (
+    LatencyOption,
+    SeedOption,
+    TraceOption,
+    progress_bar,
+    show_outcome,
+    simulation,
+    write_trace,
+)
 
 if TYPE_CHECKING:
     from linnet.sim.report import StreamReport
-    from linnet.trace.columns import ColumnTrace
 
 EPILOG = examples(
     "linnet sim streams --nodes 256 --messages 50 --seed 1",
@@ -36,13 +41,9 @@ Nodes = Annotated[int, typer.Option(min=2, max=100_000, help="Nodes in the strea
 Degree = Annotated[int, typer.Option(min=2, max=64, help="Neighbours of a node.")]
 ControlOption = Annotated[Control, typer.Option(help="Control protocol between tracker and nodes.")]
 Near = Annotated[bool, typer.Option("--near", help="Half of the neighbours are near ones.")]
-Latency = Annotated[
-    str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
-]
 Messages = Annotated[
     int, typer.Option(min=0, max=1_000_000, help="Events in all, from sources that the seed draws.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 Join = Annotated[str, typer.Option(metavar="mass|SECONDS", help="All at once, or so long between joins.")]
 Gap = Annotated[float, typer.Option(min=0.0, help="Seconds between events.")]
 Loss = Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of messages that vanish on a link.")]
@@ -57,9 +58,6 @@ Suppress = Annotated[
     float,
     typer.Option(metavar="SECONDS", min=0.0, help="Hold an event back to skip neighbours that have it."),
 ]
-Trace = Annotated[
-    Path | None, typer.Option(metavar="FILE.parquet", dir_okay=False, help="Write every record of the run.")
-]
 
 
 def streams(
@@ -67,9 +65,9 @@ def streams(
     degree: Degree = 4,
     control: ControlOption = Control.COUNTER,
     near: Near = False,
-    latency: Latency = "aws",
+    latency: LatencyOption = "aws",
     messages: Messages = 50,
-    seed: Seed = 1,
+    seed: SeedOption = 1,
     join: Join = "mass",
     gap: Gap = 1.0,
     loss: Loss = 0.0,
@@ -78,7 +76,7 @@ def streams(
     churn_down: ChurnDown = 5.0,
     storage: Storage = 0,
     suppress: Suppress = 0.0,
-    trace: Trace = None,
+    trace: TraceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a stream over a simulated network: the shipped node, a virtual clock, seeded links.
@@ -112,19 +110,8 @@ def streams(
         kept = ColumnTrace()
         with progress_bar(as_json) as progress:
             report = run_streams(scenario, kept, progress)
-        if trace is not None:
-            _write(kept, trace)
-    if as_json:
-        say_json(report)
-    else:
-        say_table(("of the run", "is "), _rows(report))
-
-
-def _write(kept: ColumnTrace, path: Path) -> None:
-    try:
-        kept.write_parquet(path)
-    except OSError as error:
-        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from error
+        write_trace(kept, trace)
+    show_outcome(report, _rows(report), as_json, True, ())
 
 
 def _join_seconds(text: str) -> float:

@@ -1,15 +1,33 @@
-"""What the simulation commands share: a bar that shows how far they are, and a clear missing extra."""
+"""What the simulation commands share: options, a bar that shows how far they are, a clear missing extra,
+and how an outcome is shown."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from msgspec import Struct
 
 from linnet.cli.exits import ExitCode, Failure
+from linnet.cli.output import say_json, say_table, warn
 from linnet.core.errors import ConfigError
 
+if TYPE_CHECKING:
+    from linnet.trace.columns import ColumnTrace
+
 _EXTRA = ("numpy", "scipy", "pyarrow")
+
+SeedOption = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
+LatencyOption = Annotated[
+    str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
+]
+TraceOption = Annotated[
+    Path | None, typer.Option(metavar="FILE.parquet", dir_okay=False, help="Write every record of the run.")
+]
 
 
 @contextmanager
@@ -45,3 +63,31 @@ def progress_bar(quiet: bool) -> Generator[Callable[[float, str], None]]:
             progress.update(task, completed=done, description=what)
 
         yield show
+
+
+def write_trace(kept: ColumnTrace, path: Path | None) -> None:
+    """Write every record of a run where it was wished for; `Failure` if that cannot be."""
+    if path is None:
+        return
+    try:
+        kept.write_parquet(path)
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def show_outcome(
+    report: Struct,
+    rows: Sequence[tuple[str, object]],
+    as_json: bool,
+    is_good: bool,
+    complaints: Iterable[str],
+) -> None:
+    """Say what came of a run; exits 1, with what is wrong, if it is not as it has to be."""
+    if as_json:
+        say_json(report)
+    else:
+        say_table(("of the run", "is "), rows)
+    if not is_good:
+        for line in complaints:
+            warn(line)
+        raise typer.Exit(ExitCode.FAILED)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from linnet.core.effects import Deliver
-from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.delivery.commands import Consumed, Declined
-from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Handed, NodeMachine, Result, Start
-from linnet.peer.peer import Peer
+from linnet.core.ids import PeerId, TopicId
+from linnet.delivery.commands import Consumed
+from linnet.peer.config import PeerConfig
+from linnet.peer.interface import Handed, Start
 from linnet.places.commands import (
     Admit,
     Announce,
@@ -25,25 +22,23 @@ from linnet.places.commands import (
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
 from linnet.places.items import Body, Changed, Knocked, Lost, Said, TakenBack
-from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, named_latency
-from linnet.sim.luck import named_luck
-from linnet.sim.network import Network
-from linnet.sim.rooms_world import SetupFailed
-from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
-from linnet.store.memory import MemoryStore
+from linnet.sim.named_nodes import NamedNodes
 from linnet.trace.sink import TraceSink
 
 HOST = "host"
 HINTS = ("tls://sim:1",)
 WATCHER = 1
-_STEP = 0.25
-R = TypeVar("R")
+BATCH = 32
+"""Items after which an application says that it is done with them: a small part of what it may be handed."""
 
 
-class PlacesWorld:
+class PlacesWorld(NamedNodes):
     """One place, its host and its guests."""
+
+    hints = HINTS
+    patience = 60.0
+    step = 0.25
 
     def __init__(
         self,
@@ -53,14 +48,10 @@ class PlacesWorld:
         config: PlacesConfig | None = None,
         trace: TraceSink | None = None,
     ) -> None:
-        self.seed = seed
-        self.network = Network(seed, links or LinkModel(named_latency("aws")), trace)
+        super().__init__(seed, links or LinkModel(named_latency("aws")), trace)
         self.guests = [f"guest{number}" for number in range(guests)]
         self.place = TopicId(b"")
         self.config = config or PlacesConfig()
-        self.identities: dict[str, Identity] = {}
-        self.stores: dict[str, MemoryStore] = {}
-        self.names: dict[PeerId, str] = {}
         self.said: dict[str, dict[int, bytes]] = {}
         """By node, what each message that ended said."""
         self.knocked: list[Knocked] = []
@@ -75,67 +66,13 @@ class PlacesWorld:
         """By node, how each message that was said to all began."""
         self.taken_back: dict[str, list[TakenBack]] = {}
         self._open: dict[tuple[str, int], bytearray] = {}
-        self._lives: dict[str, int] = {}
-        self._verifier = RememberingVerifier()
-        self._card_check = RememberingCardCheck()
-        for number, name in enumerate((HOST, *self.guests)):
-            self._add(name, number)
-
-    def _add(self, name: str, number: int) -> None:
-        identity = self.identities[name] = self.identity(name)
-        self.stores[name] = MemoryStore()
-        self.names[identity.peer] = name
-        regions = self.network.table.regions
-        self.network.add(
-            identity.peer,
-            self.machine(name),
-            region=regions[number % len(regions)],
-            deliver=self._deliver,
-            store=self.stores[name],
-        )
-
-    def identity(self, name: str) -> Identity:
-        """Who a node is: each a person of its own."""
-        return seeded_identity(self.seed, name, START)
+        self._handed: dict[str, int] = {}
+        """Items that each application was handed and has not said to be done with."""
+        self.add((HOST, *self.guests))
 
     def configured(self, name: str) -> PeerConfig:
-        """What a node is told."""
+        """All of them alike."""
         return PeerConfig(listens=HINTS, places=self.config)
-
-    def machine(self, name: str) -> NodeMachine:
-        """A new machine over what a node keeps: where tests put in others."""
-        life = self._lives[name] = self._lives.get(name, -1) + 1
-        config = self.configured(name)
-        luck = named_luck(self.seed, f"{name}/{life}")
-        identity = self.identities[name]
-        return Peer(config, identity, self.stores[name], luck, self._verifier, self._card_check)
-
-    def contact(self, name: str) -> Contact:
-        """Where a node may be dialled."""
-        return Contact(self.identities[name].peer, HINTS)
-
-    # The applications.
-
-    def ask(self, name: str, command: Command) -> int:
-        """Give a node a command; its answer will be among the network's."""
-        return self.network.ask(self.identities[name].peer, command)
-
-    def answered(self, request: int, limit: float = 60.0) -> Result:
-        """Run until a command is answered; `SetupFailed` if that takes too long."""
-        end = self.network.elapsed + limit
-        while request not in self.network.answers:
-            if self.network.elapsed >= end:
-                raise SetupFailed(f"no answer within {limit:.0f} s of virtual time, seed {self.seed}")
-            self.network.run(min(end, self.network.elapsed + _STEP))
-        return self.network.answers.pop(request)
-
-    def obtain(self, name: str, command: Command, kind: type[R]) -> R:
-        """Give a command and run until it is answered as it should be; `SetupFailed` otherwise."""
-        result = self.answered(self.ask(name, command))
-        if isinstance(result, kind):
-            return result
-        why = f"{result.reason}: {result.detail}" if isinstance(result, Declined) else repr(result)
-        raise SetupFailed(f"{name} was asked for {type(command).__name__}: {why}, seed {self.seed}")
 
     def found(self, policy: Policy = Policy.PUBLIC) -> None:
         """Start everybody, and found the place."""
@@ -165,13 +102,15 @@ class PlacesWorld:
 
     def restart(self, name: str) -> None:
         """A new machine over what a node had kept."""
+        self._handed.pop(name, None)
         for key in [key for key in self._open if key[0] == name]:
             del self._open[key]
         self.network.restart(self.identities[name].peer, self.machine(name))
         self.ask(name, Start())
         self.watch(name)
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
+    def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
+        """What an application does: put together what it is handed, and say that it has."""
         name = self.names[peer]
         for item in effect.items:
             match item:
@@ -195,7 +134,10 @@ class PlacesWorld:
                     self.changed.setdefault(name, []).append(item)
                 case _:
                     self._lose(name, item)
-        self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
+        pending = self._handed[name] = self._handed.get(name, 0) + len(effect.items)
+        if pending >= BATCH:
+            self._handed[name] = 0
+            self.network.ask(peer, Consumed(effect.subscription, pending))
 
     def _lose(self, name: str, item: Handed) -> None:
         match item:
