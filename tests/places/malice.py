@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
 
-from linnet.core.effects import AfterCommit, Send
+from linnet.core.effects import AfterCommit, Deliver, Send
 from linnet.core.hello import Hello
+from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.peer.interface import Effect, Input, NodeMachine
+from linnet.peer.interface import Effect, Handed, Input, NodeMachine
+from linnet.places.channel.membership import Membership
 from linnet.places.config import PlacesConfig
+from linnet.places.deed import Deed
+from linnet.places.items import Said
+from linnet.places.parts import DEEDS, kept_deed
 from linnet.sim.links import LinkModel
-from linnet.sim.places_world import PlacesWorld
+from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Row
 
-Twist = Callable[[Send], Iterable[Send]]  # type: ignore[type-arg] # any message
-"""What a node sends instead of what its machine would."""
+M = TypeVar("M")
+AnySend = Send[Any]
+
+
+class Twist:
+    """What a node does beside or instead of what its machine would. This one is honest."""
+
+    def sends(self, send: AnySend) -> Iterable[AnySend]:
+        """What leaves instead of this."""
+        return [send]
+
+    def hears(self, event: Input) -> Iterable[AnySend]:
+        """What it says besides, when this comes."""
+        return []
+
+
+class Altering(Twist, Generic[M]):
+    """A node that sends something else instead of messages of one kind; None: nothing."""
+
+    def __init__(self, kind: type[M], alter: Callable[[M], M | None]) -> None:
+        self._kind = kind
+        self._alter = alter
+
+    def sends(self, send: AnySend) -> Iterable[AnySend]:
+        if not isinstance(send.message, self._kind):
+            return [send]
+        message = self._alter(send.message)
+        return [] if message is None else [Send(send.peer, message)]
 
 
 class Twisted:
@@ -30,11 +62,12 @@ class Twisted:
         return self._inner.hello
 
     def handle(self, event: Input, now: float) -> list[Effect]:
-        return [each for effect in self._inner.handle(event, now) for each in self._twisted(effect)]
+        effects = [each for effect in self._inner.handle(event, now) for each in self._twisted(effect)]
+        return [*effects, *self._twist.hears(event)]
 
     def _twisted(self, effect: Effect) -> list[Effect]:
         if isinstance(effect, Send):
-            return [*self._twist(effect)]
+            return [*self._twist.sends(effect)]
         if isinstance(effect, AfterCommit):
             return [AfterCommit(tuple(each for inner in effect.effects for each in self._twisted(inner)))]  # type: ignore[misc]
         return [effect]
@@ -53,6 +86,8 @@ class MaliciousWorld(PlacesWorld):
     ) -> None:
         self.twists = twists
         self.trace = ColumnTrace()
+        self.told: dict[tuple[str, int], int] = {}
+        """How often each application was handed the beginning of each message."""
         super().__init__(guests, seed, links, config, self.trace)
 
     def machine(self, name: str) -> NodeMachine:
@@ -61,9 +96,44 @@ class MaliciousWorld(PlacesWorld):
         return honest if twist is None else Twisted(honest, twist)
 
     @property
+    def deed(self) -> Deed:
+        """The one that the host's store has."""
+        ((_, raw),) = self.stores[HOST].cells.scan(DEEDS)
+        return kept_deed(raw)
+
+    def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
+        for item in effect.items:
+            if isinstance(item, Said) and item.nym is None:
+                key = self.names[peer], item.message
+                self.told[key] = self.told.get(key, 0) + 1
+        super().deliver(peer, effect, now)
+
+    @property
     def honest(self) -> list[str]:
         """Guests who are what they seem to be."""
         return [name for name in self.guests if name not in self.twists]
+
+    def complete(self) -> list[str]:
+        """What honest guests lack of what the host said since they came in, and whose state is another."""
+        host = self.status(HOST)
+        membership = Membership(self.place, self.stores[HOST].cells, host.deed.policy)
+        lacking = []
+        for name in self.honest:
+            status = self.status(name)
+            said = self.said.get(name, {})
+            first = membership.changes(self.identities[name].author)[-1].effective_since
+            missed = [message for message in self.said[HOST] if message >= first and message not in said]
+            lacking += [f"{name} lacks {missed[:9]}"] if missed else []
+            lacking += [f"{name} has another state"] if status.state_hash != host.state_hash else []
+        return lacking
+
+    def liars_named(self, reason: Reason) -> set[str]:
+        """The dishonest ones whom somebody honest named for this reason."""
+        liars = {self.identities[name].peer: name for name in self.twists}
+        honest = {self.identities[name].peer for name in (HOST, *self.honest)}
+        rows = self.trace.rows()
+        found = (row for row in rows if row.reason == str(reason) and row.node in honest)
+        return {liars[PeerId(row.peer)] for row in found if row.peer in liars}
 
     def named(self, by: str, whom: str, reason: Reason) -> list[Row]:
         """What one node wrote down about another, for this reason."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
-from tests.places.malice import MaliciousWorld
+from tests.places.malice import Altering, AnySend, MaliciousWorld, Twist
 
-from linnet.core.effects import Send
 from linnet.core.reasons import Reason
 from linnet.places import roll_call
 from linnet.places.channel.roll import LINE_BYTES
@@ -100,11 +99,7 @@ LIES: list[tuple[Callable[[RollIs], RollIs], Reason]] = [
 
 @pytest.mark.parametrize(("lie", "reason"), LIES, ids=[lie.__name__ for lie, _ in LIES])
 def test_a_false_roll_is_named_and_another_is_asked(lie: Callable[[RollIs], RollIs], reason: Reason) -> None:
-    def twist(send: Send) -> Iterable[Send]:  # type: ignore[type-arg]
-        if isinstance(send.message, RollIs) and send.message.change is not None:
-            return [Send(send.peer, lie(send.message))]
-        return [send]
-
+    twist = Altering(RollIs, lambda page: page if page.change is None else lie(page))
     world = MaliciousWorld(5, 25, {"guest1": twist}, config=PlacesConfig(fanout=2))
     full(world)
     told = [name for name in world.honest if world.named(name, "guest1", reason)]
@@ -113,19 +108,18 @@ def test_a_false_roll_is_named_and_another_is_asked(lie: Callable[[RollIs], Roll
 
 
 def test_a_roll_that_nobody_asked_for_is_refused() -> None:
-    def twist(send: Send) -> Iterable[Send]:  # type: ignore[type-arg]
-        return [send, send] if isinstance(send.message, RollIs) else [send]
+    class Twice(Twist):
+        def sends(self, send: AnySend) -> list[AnySend]:
+            return [send, send] if isinstance(send.message, RollIs) else [send]
 
-    world = MaliciousWorld(3, 27, {"guest1": twist}, config=PlacesConfig(fanout=1))
+    world = MaliciousWorld(3, 27, {"guest1": Twice()}, config=PlacesConfig(fanout=1))
     full(world)
     assert any(world.named(name, "guest1", Reason.SURPLUS) for name in world.honest)
     assert guests_known(world) == [3] * 4
 
 
 def test_whoever_is_never_answered_goes_on_asking_the_others() -> None:
-    def twist(send: Send) -> Iterable[Send]:  # type: ignore[type-arg]
-        return [] if isinstance(send.message, RollIs) else [send]
-
+    twist = Altering(RollIs, lambda page: None)
     world = MaliciousWorld(5, 28, {"guest1": twist}, config=PlacesConfig(fanout=2))
     full(world)
     assert any(world.named(name, "guest1", Reason.TIMEOUT) for name in world.honest)

@@ -80,7 +80,7 @@ class Admission:
         effects: list[AdmissionEffect] = [*visiting.connected(peer, nym, now)]
         if decision.next:
             parts.told = max(parts.told, (decision.term, decision.next - 1))
-            parts.missing.saw(decision.next - 1, now)
+            parts.missing.suspect(decision.next - 1, now)
         return True, [*effects, *self._answer(Entered(parts.id, parts.since))]
 
     def _person(self, peer: PeerId, decision: Decision) -> AuthorId | None:

@@ -34,8 +34,8 @@ class CatchingUp:
         self._asked: PeerId | None = None
         self._deadline = 0.0
         self._pages = Pages(parts.config)
-        self._full: Full | None = None
-        """A state whose hash is not known yet."""
+        self._full: tuple[Full, PeerId] | None = None
+        """A state whose hash is not known yet, and who told it."""
         self._again_at: float | None = None
         """When to ask once more, since whoever was asked could not tell."""
 
@@ -111,20 +111,25 @@ class CatchingUp:
             self._parts.missing.want(message)
         if isinstance(plan, Delta):
             return [], []
-        self._full = plan
+        self._full = plan, peer
         if self._parts.fragments.get_at(plan.message, 0) is None:
             self._parts.missing.want(plan.message)
-        return self.settle(peer, now)
+        return self.settle(now)
 
-    def settle(self, peer: PeerId | None, now: float) -> tuple[list[Outcome], list[CatchingUpEffect]]:
+    def settle(self, now: float) -> tuple[list[Outcome], list[CatchingUpEffect]]:
         """Take the state that waits for its hash, if that is known by now."""
-        full, order = self._full, self._parts.order
-        expected = None if full is None else order.hash_of(full.message)
-        if full is None or expected is None:
+        order = self._parts.order
+        if self._full is None:
+            return [], []
+        full, peer = self._full
+        expected = order.hash_of(full.message)
+        if expected is None:
             return [], []
         self._full = None
         outcomes = order.full(full.message, full.data, expected)
         if any(isinstance(each, NotTaken) and each.message == full.message for each in outcomes):
-            blamed = [] if peer is None else [Blame(peer, Reason.STATE_MISMATCH)]
-            return outcomes, [*blamed, *self.ask_state(now)]
+            reason = Reason.STATE_MISMATCH
+            note = f"not the state as of message {full.message}"
+            record = Record(Kind.REJECTED, self._parts.id, peer=peer, reason=reason, note=note)
+            return outcomes, [record, Blame(peer, reason), *self.ask_state(now)]
         return outcomes, []

@@ -46,7 +46,7 @@ def inside(where: Place, peer: PeerId, message: PlaceMessage, now: float) -> lis
         case AskRoll():
             return where.on_ask_roll(peer, message)
         case RollIs():
-            return [*where.roll_call.told(peer, message, now), *where.caught(now)]
+            return where.on_roll(peer, message, now)
         case Receipts():
             return [*where.receipts.came(peer, message, now)]
         case Kept():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
@@ -31,6 +33,7 @@ from linnet.places.messages import (
     Enter,
     Replay,
     Replayed,
+    RollIs,
     StateIs,
     Talk,
     TermsAre,
@@ -46,6 +49,8 @@ from linnet.places.voicing import SILENCE, Voicing
 from linnet.places.watching import Watching
 from linnet.trace.records import Kind, Record
 
+MADE_UP = (Reason.BAD_SIGNATURE, Reason.STATE_MISMATCH, Reason.MALFORMED)
+"""Faults that cannot have come from above: everybody checks before passing on."""
 REQUEST_LEAVE = "_request_place_leave"
 
 
@@ -108,17 +113,16 @@ class Place:
             note = "a fragment from nobody who sends to us"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
         before = self.parts.fragments.standing.fragment
-        _, effects = self.taking.take(data.unit, data.card, peer, data.hops, data.age_us, now)
+        good, effects = self.taking.take(data.unit, data.card, peer, data.hops, data.age_us, now)
+        if not good:
+            return [*effects, *self._shunned(effects, now), *self.caught(now)]
         new = self.parts.fragments.standing.fragment > before
         if new:
             self._last_heard = now
         silent = self.parts.tree.delivered(peer, data.hops, new) if is_up else []
         out: list[PlaceEffect] = [*effects, *(each.record for each in silent)]
         for each in silent:
-            out += [
-                Send(each.peer, Away(self.parts.id, Reason.SLOW_PEER)),
-                *self.visiting.gone(each.peer, now),
-            ]
+            out += self.visiting.shun(each.peer, Reason.SLOW_PEER, now)
         return [*out, *self.caught(now), *(self.leave(now) if self.parts.is_out else [])]
 
     def on_enter(self, peer: PeerId, enter: Enter, now: float) -> list[PlaceEffect]:
@@ -191,8 +195,10 @@ class Place:
         if answer.unit is None:
             return [*self.catching_up.replayed(peer, answer, now), *self.caught(now)]
         good, effects = self.taking.take(answer.unit, answer.card, peer, 1, 0, now)
-        refused = [] if good else self.catching_up.replayed(peer, answer, now)
-        return [*effects, *refused, *self.caught(now)]
+        if good:
+            return [*effects, *self.caught(now)]
+        refused = self.catching_up.replayed(peer, answer, now)
+        return [*effects, *refused, *self._shunned(effects, now), *self.caught(now)]
 
     def on_ask_state(self, peer: PeerId, ask: AskState) -> list[PlaceEffect]:
         """Somebody wants to know the state."""
@@ -211,7 +217,13 @@ class Place:
         """Somebody's word about the state."""
         outcomes, effects = self.catching_up.told_state(peer, page, now)
         promises, records = self.taking.heed(outcomes)
-        return [*records, *effects, AfterCommit(tuple(promises)), *self.caught(now)]
+        shunned = self._shunned(effects, now)
+        return [*records, *effects, *shunned, AfterCommit(tuple(promises)), *self.caught(now)]
+
+    def on_roll(self, peer: PeerId, page: RollIs, now: float) -> list[PlaceEffect]:
+        """Somebody's word about who is in."""
+        effects = self.roll_call.told(peer, page, now)
+        return [*effects, *self._shunned(effects, now), *self.caught(now)]
 
     def on_talk(self, peer: PeerId, talk: Talk, now: float) -> list[PlaceEffect]:
         """A request of a guest, to us or on its way."""
@@ -332,6 +344,11 @@ class Place:
         self._last_probe = now
         return [*self.visiting.probe(now)]
 
+    def _shunned(self, effects: Iterable[PlaceEffect], now: float) -> list[PlaceEffect]:
+        """Leave those who are blamed for what they made up themselves, and not only passed on."""
+        liars = [each for each in effects if isinstance(each, Blame) and each.reason in MADE_UP]
+        return [effect for each in liars for effect in self.visiting.shun(each.peer, each.reason, now)]
+
     def _check_upstreams(self, now: float) -> list[PlaceEffect]:
         """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""
         if now - self._last_heard < SILENCE * self.parts.config.keepalive or self.parts.is_voice:
@@ -367,7 +384,7 @@ class Place:
 
     def caught(self, now: float) -> list[PlaceEffect]:
         """What there is to ask and to say, now that something came."""
-        outcomes, effects = self.catching_up.settle(None, now)
+        outcomes, effects = self.catching_up.settle(now)
         promises, records = self.taking.heed(outcomes) if outcomes else ([], [])
         if self.taking.lost_state:
             self.taking.lost_state = False

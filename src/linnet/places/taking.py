@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import PeerId
+from linnet.core.ids import EventId, PeerId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import MAX_HOPS, Data
@@ -26,7 +26,7 @@ from linnet.places.channel.ordering import Applied, Forked, NotTaken, Outcome, R
 from linnet.places.channel.rows import Mark, Row
 from linnet.places.effects import PlacePromise
 from linnet.places.items import Changed
-from linnet.places.multicast.head import Flag, Head, head_of
+from linnet.places.multicast.head import KEYS, OPENING, Head, head_of
 from linnet.places.multicast.terms import Shift, Where, opening_of
 from linnet.places.parts import Parts
 from linnet.places.watching import Watching
@@ -34,6 +34,9 @@ from linnet.trace.records import Kind, Record
 
 WAITING = 1024
 """Fragments of terms that are not known yet that are held at once."""
+
+LATELY = 256
+"""Fragments that are known again without looking into the log."""
 
 TakingEffect: TypeAlias = AfterCommit[PlacePromise] | Blame | Record
 
@@ -58,6 +61,8 @@ class Taking:
         self._watching = watching
         self._waiting: dict[bytes, Arrival] = {}
         """Fragments whose term is not known yet."""
+        self._lately: dict[EventId, int] = {}
+        """The fragments that came last, by their numbers: most come again, by another way."""
         self._cards: dict[tuple[PeerId, bytes], Card] = {}
         """The card of each device that a downstream had from us."""
         self.lost_state = False
@@ -76,7 +81,7 @@ class Taking:
         """A fragment from a peer, live or replayed; whether it was good, and what follows."""
         try:
             event = unit_head(unit)
-            if event in self._waiting or self._parts.is_in_line(event):
+            if event in self._waiting or self._is_in_line(event):
                 return True, [Record(Kind.DUPLICATE, self._parts.id, event, peer=source)]
             verified, known = self._check(unit, card, now)
             head = head_of(verified.events[0])
@@ -107,6 +112,11 @@ class Taking:
         for key in [key for key in self._cards if key[0] == peer]:
             del self._cards[key]
 
+    def _is_in_line(self, event: EventId) -> bool:
+        number = self._lately.get(event)
+        row = None if number is None else self._parts.fragments.get(number)
+        return (row is not None and row.event == event) or self._parts.is_in_line(event)
+
     def _check(self, unit: Unverified, card: Card | None, now: float) -> tuple[Verified, Card]:
         context, deed = self._parts.context, self._parts.deed
         if unit.topic != self._parts.id or unit.seq is None or len(unit.tails) != 1:
@@ -126,7 +136,7 @@ class Taking:
         parts = self._parts
         verified, head = arrival.verified, arrival.head
         device = verified.unit.device
-        effects = self._opened(arrival, now) if head.flags & Flag.OPENING else []
+        effects = self._opened(arrival, now) if head.flags & OPENING else []
         where = parts.terms.where(head, device)
         if where is not Where.IN_LINE and parts.terms.awaits(verified.head):
             # Beside our line, but another term opens behind it: that may be the one that counts.
@@ -172,6 +182,9 @@ class Taking:
             raise InvalidEvent(stored.reason, f"fragment {head.fragment} of term {head.term}")
         if not isinstance(stored, New):
             return []
+        self._lately[verified.head] = head.fragment
+        if len(self._lately) > LATELY:
+            del self._lately[next(iter(self._lately))]
         parts.missing.arrived(head, now)
         parts.context.cards.keep(verified.unit.author, verified.unit.device)
         if head.term == parts.term and source is not None:
@@ -184,7 +197,7 @@ class Taking:
         promises: list[PlacePromise] = [*self._passed_on(arrival, now)]
         told, records = self._told(steps, verified)
         promises += told
-        if head.flags & Flag.KEYS and not parts.keeps:
+        if head.flags & KEYS and not parts.keeps:
             freed, noted = self._freed(stored.row, now)
             promises += freed
             records += noted

@@ -18,7 +18,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.event.event import Unverified, Verified
 from linnet.places.channel.psyc import Modifier, render
-from linnet.places.messages import Decision, Enter
+from linnet.places.messages import Away, Decision, Enter
 from linnet.places.multicast.entering import make_enter
 from linnet.places.multicast.head import Head, head_of
 from linnet.places.parts import Parts
@@ -31,10 +31,13 @@ _decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
 KNOWN_CONTACTS = 64
 SOURCE_SECONDS = 30.0
 """Seconds that somebody who sent us on is kept to be asked, at least."""
+SHUNNED_SECONDS = 600.0
+EXTRA = 2
+"""Upstreams past those that we want while something is missing that these do not have."""
 SOON = 0.5
 """Seconds until others are asked who may not have heard yet that we are a guest."""
 
-VisitingEffect: TypeAlias = Hold | Release | Send[Enter] | SetTimer[Tick] | Record
+VisitingEffect: TypeAlias = Hold | Release | Send[Enter | Away] | SetTimer[Tick] | Record
 
 
 class Visiting:
@@ -58,6 +61,8 @@ class Visiting:
         self._held: dict[PeerId, None] = {}
         self._sources: dict[PeerId, float] = {}
         """Who sent us on to others, and may be asked for a while for what those do not have."""
+        self._shunned: dict[PeerId, float] = {}
+        """Who sent what was provably false, with the time until which it is not asked again."""
         self._text = b""
         self.wants = False
         """Whether we mean to be connected."""
@@ -143,6 +148,8 @@ class Visiting:
         for keeper in self._parts.deed.keepers:
             if keeper.peer not in self._known:
                 self.learn(keeper)
+        for peer in [peer for peer, until in self._shunned.items() if until <= now]:
+            del self._shunned[peer]
         late = [peer for peer, until in self._asked.items() if until <= now]
         effects: list[VisitingEffect] = []
         for peer in late:
@@ -152,6 +159,8 @@ class Visiting:
         lacking = self._parts.tree.lacks - len(self._asked)
         if lacking > 0 and not self._trying:
             idle = [each for each in self._known.values() if self._is_idle(each.peer)]
+            if not idle and not self._parts.tree.upstreams:
+                self._shunned.clear()  # better those than nobody
             self._trying.extend(idle[:lacking])
         while lacking > 0 and self._trying:
             contact = self._trying.popleft()
@@ -180,6 +189,20 @@ class Visiting:
         if not at_once:
             return [SetTimer(self._parts.config.entry_timeout, self.tick)]
         return [*self._let_go(peer), *self.look(now)]
+
+    def shun(self, peer: PeerId, reason: Reason, now: float) -> list[VisitingEffect]:
+        """An upstream lies or keeps things back: it is left, and not asked for long. Not the only one: what
+        it does bring is better than nothing, and others are being looked for."""
+        upstreams = self._parts.tree.upstreams
+        if peer not in upstreams or len(upstreams) < 2:
+            return []
+        self._shunned.pop(peer, None)
+        self._shunned[peer] = now + SHUNNED_SECONDS
+        if len(self._shunned) > KNOWN_CONTACTS:
+            del self._shunned[next(iter(self._shunned))]
+        note = "left, and not asked again for long"
+        record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
+        return [record, Send(peer, Away(self._parts.id, reason)), *self.gone(peer, now)]
 
     def turned_away(self, peer: PeerId, now: float) -> list[VisitingEffect]:
         """This one does not let us in. If we are a guest it will hear of that: it is asked again soon."""
@@ -239,7 +262,13 @@ class Visiting:
             if peer not in self._parts.tree.upstreams:
                 missing.disconnect(peer)
                 effects += self._let_go(peer)
-        if not missing.is_stuck or self._parts.tree.lacks:
+        tree = self._parts.tree
+        if not missing.count:
+            for peer in tree.surplus:  # asked in need, and not needed any more
+                tree.disconnect(peer)
+                missing.disconnect(peer)
+                effects += [Send(peer, Away(self._parts.id, None)), *self._let_go(peer)]
+        if not missing.is_stuck or tree.lacks or len(tree.surplus) >= EXTRA:
             return effects
         voice = self._parts.voice
         others = [each for each in self._known.values() if self._is_idle(each.peer)]
@@ -251,7 +280,7 @@ class Visiting:
     def _is_idle(self, peer: PeerId) -> bool:
         ours = peer == self._parts.context.peer
         tree = self._parts.tree
-        busy = peer in self._asked or peer in self._sources
+        busy = peer in self._asked or peer in self._sources or peer in self._shunned
         return not (ours or busy or peer in tree.upstreams or peer in tree.downstreams)
 
     def _ask(self, contact: Contact, now: float) -> list[VisitingEffect]:

@@ -63,6 +63,23 @@ def test_what_arrives_in_time_is_never_asked_for_and_a_question_is_dropped_when_
     assert found.due(9.0).questions == []
 
 
+def test_what_is_only_told_is_asked_for_alone_and_given_up_if_nobody_has_it() -> None:
+    found = missing(ANNA)
+    found.suspect(10**9, 0.0)
+    assert found.due(1.0).questions == [number(1, ANNA, 10**9)]
+    for request in (1, 2, 3):
+        assert found.answered(ANNA, request, Code.NOT_FOUND, 1.0) is None
+        found.due(1.0)
+    assert (found.count, found.is_stuck, found.next_at()) == (0, False, None)
+    found.suspect(2, 2.0)
+    assert found.due(3.0).questions == [number(4, ANNA, 2)]
+    found.arrived(head(2), 3.1)
+    assert [each.message.fragment for each in found.due(9.0).questions] == [0, 1]
+    found.suspect(3, 9.0)
+    found.arrived(head(3), 9.1)
+    assert found.count == 2
+
+
 @pytest.mark.parametrize("code", [Code.NOT_FOUND, Code.INTERNAL_ERROR])
 def test_the_next_member_is_asked_when_one_has_it_not(code: Code) -> None:
     found = missing(ANNA, BOB)

@@ -45,6 +45,20 @@ def test_the_way_up_is_the_upstream_with_the_fewest_hops() -> None:
     assert found.lacks == 1
 
 
+def test_upstreams_past_those_that_are_wanted_are_named_the_farthest_first() -> None:
+    found = tree(upstreams=2)
+    for number in (1, 2, 3, 4):
+        found.connect_up(peer(number))
+    assert found.surplus == (peer(1), peer(2))
+    for number, hops in ((1, 1), (2, 5), (3, 2), (4, 7)):
+        found.delivered(peer(number), hops, False)
+    assert found.surplus == (peer(4), peer(2))
+    found.disconnect(peer(4))
+    found.disconnect(peer(2))
+    assert not found.surplus
+    assert found.lacks == 0
+
+
 def test_newcomers_are_handed_on_in_turn_when_it_is_full() -> None:
     found = tree(upstreams=1)
     assert [found.connect_down(contact(number), NYM) for number in (1, 2, 3, 4)] == [True] * 3 + [False]

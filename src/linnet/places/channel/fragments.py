@@ -23,7 +23,7 @@ from linnet.places.channel.numbers import Numbers
 from linnet.places.channel.rows import Mark, Row, Rows, decode_row, encode_row, make_row
 from linnet.places.channel.spans import MOST_SPANS, Spans, decode_spans, encode_spans
 from linnet.places.channel.state_index import StateIndex
-from linnet.places.multicast.head import Flag, Head, head_of
+from linnet.places.multicast.head import HASH, STATE, Head, head_of
 from linnet.places.multicast.numbering import Standing
 
 _COUNTERS = "place counters"
@@ -72,6 +72,9 @@ class Fragments:
         self._orphans = f"place orphan {place.hex()}"
         self.state = StateIndex(place, cells)
         """The messages that change state, from the last verified hash on."""
+        self._latest_event: EventId | None = None
+        self._latest: Verified | None = None
+        """What was stored last is read right away, by whoever puts messages together."""
         kept = cells.get(_COUNTERS, place)
         self._standing = Standing() if kept is None else _decode(kept)
 
@@ -141,6 +144,8 @@ class Fragments:
 
     def verified(self, row: Row) -> Verified | None:
         """The same for ourselves: it was checked before it was written."""
+        if row.event == self._latest_event:
+            return self._latest
         unit = self.unit(row)
         return None if unit is None else recall_unit(unit)
 
@@ -167,13 +172,14 @@ class Fragments:
         if len(spans.begins) >= MOST_SPANS or not self._numbers.has_room(head.fragment, head.fragment):
             return Conflict(Reason.TOO_MANY, event)
         position = self._append(verified, now)
+        self._latest_event, self._latest = event, verified
         return self._enter(make_row(head, event, position, length), spans)
 
     def mark(self, message: int, marks: Mark) -> None:
         """Note what became of a message's modifiers; `HASH` makes it the base of what is kept for others."""
         first = self._rows.at(message, 0)
         if first is not None:
-            self._rows.update(first._replace(marks=first.marks | marks))
+            self._rows.update(first._replace(marks=first.marks | int(marks)))
         self.state.mark(message, marks)
 
     def orphan(self, after: int, term: int) -> list[Row]:
@@ -224,6 +230,7 @@ class Fragments:
 
     def evicted(self, row: Row) -> None:
         """The log does not have it any more; its number stays seen."""
+        self._latest_event = self._latest = None
         spans = self._spans(row.message)
         if spans is None:
             spans = Spans([], [])
@@ -254,15 +261,15 @@ class Fragments:
         self._numbers.add(row.fragment, row.fragment)
         spans.add(row.offset, row.length, row.is_last)
         self._set_spans(row.message, spans)
-        if row.flags & (Flag.STATE | Flag.HASH) and row.is_first:
-            self.state.add(row.message, bool(row.flags & Flag.STATE))
+        if row.flags & (STATE | HASH) and row.is_first:
+            self.state.add(row.message, row.flags & STATE != 0)
         self._count(row)
         return New(row, spans.is_whole)
 
     def _count(self, row: Row) -> None:
         was = self._standing
         latest = row.fragment > was.fragment
-        changes_state = bool(row.flags & Flag.STATE)
+        changes_state = row.flags & STATE != 0
         self._set_standing(
             Standing(
                 max(was.fragment, row.fragment),

@@ -140,6 +140,8 @@ class StateOrder:
     def missing(self) -> tuple[int, ...]:
         """Messages that others wait for, the most urgent first: ask for them before anything else."""
         steps, applied = self._steps, self.applied
+        if not steps.held and not steps.let_go:
+            return ()
         wanted = [step.before for step in steps.held.values()] + list(steps.let_go)
         stopped = steps.meta.stopped
         return tuple(sorted({n for n in wanted if n > applied and n not in steps.held and n != stopped}))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from linnet.core.ids import EventId, TopicId
 from linnet.core.stores import Cells
-from linnet.places.multicast.head import Flag, Head
+from linnet.places.multicast.head import FIRST, LAST, Head
 
 _FRAGMENTS = "place fragment"
 _MESSAGES = "place message"
@@ -47,12 +47,12 @@ class Row(NamedTuple):
     @property
     def is_first(self) -> bool:
         """Whether its message begins here."""
-        return bool(self.flags & Flag.FIRST)
+        return self.flags & FIRST != 0
 
     @property
     def is_last(self) -> bool:
         """Whether its message ends here."""
-        return bool(self.flags & Flag.LAST)
+        return self.flags & LAST != 0
 
     @property
     def end(self) -> int:
@@ -62,10 +62,11 @@ class Row(NamedTuple):
     @property
     def next_generation(self) -> int:
         """The generation of what follows, as far as this fragment tells."""
-        leaves = bool(self.marks & Mark.CHANGE) and not self.flags & _JOINS
+        leaves = self.marks & _CHANGE != 0 and not self.flags & _JOINS
         return self.generation + leaves
 
 
+_CHANGE = int(Mark.CHANGE)
 _JOINS = 128
 """In a row's flags: the change that it announces is a join."""
 
@@ -74,7 +75,7 @@ def make_row(head: Head, event: EventId, position: int, length: int) -> Row:
     """The row of a fragment that was just stored."""
     marks, flags = 0, head.flags
     if head.change is not None:
-        marks, flags = int(Mark.CHANGE), flags | (_JOINS if head.change.joins else 0)
+        marks, flags = _CHANGE, flags | (_JOINS if head.change.joins else 0)
     return Row(
         head.fragment,
         event,

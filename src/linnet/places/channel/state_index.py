@@ -9,6 +9,7 @@ from linnet.core.ids import TopicId
 from linnet.core.stores import Cells
 from linnet.places.channel.rows import Mark
 
+_APPLIED, _HASH = int(Mark.APPLIED), int(Mark.HASH)
 _STATE = 128
 """In a cell, beside the marks: the message changes state."""
 
@@ -47,10 +48,11 @@ class StateIndex:
     def mark(self, message: int, marks: Mark) -> None:
         """Note what became of it. A verified hash lets go of everything before, but for the message
         that changed state last: the distance to it is told with the next one."""
-        self._set(message, self._marks.get(message, 0) | marks)
-        if marks & Mark.APPLIED:
+        flags = int(marks)
+        self._set(message, self._marks.get(message, 0) | flags)
+        if flags & _APPLIED:
             self.applied = max(self.applied, message)
-        if marks & Mark.HASH and message > self.base:
+        if flags & _HASH and message > self.base:
             self.base = message
             latest = self.highest(message)
             for number in [number for number in self._marks if number < message and number != latest]:

@@ -134,9 +134,15 @@ class Missing:
         self._gaps.open(self._next, number, now)
         self._next = number + 1
 
+    def suspect(self, number: int, now: float) -> None:
+        """Somebody says, unsigned, that there is a fragment of this number. It alone is asked for: only if it
+        comes, what lies below is known to be missing."""
+        if number >= self._next and len(self._gaps) < RANGES:
+            self._gaps.open(number, number, now)
+
     def arrived(self, head: Head, now: float) -> None:
         """This fragment is here and was checked: nobody is asked for it any more."""
-        if head.fragment == self._next:  # by far the most common
+        if head.fragment == self._next and not (self._gaps and head.fragment in self._gaps):  # most often
             self._next += 1
         else:
             self.saw(head.fragment, now)
@@ -301,8 +307,9 @@ class Missing:
 
     def _park(self, asking: _Asking, now: float, found: Due) -> None:
         self._drop(asking.what)
-        if isinstance(asking.what, int) and self._gaps.fill(asking.what):
-            self._parked.open(asking.what, asking.what, now)
+        what = asking.what
+        if isinstance(what, int) and self._gaps.fill(what) and what < self._next:
+            self._parked.open(what, what, now)  # later ones are there by somebody's word alone
         note = f"{asking.what} after {asking.tries} questions"
         found.records.append(Record(Kind.DROPPED, self._place, reason=Reason.GAP_UNFILLED, note=note))
 

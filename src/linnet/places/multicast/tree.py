@@ -77,6 +77,12 @@ class Tree:
         return max(0, self._config.upstreams - len(self._up))
 
     @property
+    def surplus(self) -> tuple[PeerId, ...]:
+        """Upstreams past those that we want, the farthest from the voice first."""
+        farthest = sorted(self._up, key=lambda peer: -self._up[peer].hops)
+        return tuple(farthest[: max(0, len(self._up) - self._config.upstreams)])
+
+    @property
     def is_full(self) -> bool:
         """Whether newcomers are handed on."""
         return len(self._down) >= self._config.fanout
