@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
 from linnet.cli.simulating import (
     LatencyOption,

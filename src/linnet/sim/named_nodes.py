@@ -129,7 +129,11 @@ class NamedNodes:
     def obtain(self, name: str, command: Command, kind: type[R]) -> R:
         """Give a command and run until it is answered as it should be; `SetupFailed` otherwise."""
         result = self.answered(self.ask(name, command))
+        return self.expected(f"{name} was asked for {type(command).__name__}", result, kind)
+
+    def expected(self, what: str, result: Result, kind: type[R]) -> R:
+        """An answer as it should be; `SetupFailed` otherwise."""
         if isinstance(result, kind):
             return result
         why = f"{result.reason}: {result.detail}" if isinstance(result, Declined) else repr(result)
-        raise SetupFailed(f"{name} was asked for {type(command).__name__}: {why}, seed {self.seed}")
+        raise SetupFailed(f"{what}: {why}, seed {self.seed}")

@@ -16,7 +16,7 @@ from linnet.places.channel.rows import Row
 from linnet.places.commands import Announce, Announced, Eject, EnterPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import Flag
+from linnet.places.multicast.head import KEYS, SEALED
 from linnet.places.sealed.epochs import Ring
 from linnet.places.sealed.pieces import read_prefix
 from linnet.sim.links import LinkModel, named_latency
@@ -114,8 +114,6 @@ class _Course:
             world.network.run(world.network.elapsed + 1.0)
             tell(0.3 * at / len(early), "guests enter")
         world.network.run(world.network.elapsed + 30.0)
-        for name in early:
-            world.watch(name)
 
     def run(self, tell: Progress) -> None:
         """Everything that is said, and who comes and goes meanwhile."""
@@ -123,7 +121,7 @@ class _Course:
         began = world.network.elapsed
         seconds = scenario.messages * scenario.gap
         for name in self.late:
-            world.network.at(began + self._luck.uniform(0.0, 0.8) * seconds, partial(self._enter_late, name))
+            world.network.at(began + self._luck.uniform(0.0, 0.8) * seconds, partial(self._enter, name))
         for name in self.ejected:
             nym = world.identities[name].author
             at = began + self._luck.uniform(0.1, 0.9) * seconds
@@ -148,11 +146,7 @@ class _Course:
     def _enter(self, name: str) -> None:
         world = self.world
         world.ask(name, EnterPlace(world.place, (world.contact(HOST),), patience=600.0))
-
-    def _enter_late(self, name: str) -> None:
-        self._enter(name)
-        world = self.world
-        world.network.at(world.network.elapsed + 20.0, partial(world.watch, name))
+        world.watch(name)
 
 
 def run_places(
@@ -205,16 +199,26 @@ class _Judge:
     def deliveries(self) -> tuple[int, list[str]]:
         """How many pairs count, and those that are missing, in words."""
         pairs, missing = 0, []
+        told, test = self._told(), self._membership.test
         for name in self._world.guests:
             nym = self._world.identities[name].author
             said = self._world.said.get(name, {})
-            for message in range(1, self._last + 1):
-                if not self._may_see(nym, message):
+            for message, generations in told.items():
+                if any(test(nym, message, each) is not Verdict.YES for each in generations):
                     continue
                 pairs += 1
                 if message not in said:
                     missing.append(f"message {message} at {name}")
         return pairs, missing
+
+    def _told(self) -> dict[int, list[int]]:
+        """What is said to applications, with the generations in which its fragments were sent."""
+        rows = {message: list(self.fragments.message(message)) for message in range(1, self._last + 1)}
+        return {
+            message: [row.generation for row in pieces]
+            for message, pieces in rows.items()
+            if pieces and not pieces[0].flags & KEYS  # those are for devices
+        }
 
     def leaked(self) -> int:
         """Fragments at somebody who may not have them, or who has the key to them."""
@@ -235,7 +239,7 @@ class _Judge:
     @cached_property
     def _sealed(self) -> list[Row]:
         rows = (self.fragments.get(number) for number in range(self.fragments.standing.fragment + 1))
-        return [row for row in rows if row is not None and row.flags & Flag.SEALED]
+        return [row for row in rows if row is not None and row.flags & SEALED]
 
     def _needs(self, row: Row) -> tuple[bytes, int]:
         verified = self.fragments.verified(row)
@@ -250,14 +254,7 @@ class _Judge:
             if self._membership.changes(self._world.identities[name].author)
             and self._membership.changes(self._world.identities[name].author)[-1].joins
         ]
-        return {self._world.status(name).state_hash for name in (HOST, *names)}
-
-    def _may_see(self, nym: AuthorId, message: int) -> bool:
-        test = self._membership.test
-        rows = list(self.fragments.message(message))
-        if rows and rows[0].flags & Flag.KEYS:
-            return False  # for devices, not for applications
-        return bool(rows) and all(test(nym, message, row.generation) is Verdict.YES for row in rows)
+        return {each.state_hash for each in self._world.statuses((HOST, *names))}
 
     def _allowed(self, nym: AuthorId, row: Row) -> bool:
         """Now, or while it was a guest: whoever is out by now keeps what it got until then."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from linnet.core.effects import Deliver
 from linnet.core.ids import PeerId, TopicId
 from linnet.delivery.commands import Consumed
@@ -95,6 +97,13 @@ class PlacesWorld(NamedNodes):
     def status(self, name: str) -> PlaceIs:
         """How the place stands at a node."""
         return self.obtain(name, ListPlaces(), PlacesAre).places[0]
+
+    def statuses(self, names: Iterable[str]) -> list[PlaceIs]:
+        """The same at many, asked at once."""
+        requests = {name: self.ask(name, ListPlaces()) for name in names}
+        return [
+            self.expected(name, self.answered(each), PlacesAre).places[0] for name, each in requests.items()
+        ]
 
     def crash(self, name: str) -> None:
         """Stop a machine; what it has committed stays."""

@@ -21,7 +21,7 @@ from linnet.places.channel.header import LARGEST_HEADER, Header, encode_header, 
 from linnet.places.channel.psyc import Ignored, Modifier, parse_section
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.head import Flag
+from linnet.places.multicast.head import KEYS
 
 MOST_OPEN = 4096
 """Messages that may be under way at once; each costs a few hundred bytes."""
@@ -126,7 +126,7 @@ class Assembly:
         """
         message = row.message
         under = self._under.get(message)
-        if message in self._broken or row.flags & Flag.KEYS:
+        if message in self._broken or row.flags & KEYS:
             return
         if under is None:
             if len(self._under) >= self._most_open:
@@ -183,7 +183,7 @@ class Assembly:
     def _go_on(self, message: int, under: _Under, historic: bool) -> Iterator[Step]:
         try:
             for row in self._fragments.message(message, under.at):
-                if row.flags & Flag.KEYS:
+                if row.flags & KEYS:
                     return
                 data = self.read(row)
                 if data is None:

@@ -46,11 +46,9 @@ class Flag(IntFlag):
     """Its body is ciphertext, for guests alone."""
 
 
-_NOT_KEYS = Flag.STATE | Flag.HASH | Flag.SEALED
-
-
 # The same as plain numbers: looked at several times for each fragment, and enums are slow there.
-FIRST, LAST, STATE, HASH, OPENING = (int(flag) for flag in Flag)
+FIRST, LAST, STATE, HASH, OPENING, KEYS, SEALED = (int(flag) for flag in Flag)
+_NOT_KEYS = STATE | HASH | SEALED
 
 
 class Change(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -144,7 +142,7 @@ def _contradiction(head: Head) -> str | None:
         return "messages are counted from 1"
     if head.fragment == 0 and not first:
         return "the first fragment of all begins no message"
-    if head.flags & Flag.KEYS and (head.change is not None or head.flags & _NOT_KEYS):
+    if head.flags & KEYS and (head.change is not None or head.flags & _NOT_KEYS):
         return "a message of keys that is something else, too"
     if head.change is not None and not whole:
         return "a change of membership in pieces"
