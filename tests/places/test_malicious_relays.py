@@ -44,7 +44,7 @@ def course(
     said: int = 8,
     seed: int = 1,
     quiet: float = 60.0,
-    fanout: int = 2,
+    fanout: int = 3,
 ) -> MaliciousWorld:
     """A place with some liars, in which something is said; all that is due has come by the end."""
     world = MaliciousWorld(
@@ -125,7 +125,7 @@ class StealingEntries(Twist):
 
 
 def test_a_relay_that_withholds_everything_is_named_and_left() -> None:
-    world = course(Withholding, said=70, guests=7)
+    world = course(Withholding, said=70, guests=7, fanout=2)
     assert world.complete() == []
     assert world.liars_named(Reason.SLOW_PEER) == {"guest0", "guest3"}
     for name in world.honest:
