@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
@@ -49,8 +47,6 @@ from linnet.places.voicing import SILENCE, Voicing
 from linnet.places.watching import Watching
 from linnet.trace.records import Kind, Record
 
-MADE_UP = (Reason.BAD_SIGNATURE, Reason.STATE_MISMATCH, Reason.MALFORMED)
-"""Faults that cannot have come from above: everybody checks before passing on."""
 REQUEST_LEAVE = "_request_place_leave"
 
 
@@ -115,7 +111,7 @@ class Place:
         before = self.parts.fragments.standing.fragment
         good, effects = self.taking.take(data.unit, data.card, peer, data.hops, data.age_us, now)
         if not good:
-            return [*effects, *self._shunned(effects, now), *self.caught(now)]
+            return [*effects, *self.visiting.shunned(effects, now), *self.caught(now)]
         new = self.parts.fragments.standing.fragment > before
         if new:
             self._last_heard = now
@@ -198,7 +194,7 @@ class Place:
         if good:
             return [*effects, *self.caught(now)]
         refused = self.catching_up.replayed(peer, answer, now)
-        return [*effects, *refused, *self._shunned(effects, now), *self.caught(now)]
+        return [*effects, *refused, *self.visiting.shunned(effects, now), *self.caught(now)]
 
     def on_ask_state(self, peer: PeerId, ask: AskState) -> list[PlaceEffect]:
         """Somebody wants to know the state."""
@@ -217,13 +213,13 @@ class Place:
         """Somebody's word about the state."""
         outcomes, effects = self.catching_up.told_state(peer, page, now)
         promises, records = self.taking.heed(outcomes)
-        shunned = self._shunned(effects, now)
+        shunned = self.visiting.shunned(effects, now)
         return [*records, *effects, *shunned, AfterCommit(tuple(promises)), *self.caught(now)]
 
     def on_roll(self, peer: PeerId, page: RollIs, now: float) -> list[PlaceEffect]:
         """Somebody's word about who is in."""
         effects = self.roll_call.told(peer, page, now)
-        return [*effects, *self._shunned(effects, now), *self.caught(now)]
+        return [*effects, *self.visiting.shunned(effects, now), *self.caught(now)]
 
     def on_talk(self, peer: PeerId, talk: Talk, now: float) -> list[PlaceEffect]:
         """A request of a guest, to us or on its way."""
@@ -343,11 +339,6 @@ class Place:
             return []
         self._last_probe = now
         return [*self.visiting.probe(now)]
-
-    def _shunned(self, effects: Iterable[PlaceEffect], now: float) -> list[PlaceEffect]:
-        """Leave those who are blamed for what they made up themselves, and not only passed on."""
-        liars = [each for each in effects if isinstance(each, Blame) and each.reason in MADE_UP]
-        return [effect for each in liars for effect in self.visiting.shun(each.peer, each.reason, now)]
 
     def _check_upstreams(self, now: float) -> list[PlaceEffect]:
         """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from linnet.core.effects import Hold, Release, Send, SetTimer
+from linnet.core.effects import Blame, Hold, Release, Send, SetTimer
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
@@ -32,6 +32,8 @@ KNOWN_CONTACTS = 64
 SOURCE_SECONDS = 30.0
 """Seconds that somebody who sent us on is kept to be asked, at least."""
 SHUNNED_SECONDS = 600.0
+MADE_UP = (Reason.BAD_SIGNATURE, Reason.STATE_MISMATCH, Reason.MALFORMED)
+"""Faults that cannot have come from above: everybody checks before passing on."""
 EXTRA = 2
 """Upstreams past those that we want while something is missing that these do not have."""
 SOON = 0.5
@@ -203,6 +205,11 @@ class Visiting:
         note = "left, and not asked again for long"
         record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
         return [record, Send(peer, Away(self._parts.id, reason)), *self.gone(peer, now)]
+
+    def shunned(self, effects: Iterable[object], now: float) -> list[VisitingEffect]:
+        """Leave those who are blamed for what they made up themselves, and not only passed on."""
+        liars = [each for each in effects if isinstance(each, Blame) and each.reason in MADE_UP]
+        return [effect for each in liars for effect in self.shun(each.peer, each.reason, now)]
 
     def turned_away(self, peer: PeerId, now: float) -> list[VisitingEffect]:
         """This one does not let us in. If we are a guest it will hear of that: it is asked again soon."""
