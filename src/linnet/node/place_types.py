@@ -156,15 +156,18 @@ class PastQuery(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Which messages of the past to be handed, both ends included."""
 
     first: Number = 1
+    """The first message."""
     last: Number | None = None
     """Absent: the newest."""
     largest: Annotated[int, Meta(ge=0, le=16 * INLINE_BYTES)] = INLINE_BYTES
+    """Bytes of a body that a line carries; longer ones are fetched by their number."""
 
 
 class BodyQuery(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where to begin."""
 
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    """The first byte; whoever was interrupted goes on from here."""
 
 
 class DeedView(Struct, frozen=True):
