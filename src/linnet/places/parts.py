@@ -136,6 +136,12 @@ class Parts:
         return self.membership.test(nym, self.fragments.standing.message, generation) is Verdict.YES
 
     @property
+    def is_in(self) -> bool:
+        """Whether we are a guest by the last word on us, which may be of a message that is on its way."""
+        changes = self.membership.changes(self.context.author)
+        return changes[-1].joins if changes else self.is_guest(self.context.author)
+
+    @property
     def is_out(self) -> bool:
         """Whether we were a guest, and are none any more: nobody lets us in unasked, nor do we others."""
         changes = self.membership.changes(self.context.author)

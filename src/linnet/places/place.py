@@ -317,7 +317,7 @@ class Place:
         rank = self.parts.deed.rank(self.parts.context.author)
         if rank is not None:
             return "cohost" if rank else "host"
-        return "guest" if self.door.is_guest(self.parts.context.author) else "outside"
+        return "guest" if self.parts.is_in else "outside"
 
     # Inside.
 
