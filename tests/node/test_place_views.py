@@ -5,10 +5,18 @@ from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended
 from linnet.identity.text import Sort, to_text
 from linnet.node.control_types import EndedView
-from linnet.node.place_types import ChangedView, KnockedView, LostView, PieceView, VariableView
-from linnet.node.place_views import guests_view, heard_view, objects_view, piece_view, talked_view, text_of
+from linnet.node.place_types import ChangedView, KnockedView, LostView, PieceView, ReceiptView, VariableView
+from linnet.node.place_views import (
+    guests_view,
+    heard_view,
+    objects_view,
+    piece_view,
+    receipts_view,
+    talked_view,
+    text_of,
+)
 from linnet.places.channel.psyc import Modifier
-from linnet.places.commands import GuestIs, GuestsAre, ObjectsAre, Talked
+from linnet.places.commands import GuestIs, GuestsAre, ObjectsAre, ReceiptIs, ReceiptsAre, Talked
 from linnet.places.items import Body, Changed, Knocked, Lost
 
 PLACE, ADA = TopicId(b"p" * 32), AuthorId(b"a" * 32)
@@ -35,3 +43,5 @@ def test_pieces_objects_guests_and_receipts() -> None:
     assert (guests.guests[0].person, guests.guests[0].since, guests.waiting) == (PERSON, 3, (PERSON,))
     assert talked_view(Talked(PLACE, 4, PeerId(b"d" * 32))).voice.startswith("ld1")
     assert text_of(b"\xc3\xa9") == "é"
+    receipts = receipts_view(ReceiptsAre(PLACE, 4, (ReceiptIs(ADA, "delivered", 9),)))
+    assert (receipts.message, receipts.receipts) == (4, (ReceiptView(PERSON, "delivered", 9),))

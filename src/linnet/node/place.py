@@ -40,10 +40,12 @@ from linnet.places.commands import (
     LeavePlace,
     ListGuests,
     ListPlaces,
+    ListReceipts,
     Look,
     ObjectsAre,
     PlaceIs,
     PlacesAre,
+    ReceiptsAre,
     Reject,
     Talked,
     TalkTo,
@@ -281,6 +283,10 @@ class Place:
     async def guests(self) -> GuestsAre:
         """Who is in, and who waits at the door."""
         return expected(await self._ask(ListGuests(self.id)), GuestsAre)
+
+    async def receipts(self, message: int) -> ReceiptsAre:
+        """Which guests have a message, by their signed receipts; for host and co-hosts."""
+        return expected(await self._ask(ListReceipts(self.id, message)), ReceiptsAre)
 
     async def status(self) -> PlaceIs:
         """How it stands."""

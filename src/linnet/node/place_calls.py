@@ -25,6 +25,7 @@ from linnet.node.place_types import (
     ObjectsReply,
     PastQuery,
     PlaceItemView,
+    PlaceReceiptsReply,
     PlaceReply,
     PlacesReply,
     RejectRequest,
@@ -93,6 +94,10 @@ class PlaceCalls(Caller):
     def guests(self, place: str) -> GuestsReply:
         """Who is in, and who waits at the door."""
         return self._get(_path(place, "guests"), GuestsReply)
+
+    def place_receipts(self, place: str, message: int) -> PlaceReceiptsReply:
+        """Which guests have a message."""
+        return self._get(_path(place, f"messages/{message}/receipts"), PlaceReceiptsReply)
 
     def listen(self, place: str, query: ListenQuery) -> Iterator[PlaceItemView]:
         """What is said in a place, item by item; the first is `SubscribedView`. Closing it ends it.

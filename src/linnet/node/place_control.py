@@ -38,6 +38,7 @@ from linnet.node.place_views import (
     objects_view,
     piece_view,
     place_view,
+    receipts_view,
     talked_view,
 )
 from linnet.places.address import parse_address
@@ -158,11 +159,12 @@ class PlaceControl(Endpoints):
     async def message_body(self, request: Request) -> Response:
         """Hand over one body."""
         asked = query_of(request, BodyQuery)
-        text = request.path_params["message"]
-        number = int(text) if text.isascii() and text.isdigit() and len(text) < 17 else 0
-        if not 1 <= number <= LARGEST_MESSAGE:
-            raise ApiError(404, "not_found", "messages are counted from 1")
-        return await self._written(self._place(request).body(number, asked.offset), False, piece_view)
+        body = self._place(request).body(_message(request), asked.offset)
+        return await self._written(body, False, piece_view)
+
+    async def place_receipts(self, request: Request) -> Response:
+        """Which guests have a message."""
+        return json_response(receipts_view(await self._place(request).receipts(_message(request))))
 
     async def _told(self, place: Place) -> Response:
         name = await place.look_at(NAME)
@@ -185,3 +187,11 @@ def _body_of(text: str | None, body: bytes | None) -> bytes:
     if text is not None and body is not None:
         raise ApiError(400, "bad_request", "give a text or a body, one of them")
     return body if body is not None else (text or "").encode()
+
+
+def _message(request: Request) -> int:
+    text = request.path_params["message"]
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 17 else 0
+    if not 1 <= number <= LARGEST_MESSAGE:
+        raise ApiError(404, "not_found", "messages are counted from 1")
+    return number

@@ -21,6 +21,7 @@ from linnet.node.place_types import (
     ObjectsReply,
     PastQuery,
     PlaceItemView,
+    PlaceReceiptsReply,
     PlaceReply,
     PlacesReply,
     RejectRequest,
@@ -136,6 +137,15 @@ PLACE_OPERATIONS = (
         parameters=_PLACE,
         form=Form.LINES,
         errors=(403, 404, 409, 429),
+    ),
+    Operation(
+        "place_receipts",
+        "GET",
+        "/v1/places/{place}/messages/{message}/receipts",
+        "Which guests have a message; for the host and co-hosts.",
+        PlaceReceiptsReply,
+        parameters=_MESSAGE,
+        errors=_ASKED,
     ),
     Operation(
         "message_body",

@@ -273,6 +273,24 @@ class GuestsReply(Struct, frozen=True):
     waiting: tuple[str, ...]
 
 
+class ReceiptView(Struct, frozen=True):
+    """What is known of a guest and a message."""
+
+    person: str
+    state: str
+    """`delivered`, `pending`, or `closed`: the message is not open to it."""
+    at_ms: int | None
+    """When the receipt was given, by the guest's own clock."""
+
+
+class PlaceReceiptsReply(Struct, frozen=True):
+    """Which guests have a message."""
+
+    place: str
+    message: int
+    receipts: tuple[ReceiptView, ...]
+
+
 class VariableView(Struct, frozen=True, omit_defaults=True):
     """A variable of a message."""
 

@@ -25,13 +25,15 @@ from linnet.node.place_types import (
     ObjectView,
     PieceView,
     PlaceItemView,
+    PlaceReceiptsReply,
     PlaceView,
+    ReceiptView,
     TakenBackView,
     TalkedReply,
     VariableView,
 )
 from linnet.places.channel.psyc import Modifier
-from linnet.places.commands import Announced, GuestsAre, ObjectsAre, PlaceIs, Talked
+from linnet.places.commands import Announced, GuestsAre, ObjectsAre, PlaceIs, ReceiptsAre, Talked
 from linnet.places.items import Body, Changed, Knocked, Lost, Said, TakenBack
 
 
@@ -88,6 +90,12 @@ def objects_view(objects: ObjectsAre) -> ObjectsReply:
     """Objects of a place."""
     views = tuple(ObjectView(name, value, text_of(value)) for name, value in objects.objects)
     return ObjectsReply(place_text(objects.place), objects.state, views)
+
+
+def receipts_view(told: ReceiptsAre) -> PlaceReceiptsReply:
+    """Which guests have a message."""
+    receipts = tuple(ReceiptView(person_text(each.nym), each.state, each.at_ms) for each in told.receipts)
+    return PlaceReceiptsReply(place_text(told.place), told.message, receipts)
 
 
 def guests_view(told: GuestsAre) -> GuestsReply:
