@@ -163,8 +163,8 @@ async def test_hostile_bytes_end_the_link_with_a_reason(case: str, scheme: str) 
 async def test_an_unknown_message_is_answered_and_the_link_lives() -> None:
     async with LiveNode(SMALL) as node:
         channel = await raw_link(node.hints[0], node.peer, LARGE)
-        channel.write(frame(b"\x92\x7f\x01") + frame(CODEC.encode(Ping(1))))
-        assert CODEC.decode(await channel.read_frame(1000)) == Unsupported(0x7F)
+        channel.write(frame(b"\x92\xcc\xf0\x01") + frame(CODEC.encode(Ping(1))))
+        assert CODEC.decode(await channel.read_frame(1000)) == Unsupported(0xF0)
         assert await node.happens(Received) == Received(PeerId(LARGE.public), Ping(1))
         assert [record.reason for record in node.recorded(Kind.REJECTED)] == [Reason.UNSUPPORTED]
         channel.close()
