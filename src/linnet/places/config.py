@@ -50,8 +50,6 @@ class PlacesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Requests of guests that may be incomplete at once."""
     watch_bytes: Annotated[int, Meta(ge=65_536, le=1 << 30)] = 4 * 1024 * 1024
     """Bytes of bodies that are on their way to one who watches; the rest waits in the store."""
-    retain_bytes: Annotated[int, Meta(ge=0)] = 0
-    """Bytes of a place that are kept; 0: all. What later state rests on is never evicted."""
     yield_timeout: Annotated[float, Meta(ge=0.1, le=600.0)] = 3.0
     """Seconds that a co-host waits for the present voice before it opens a term itself."""
 
