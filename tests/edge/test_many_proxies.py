@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from random import Random
 
 import pytest
@@ -13,6 +14,7 @@ from linnet.delivery.items import Missed
 from linnet.edge.proxy_commands import Sleep, Wake
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.event.event import Event
+from linnet.peer.messages import CODEC
 from linnet.trace.records import Kind
 
 SEEDS = range(1000 if SOAK else 12)
@@ -38,7 +40,7 @@ def weather(coast: Coast, luck: Random, down: dict[str, None], asleep: dict[str,
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_event_comes_once_and_in_order_whatever_becomes_of_proxies(seed: int) -> None:
     luck = Random(seed)
-    edge = EdgeConfig(at_once=1 + seed % 3)
+    edge = EdgeConfig(at_once=1 + seed % 3, each=seed // 3 % 3)
     loss = luck.choice((0.0, 0.02, 0.05))
     coast = Coast("p0", "p1", *PROXIES, "m0", "m1", seed=seed, loss=loss, commit_delay=0.02, edge=edge)
     readers = {name: coast.subscribe(name, name="app", since=0.0, wait=3.0) for name in ("m0", "m1", "p1")}
@@ -77,6 +79,61 @@ def test_two_at_once_each_serve_the_stream_and_the_application_sees_each_event_o
     # Each of them is told, in its own messages, how far its client is: what one was told the other was not.
     taken = [target for origin, target, what, _ in coast.said(0.0, "m0", "q0", "q1") if what == "Taken"]
     assert {"q0", "q1"} == set(taken)
+
+
+def test_streams_are_shared_out_and_no_proxy_hears_of_those_of_another() -> None:
+    streams = [f"stream{number:02}" for number in range(12)]
+    coast = Coast("p0", *PROXIES, "m0", edge=EdgeConfig(at_once=3, each=1))
+    mine = {name: coast.subscribe("m0", name, name="app", since=0.0) for name in streams}
+    coast.run(5.0)
+    share = {proxy: heard_of(coast, proxy, streams) for proxy in PROXIES}
+    assert sorted(chain.from_iterable(share.values())) == streams
+    assert [status.served for status in coast.edge("m0").proxies] == [len(each) for each in share.values()]
+    assert min(map(len, share.values())) > 0
+    for name in streams:
+        coast.publish("p0", f"1 {name}", stream=name, wait=0.2)
+        coast.publish("m0", f"2 {name}", stream=name, wait=0.2)
+    assert {name: coast.bodies("m0", mine[name]) for name in streams} == {
+        name: [f"1 {name}", f"2 {name}"] for name in streams
+    }
+    assert coast.records("m0", Kind.DUPLICATE) == []
+    # A proxy that is gone is stood in for, in its own streams alone, until it is back.
+    coast.crash("q1")
+    coast.run(30.0)
+    stood_in = {proxy: heard_of(coast, proxy, streams) for proxy in ("q0", "q2")}
+    assert sorted(chain.from_iterable(stood_in.values())) == streams
+    assert all(set(share[proxy]) <= set(names) for proxy, names in stood_in.items())
+    for name in streams:
+        coast.publish("p0", f"3 {name}", stream=name, wait=0.2)
+    coast.restart("q1")
+    coast.run(120.0)
+    assert [status.served for status in coast.edge("m0").proxies] == [len(each) for each in share.values()]
+    for name in streams:
+        coast.publish("p0", f"4 {name}", stream=name, wait=0.2)
+    assert {name: len(coast.bodies("m0", mine[name])) for name in streams} == dict.fromkeys(streams, 4)
+
+
+def test_after_sleep_every_stream_is_asked_of_whom_it_was_asked_before() -> None:
+    streams = [f"stream{number:02}" for number in range(6)]
+    coast = Coast("p0", *PROXIES, "m0", edge=EdgeConfig(at_once=2, each=1))
+    mine = {name: coast.subscribe("m0", name, name="app", since=0.0) for name in streams}
+    coast.run(5.0)
+    share = {proxy: heard_of(coast, proxy, streams) for proxy in PROXIES}
+    assert share["q2"] == []
+    coast.ask("m0", Sleep(), wait=600.0)
+    for name in streams:
+        coast.publish("p0", f"1 {name}", stream=name, wait=0.2)
+    coast.ask("m0", Wake(), wait=60.0)
+    assert {proxy: heard_of(coast, proxy, streams) for proxy in PROXIES} == share
+    assert [coast.bodies("m0", mine[name]) for name in streams] == [[f"1 {name}"] for name in streams]
+
+
+def heard_of(coast: Coast, proxy: str, streams: list[str]) -> list[str]:
+    """The streams whose names the mobile ever said to a proxy."""
+    said = b"".join(
+        CODEC.encode(message) for _, origin, at, message, _ in coast.heard if (origin, at) == ("m0", proxy)
+    )
+    return [name for name in streams if name.encode() in said]
 
 
 def test_what_a_proxy_over_its_quota_removed_is_had_from_the_other() -> None:

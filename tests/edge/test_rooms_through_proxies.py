@@ -2,63 +2,15 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
-from tests.rooms.circle import Circle
+from tests.edge.shore import Shore
 
-from linnet.core.hello import Hello
-from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.edge.proxy_commands import Sleep, Wake
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
-from linnet.peer.config import PeerConfig
-from linnet.peer.interface import Effect, Input
-from linnet.peer.peer import Peer
 from linnet.rooms.commands import AddRelay, JoinRoom
 from linnet.rooms.content import Newcomers
 from linnet.rooms.relay_use import NO_PROXY
 from linnet.trace.records import Kind
-
-
-class Met(Peer):
-    """A node machine that notes whom it had links to."""
-
-    met: list[bytes]
-
-    def handle(self, event: Input, now: float) -> list[Effect]:
-        if type(event) is LinkUp:
-            self.met.append(event.peer)
-        return super().handle(event, now)
-
-    @property
-    def hello(self) -> Hello:
-        return super().hello
-
-
-class Shore(Circle):
-    """A circle where ``m…`` are mobiles behind the relays ``r…``; ``x…`` are relays that are no proxies."""
-
-    def _machine(self, name: str) -> Peer:
-        life = self._lives[name] = self._lives.get(name, -1) + 1
-        is_relay = name[0] in "rx"
-        proxies = tuple(self.contact(each) for each in self.identity if each[0] == "r")
-        config = PeerConfig(
-            listens=() if name[0] == "m" else (f"tls://{name}:1",),
-            rooms=self.config,
-            relay=self.relay_config if is_relay else None,
-            proxy=ProxyConfig(open=True) if name[0] == "r" else None,
-            edge=EdgeConfig(proxies=proxies) if name[0] == "m" else EdgeConfig(),
-        )
-        luck = Random(f"{self.seed}/{name}/{life}")
-        machine = Met(config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check)
-        machine.met = []
-        return machine
-
-    def met(self, name: str) -> set[str]:
-        machine = self.network.machine(self.peer(name))
-        assert isinstance(machine, Met)
-        return {self.name(peer) for peer in machine.met}  # type: ignore[arg-type]
 
 
 def test_messages_go_both_ways_through_the_proxy_and_the_mobile_meets_nobody_else() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 
+import msgspec
 import pytest
 from nacl.bindings import crypto_scalarmult_base
 from tests.edge.coast import Coast
-from tests.edge.secrets_of import forms, found_in, key_secrets, pair_secrets, sealed_secrets
+from tests.edge.secrets_of import forms, found_in, key_secrets, pair_secrets, room_secrets, sealed_secrets
+from tests.edge.shore import Shore
 
+from linnet.edge.proxy_commands import Sleep, Wake
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.peer.messages import CODEC
+from linnet.rooms.content import Newcomers
 from linnet.sim.luck import SeededEntropy
 from linnet.streams.commands import Declare, Policy
 from linnet.streams.names import topic_of
@@ -55,3 +59,60 @@ def test_nothing_secret_of_a_mobile_is_in_what_its_proxy_hears_and_keeps() -> No
     for content in (*said, *kept):
         assert found_in(content, secrets) == []
         assert b"eagle" not in content
+
+
+def test_nothing_that_a_mobile_signs_names_its_proxy() -> None:
+    """So it can leave without asking: events and cards are as good through any other."""
+    coast = Coast("p0", "q0", "m0")
+    for number in range(3):
+        coast.publish("m0", f"{number}", wait=2.0)
+    signed = [entry.raw for _, entry in coast.stores["m0"].log.read(topic_of("weather"), 0, 99)]
+    signed.append(msgspec.msgpack.encode(coast.identity["m0"].card))
+    assert len(signed) == 4
+    for content in signed:
+        assert found_in(content, [bytes(coast.peer("q0"))]) == []
+        assert b"q0" not in content
+
+
+def eagle(newcomers: Newcomers | None) -> Shore:
+    """A day of a room: two who are there, one who comes and goes behind the proxy, and all speak."""
+    shore = Shore("r0", "ann", "bob", "mia")
+    shore.found("ann", "r0", "bob", "mia", newcomers=newcomers)
+    shore.run(10.0)
+    for number, name in enumerate(("ann", "mia", "bob", "mia")):
+        shore.say(name, f"the eagle lands at {number}")
+        shore.run(5.0)
+    shore.ask("mia", Sleep())
+    shore.say("bob", "the eagle sleeps")
+    shore.run(60.0)
+    shore.ask("mia", Wake())
+    shore.run(30.0)
+    assert sum("eagle" in body for body in shore.heard("mia")) == 5
+    return shore
+
+
+def test_nothing_of_an_encrypted_room_can_be_read_in_all_that_a_proxy_hears_says_keeps_and_records() -> None:
+    """Plaintext, keys of persons and devices, and every secret of the group that a member still holds."""
+    shore = eagle(Newcomers.FROM_NOW)
+    secrets: list[bytes] = []
+    for name in ("ann", "bob", "mia"):
+        entropy = SeededEntropy(shore.seed, f"identity/{name}")
+        person, device = SigningKey.generate(entropy), SigningKey.generate(entropy)
+        assert device.public == shore.peer(name)
+        secrets += [*key_secrets(person), *key_secrets(device)]
+        held = room_secrets(shore.stores[name].cells, shore.room)
+        assert held, "a member has secrets of the group"
+        secrets += held
+    seen = [*shore.wire("r0"), *shore.kept("r0"), *shore.logged("r0")]
+    assert len(shore.wire("r0")) > 50
+    assert len(shore.kept("r0")) > 20
+    assert len(shore.logged("r0")) > 5
+    whole = b"\n".join(seen)
+    assert b"eagle" not in whole
+    assert found_in(whole, secrets) == []
+
+
+def test_of_a_public_room_the_same_search_finds_the_words() -> None:
+    shore = eagle(None)
+    assert any(b"eagle" in each for each in shore.wire("r0"))
+    assert any(b"eagle" in each for each in shore.kept("r0"))

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
-from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.chain import ChainKey
+from linnet.edge.allotment import allotted
 from linnet.edge.effects import ClientEffect, Reached
 from linnet.edge.messages import STREAMS_PER_MESSAGE, Serve, Served, Taken, Unserve, Wanted
 from linnet.edge.proxy_commands import ProxyStatus
 from linnet.edge.proxy_config import EdgeConfig
 from linnet.edge.standing import Standing
+from linnet.edge.upstream import Upstream
 from linnet.overlay.notices import JoinRefused, NeighborDown, StorageKnown
 from linnet.trace.records import Kind, Record
 
@@ -29,51 +31,13 @@ PURPOSE = "proxy"
 """The purpose for which proxies are held; nobody else's counts on the edge."""
 
 
-class _Proxy:
-    """One of our proxies, used or not."""
-
-    __slots__ = (
-        "agreed",
-        "answers",
-        "contact",
-        "failure",
-        "kept",
-        "most",
-        "pending",
-        "seen",
-        "told",
-        "unsaid",
-        "up",
-        "used",
-    )
-
-    def __init__(self, contact: Contact) -> None:
-        self.contact = contact
-        self.used = False
-        self.up = False
-        self.failure: Reason | None = None
-        self.answers: dict[TopicId, Reason | None] = {}
-        """What it said of each stream over this link: None if it serves it."""
-        self.pending: dict[int, tuple[TopicId, ...]] = {}
-        """Questions that are not answered."""
-        self.told: dict[TopicId, dict[ChainKey, int]] = {}
-        """What it knows to have arrived here."""
-        self.seen: dict[TopicId, bytes] = {}
-        """How far we were when it was last told."""
-        self.agreed: dict[TopicId, bytes] = {}
-        """How far we were when it last said that it knows the same."""
-        self.unsaid: dict[str, None] = {}
-        """Streams that we want no longer, which it has not heard yet."""
-        self.kept = self.most = 0
-
-
 class EdgeClient:
     """All streams of a node on the edge, and its proxies. Every call returns effects and notices."""
 
     def __init__(self, config: EdgeConfig, standing: Standing) -> None:
         self._config = config
         self._standing = standing
-        self._proxies = {contact.peer: _Proxy(contact) for contact in config.proxies}
+        self._proxies = {contact.peer: Upstream(contact) for contact in config.proxies}
         self._wanted: dict[TopicId, str] = {}
         self._request = 0
         self._is_stopped = False
@@ -111,7 +75,7 @@ class EdgeClient:
         effects: list[ClientEffect] = []
         for proxy in self._proxies.values():
             proxy.unsaid.pop(stream, None)
-            if proxy.up and proxy.used:
+            if proxy.works and topic in self._share(proxy, [topic]):
                 effects += self._ask(proxy, [topic])
         # They are taken to keep it before they say so: an answer may be behind what else they tell.
         return [*effects, self._storage(topic)]
@@ -123,13 +87,13 @@ class EdgeClient:
             return []
         effects: list[ClientEffect] = []
         for peer, proxy in self._proxies.items():
-            for known in (proxy.told, proxy.seen, proxy.agreed):
-                known.pop(topic, None)
-            if proxy.up and proxy.used:
+            is_served, is_told = proxy.serves(topic), not self._config.each or topic in proxy.asked
+            proxy.forget(topic)
+            if proxy.works and is_told:
                 effects.append(Send(peer, Unserve(stream, keep)))
-            elif not keep:
+            elif is_told and not keep:
                 proxy.unsaid[stream] = None
-            if proxy.answers.pop(topic, Reason.UNKNOWN) is None:
+            if is_served:
                 effects.append(NeighborDown(topic, peer))
         return effects
 
@@ -155,7 +119,7 @@ class EdgeClient:
             if answer.same:
                 proxy.agreed[topic] = self._digest(topic)
             effects.append(Reached(topic, peer, answer.same))
-        return [*effects, *self._look()]
+        return [*effects, *self._share_out(), *self._look()]
 
     def compare(self) -> list[ClientEffect]:
         """Tell the proxies what has arrived; and where it is quiet, ask once whether they know more.
@@ -166,9 +130,9 @@ class EdgeClient:
         effects: list[ClientEffect] = []
         for proxy in self._proxies.values():
             quiet: list[TopicId] = []
-            for topic, refusal in proxy.answers.items():
+            for topic in proxy.served:
                 digest = self._digest(topic)
-                if refusal is not None or proxy.agreed.get(topic) == digest:
+                if proxy.agreed.get(topic) == digest:
                     continue
                 if proxy.seen.get(topic) == digest:
                     quiet.append(topic)
@@ -182,11 +146,11 @@ class EdgeClient:
         """Tell the proxies what has arrived: the node is about to be away."""
         effects: list[ClientEffect] = []
         for proxy in self._proxies.values():
-            for topic, refusal in proxy.answers.items():
-                effects += self._tell_taken(proxy, topic) if refusal is None else []
+            for topic in proxy.served:
+                effects += self._tell_taken(proxy, topic)
         return effects
 
-    def _tell_taken(self, proxy: _Proxy, topic: TopicId) -> list[ClientEffect]:
+    def _tell_taken(self, proxy: Upstream, topic: TopicId) -> list[ClientEffect]:
         told = proxy.told.setdefault(topic, {})
         places = self._standing.reached(topic)
         news = [each for each in places if told.get(each.author + each.device, -1) < each.last]
@@ -207,7 +171,7 @@ class EdgeClient:
             note = "it knows nothing of proxies"
             unfit = Record(Kind.REJECTED, peer=peer, reason=Reason.UNSUPPORTED, note=note)
             return [unfit, *self._fail_over()]
-        proxy.up, proxy.failure = True, None
+        proxy.up, proxy.is_missed, proxy.failure = True, False, None
         return [*self._greet(proxy), *self._look()] if proxy.used else []
 
     def link_down(self, peer: PeerId, reason: Reason) -> list[ClientEffect]:
@@ -215,10 +179,8 @@ class EdgeClient:
         proxy = self._proxies.get(peer)
         if proxy is None or not proxy.up:
             return []
-        served = [topic for topic, refusal in proxy.answers.items() if refusal is None]
         proxy.up, proxy.failure = False, reason
-        proxy.answers, proxy.pending, proxy.seen, proxy.agreed = {}, {}, {}, {}
-        down: list[ClientEffect] = [NeighborDown(topic, peer) for topic in served]
+        down: list[ClientEffect] = [NeighborDown(topic, peer) for topic in proxy.part()]
         return [*down, CancelTimer(Tick(OWNER, "ask", peer)), *self._look()]
 
     def dial_failed(self, peer: PeerId, reason: Reason) -> list[ClientEffect]:
@@ -226,21 +188,27 @@ class EdgeClient:
         proxy = self._proxies.get(peer)
         if proxy is None or proxy.up:
             return []
-        proxy.failure = reason
-        return self._fail_over()
+        proxy.failure, proxy.is_missed = reason, True
+        return [*self._fail_over(), *self._share_out()]
+
+    def woke(self) -> list[ClientEffect]:
+        """The node slept, and its links are opened again: nobody was missed."""
+        for proxy in self._proxies.values():
+            proxy.is_missed = False
+        return self._look()
 
     def fired(self, tick: Tick) -> list[ClientEffect]:
         """A timer of ours has run out."""
         match tick.what:
             case "failover":
-                return self._fail_over()
+                return self._stand_in()
             case "taken":
                 return [*self.compare(), SetTimer(self._config.taken_period, tick)]
             case "retry":
                 return self._ask_refused()
             case _:
                 proxy = self._proxies.get(PeerId(tick.key))
-                if proxy is None or not (proxy.up and proxy.used):
+                if proxy is None or not proxy.works:
                     return []
                 lost, proxy.pending = proxy.pending, {}
                 topics = (topic for asked in lost.values() for topic in asked if topic in self._wanted)
@@ -254,7 +222,7 @@ class EdgeClient:
                 proxy.contact.hints,
                 proxy.used,
                 proxy.up,
-                sum(refusal is None for refusal in proxy.answers.values()),
+                len(proxy.served),
                 tuple(
                     (self._wanted[topic], refusal)
                     for topic, refusal in proxy.answers.items()
@@ -269,7 +237,7 @@ class EdgeClient:
 
     # The rest.
 
-    def _ask(self, proxy: _Proxy, topics: Iterable[TopicId]) -> list[ClientEffect]:
+    def _ask(self, proxy: Upstream, topics: Iterable[TopicId]) -> list[ClientEffect]:
         """Ask a proxy whose link is open for streams, and again if no answer comes."""
         asked = list(topics)
         peer = proxy.contact.peer
@@ -278,13 +246,14 @@ class EdgeClient:
             part = tuple(asked[start : start + STREAMS_PER_MESSAGE])
             self._request += 1
             proxy.pending[self._request] = part
+            proxy.asked.update(dict.fromkeys(part))
             wanted = tuple(Wanted(self._wanted[each], self._digest(each)) for each in part)
             effects.append(Send(peer, Serve(self._request, wanted)))
         if effects:
             effects.append(SetTimer(self._config.answer_timeout, Tick(OWNER, "ask", peer)))
         return effects
 
-    def _refused(self, proxy: _Proxy, topic: TopicId, reason: Reason) -> list[ClientEffect]:
+    def _refused(self, proxy: Upstream, topic: TopicId, reason: Reason) -> list[ClientEffect]:
         """A proxy does not serve a stream: another may, and it is asked again later."""
         peer = proxy.contact.peer
         note = f"{self._wanted[topic]}: the proxy does not serve it"
@@ -301,27 +270,32 @@ class EdgeClient:
     def _ask_refused(self) -> list[ClientEffect]:
         effects: list[ClientEffect] = []
         for proxy in self._proxies.values():
-            refused = [topic for topic, refusal in proxy.answers.items() if refusal is not None]
             if proxy.up:
-                effects += self._ask(proxy, [topic for topic in refused if topic in self._wanted])
+                effects += self._ask(proxy, [topic for topic in proxy.refused if topic in self._wanted])
         return effects
 
     def _look(self) -> list[ClientEffect]:
         """Let go of proxies that are not needed any more, or see soon whether another one is."""
-        up = [proxy for proxy in self._proxies.values() if proxy.up and proxy.used]
+        up = [proxy for proxy in self._proxies.values() if proxy.works]
         if len(up) < self._enough(up):
-            spare = any(not proxy.used for proxy in self._proxies.values())
+            spare = any(not proxy.used or self._config.each for proxy in self._proxies.values())
             return [SetTimer(self._config.failover_after, Tick(OWNER, "failover"))] if spare else []
         effects: list[ClientEffect] = [CancelTimer(Tick(OWNER, "failover"))]
         keep = up[: self._enough(up)]
         for proxy in self._proxies.values():
             if proxy.used and proxy not in keep:
                 effects += self._let_go(proxy)
-        return effects
+        return [*effects, *self._share_out()] if self._config.each else effects
 
-    def _enough(self, up: list[_Proxy]) -> int:
+    def _enough(self, up: list[Upstream]) -> int:
         """How many proxies are wanted: one more for each that refuses something."""
         return self._config.at_once + sum(any(proxy.answers.values()) for proxy in up)
+
+    def _stand_in(self) -> list[ClientEffect]:
+        """Some proxies are gone for too long: let others have their streams, and use the next in line."""
+        for proxy in self._proxies.values():
+            proxy.is_missed = proxy.used and not proxy.up
+        return [*self._fail_over(), *self._share_out()]
 
     def _fail_over(self) -> list[ClientEffect]:
         """Use the next proxy in line."""
@@ -334,33 +308,72 @@ class EdgeClient:
         note = Record(Kind.CONTROL, peer=peer, note="turned to another proxy")
         return [note, *self._use(spare), *map(self._storage, self._wanted), *self._look()]
 
-    def _use(self, proxy: _Proxy) -> list[ClientEffect]:
-        proxy.used = True
+    def _use(self, proxy: Upstream) -> list[ClientEffect]:
+        proxy.used, proxy.is_missed = True, False
         contact = proxy.contact
         hold = Hold(contact.peer, contact.hints, PURPOSE)
         return [hold, *self._greet(proxy)] if proxy.up else [hold]
 
-    def _greet(self, proxy: _Proxy) -> list[ClientEffect]:
+    def _greet(self, proxy: Upstream) -> list[ClientEffect]:
         """Say what is wanted no longer, and what is."""
         unsaid, proxy.unsaid = proxy.unsaid, {}
         ended = [Send(proxy.contact.peer, Unserve(stream, False)) for stream in unsaid]
-        return [*ended, *self._ask(proxy, self._wanted)]
+        return [*ended, *self._share_out()]
 
-    def _let_go(self, proxy: _Proxy) -> list[ClientEffect]:
+    # Sharing out.
+
+    def _share(self, proxy: Upstream, topics: Iterable[TopicId]) -> list[TopicId]:
+        """Those of these streams that a proxy is to be asked for."""
+        return [topic for topic in topics if proxy.peer in self._allotted(topic)]
+
+    def _allotted(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """The proxies that a stream is asked of, of those that are there or soon will be."""
+        able = (
+            peer
+            for peer, proxy in self._proxies.items()
+            if proxy.is_expected and proxy.answers.get(topic) is None
+        )
+        return allotted(topic, able, self._config.each)
+
+    def _share_out(self) -> list[ClientEffect]:
+        """Ask for what was not asked for yet; where another has a stream by now, let go of it elsewhere."""
+        effects: list[ClientEffect] = []
+        for proxy in self._proxies.values():
+            if proxy.works:
+                new = self._share(proxy, (each for each in self._wanted if not proxy.is_asked(each)))
+                effects += self._ask(proxy, new)
+                effects += map(self._storage, new if self._config.each else ())
+        if self._config.each:
+            for topic, stream in self._wanted.items():
+                effects += self._hand_over(topic, stream)
+        return effects
+
+    def _hand_over(self, topic: TopicId, stream: str) -> list[ClientEffect]:
+        """Let those go who stood in for others, once these serve the stream themselves."""
+        right = self._allotted(topic)
+        if not all(self._proxies[peer].serves(topic) for peer in right):
+            return []
+        effects: list[ClientEffect] = []
+        for peer, proxy in self._proxies.items():
+            if proxy.works and proxy.serves(topic) and peer not in right:
+                proxy.forget(topic)
+                effects += [Send(peer, Unserve(stream, False)), NeighborDown(topic, peer)]
+        return [*effects, self._storage(topic)] if effects else []
+
+    def _let_go(self, proxy: Upstream) -> list[ClientEffect]:
         proxy.used = False
         peer = proxy.contact.peer
-        served = [topic for topic, refusal in proxy.answers.items() if refusal is None]
-        down: list[ClientEffect] = [NeighborDown(topic, peer) for topic in served]
-        proxy.answers, proxy.pending, proxy.seen, proxy.agreed = {}, {}, {}, {}
+        down: list[ClientEffect] = [NeighborDown(topic, peer) for topic in proxy.part()]
         ask = CancelTimer(Tick(OWNER, "ask", peer))
         return [*down, ask, Release(peer, PURPOSE), *map(self._storage, self._wanted)]
 
     def _storage(self, topic: TopicId) -> StorageKnown:
         """Who keeps a stream for us: the proxies in use, as long as they have not refused it."""
+        right = self._allotted(topic) if self._config.each else self.used
         nodes = tuple(
             proxy.contact
-            for proxy in self._proxies.values()
-            if proxy.used and proxy.answers.get(topic) is None
+            for peer, proxy in self._proxies.items()
+            if (peer in right and proxy.answers.get(topic) is None) or proxy.serves(topic)
         )
         return StorageKnown(topic, nodes)
 

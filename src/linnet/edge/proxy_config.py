@@ -44,6 +44,9 @@ class EdgeLimits(Struct, frozen=True):
 
     at_once: Annotated[int, Meta(ge=1, le=8)] = 1
     """Proxies used at the same time. With two, one that drops or delays is noticed and made up for."""
+    each: Annotated[int, Meta(ge=0, le=8)] = 0
+    """Proxies that each stream is asked of, out of those that are used; 0: all of them. With fewer, streams
+    are shared out, and no proxy knows of all of them as long as the others are there."""
     failover_after: Annotated[float, Meta(gt=0.0)] = 3.0
     """Seconds without a link to a proxy until the next one is turned to."""
     answer_timeout: Annotated[float, Meta(gt=0.0)] = 5.0

@@ -75,6 +75,15 @@ def test_age_counts_rounds_since_it_was_spoken_to() -> None:
     assert (entry.peer, entry.age, entry.failures, entry.contacted) == (peer(1), 0, 0, 2.0)
 
 
+def test_everyone_comes_up_in_turn() -> None:
+    known = Acquaintances()
+    assert known.next(2) == []
+    for number in range(5):
+        known.learn(descriptor(number), 0.0)
+    turns = [one for _ in range(5) for one in known.next(2)]
+    assert turns == [peer(number) for number in (0, 1, 2, 3, 4, 0, 1, 2, 3, 4)]
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(["learn", "contacted", "pin", "unpin", "forget", "failed"]), st.integers(0, 9))
 )

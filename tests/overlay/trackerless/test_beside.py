@@ -96,6 +96,18 @@ def test_who_is_wanted_no_more_is_told_and_released() -> None:
     assert ours.neighbors(TOPIC) == ()
 
 
+def test_who_left_and_comes_back_over_the_same_link_is_told_again() -> None:
+    ours = BesideUs(A, {B: None})
+    ours.open(KEYS, False, 5)
+    ours.want(TOPIC, {B: AT}, 5)
+    ours.heard(B, _beside(B, A), 5)
+    assert _without_records(ours.heard(B, _beside(B, A, is_open=False), 5)) == [NeighborDown(TOPIC, B)]
+    assert ours.want(TOPIC, {B: AT}, 5) == [], "it said that it does not want to be"
+    back = [Send(B, _beside(A, B)), NeighborUp(TOPIC, B)]
+    assert _without_records(ours.heard(B, _beside(B, A), 5)) == back
+    assert ours.heard(B, _beside(B, A), 5) == []
+
+
 def test_who_chose_us_stays_when_we_choose_it_no_more() -> None:
     ours = BesideUs(A, {B: None})
     ours.open(KEYS, False, 5)

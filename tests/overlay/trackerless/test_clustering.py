@@ -12,7 +12,7 @@ from tests.overlay.trackerless.interested import CONFIG, Node, described, own_in
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.overlay.trackerless.clustering import AT_RANDOM, ENTRIES
+from linnet.overlay.trackerless.clustering import AT_RANDOM, ENTRIES, RECALLED
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.messages import Alike, Descriptor
 from linnet.trace.records import Kind, Record
@@ -81,6 +81,17 @@ def test_the_sample_enters_freely_and_does_not_count_as_named() -> None:
     one.clustering.learned(peer_id(20), named, sample, 0.0)
     assert set(one.clustering.view) >= set(sample)
     assert len(one.clustering.view) == 5 + ENTRIES
+
+
+def test_everyone_who_is_known_is_weighed_in_turn_whoever_named_them() -> None:
+    config = exact()
+    one = Node(0, TOPICS, config)
+    known = one.meet(*(described(n, sharing(30, n), config=config) for n in range(30, 30 + 3 * RECALLED)))
+    liars = [described(n, sharing(20, n), config=config) for n in range(1, 11)]
+    for _ in range(4):
+        one.clustering.learned(peer_id(1), liars, [], 0.0)
+    assert set(one.clustering.view) <= set(known)
+    assert len(one.clustering.view) == config.close
 
 
 def test_the_one_not_heard_of_for_longest_is_asked_and_is_out_until_it_answers() -> None:

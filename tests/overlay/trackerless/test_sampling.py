@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.overlay.trackerless.acquaintances import Acquaintances
 from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.overlay.trackerless.descriptor import sign_descriptor
+from linnet.overlay.trackerless.descriptor import check_descriptor, sign_descriptor
 from linnet.overlay.trackerless.messages import Descriptor, Pull, Pulled
 from linnet.overlay.trackerless.sampling import INTRODUCTION_AGES, MOST_PULLS, Sampling
 from linnet.overlay.trackerless.trust import Trust
@@ -39,10 +39,15 @@ def peer(number: int) -> PeerId:
 class Node:
     """A node's sampling with its tables, before anything happened."""
 
-    def __init__(self, config: TrackerlessConfig = CONFIG, seed: int = 1) -> None:
+    def __init__(
+        self, config: TrackerlessConfig = CONFIG, seed: int = 1, addresses: tuple[str, ...] = ()
+    ) -> None:
         self.acquaintances = Acquaintances()
         self.trust = Trust(MemoryStore().cells, config)
-        self.sampling = Sampling(OURS.peer, config, self.acquaintances, self.trust, Random(seed), b"k" * 32)
+        luck, key = Random(seed), b"k" * 32
+        self.sampling = Sampling(
+            OURS.peer, config, self.acquaintances, self.trust, luck, key, check_descriptor, lambda: addresses
+        )
 
     def full(self) -> Node:
         for node in NODES[1 : CONFIG.view + 1]:
@@ -273,3 +278,48 @@ def test_members_that_are_named_often_are_asked_less() -> None:
 def test_no_message_of_pulling_says_anything_local() -> None:
     names = {field.name for kind in (Pull, Pulled, Descriptor) for field in msgspec.structs.fields(kind)}
     assert not names & {"trust", "age", "known", "similarity", "failures", "first_seen", "contacted"}
+
+
+def at(number: int, host: str) -> Descriptor:
+    return sign_descriptor(
+        SigningKey(number.to_bytes(32, "big")), 1, 1, b"", 0, 1, (f"tls://{host}:1",), EXPIRES
+    )
+
+
+def test_of_one_address_prefix_only_some_are_in_the_view_and_that_is_named() -> None:
+    config = TrackerlessConfig(view=6, answer=5, same_prefix=2)
+    node = Node(config)
+    one = [at(100 + number, f"198.51.100.{number}") for number in range(4)]
+    assert [node.sampling.meet(each, NOW) for each in one[:2]] == [[], []]
+    crowded = Record(Kind.DROPPED, peer=one[2].peer, reason=Reason.TOO_MANY, note="address prefix")
+    assert node.sampling.meet(one[2], NOW) == [crowded]
+    assert node.sampling.meet(at(110, "198.51.101.1"), NOW) == []
+    assert node.sampling.pulled(one[3].peer, (one[3],), NOW) == [
+        Record(Kind.DROPPED, peer=one[3].peer, reason=Reason.TOO_MANY, note="address prefix")
+    ]
+    assert one[3].peer in node.acquaintances, "it is known, and may take the place of one that goes"
+    node.sampling.drop(one[0].peer)
+    assert node.sampling.meet(one[2], NOW) == []
+
+
+def test_those_of_our_own_prefix_and_of_this_machine_are_not_bounded() -> None:
+    config = TrackerlessConfig(view=6, answer=5, same_prefix=1)
+    node = Node(config, addresses=("tls://198.51.100.9:1",))
+    for number in range(3):
+        assert node.sampling.meet(at(100 + number, f"198.51.100.{number}"), NOW) == []
+        assert node.sampling.meet(at(110 + number, "127.0.0.1"), NOW) == []
+    assert len(node.sampling.view) == 6
+
+
+def test_very_many_keys_of_one_address_that_are_named_in_every_answer_get_the_places_of_one_prefix() -> None:
+    config = TrackerlessConfig(view=20, answer=20, same_prefix=4)
+    rng, node = Random(7), Node(config)
+    liars = [at(1000 + number, f"198.51.100.{number % 250}") for number in range(300)]
+    honest = [at(2000 + number, f"10.{number}.0.1") for number in range(60)]
+    theirs = {each.peer for each in liars}
+    for _ in range(400):
+        told = liars if rng.random() < 0.8 else honest
+        node.sampling.pulled(told[0].peer, tuple(rng.sample(told, 20)), NOW)
+        node.sampling.round(NOW)
+        assert sum(peer in theirs for peer in node.sampling.view) <= 4
+    assert len(node.sampling.view) == 20

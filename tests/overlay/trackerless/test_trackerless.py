@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from tests.overlay.trackerless.village import Village
 
 from linnet.core.ids import TopicId
+from linnet.core.inputs import Received
+from linnet.overlay.trackerless.tags import epoch_of, tag_in, topic_keys
+from linnet.overlay.trackerless.trackerless import Trackerless
+from linnet.peer.messages import CODEC
+from linnet.streams.names import topic_of
 
 TOPICS = [TopicId(bytes([at]) * 32) for at in range(1, 21)]
 
@@ -50,3 +56,49 @@ def test_two_that_name_each_other_need_nobody_else() -> None:
     assert village.neighbors(4, TOPICS[0]) == [3]
     assert village.neighbors(3, TOPICS[0]) == [4]
     assert village.is_ring(TOPICS[0], [3, 4])
+
+
+class Overheard(Trackerless):
+    """A node that notes what it hears, as bytes."""
+
+    wire: list[bytes]
+
+    def handle(self, event: Any, now: float) -> list[Any]:  # noqa: ANN401 - of whatever messages it has
+        if isinstance(event, Received):
+            self.wire.append(CODEC.encode(event.message))
+        return super().handle(event, now)
+
+
+class Tapped(Village):
+    """Nodes whose every message is noted."""
+
+    def _node(self, at: int, life: int = 0) -> Trackerless:
+        node = super()._node(at, life)
+        node.__class__ = Overheard
+        assert isinstance(node, Overheard)
+        node.wire = []
+        return node
+
+
+def test_no_message_of_the_overlay_names_a_topic_or_holds_a_key_or_a_tag_of_one() -> None:
+    """Pulls, like peers, rings, neighbours, searches, answers and intersections, from nothing to rings."""
+    names = [f"weather in town {number}" for number in range(4)]
+    topics = [topic_of(name) for name in names]
+    village = Tapped(12)
+    village.start()
+    for at in range(12):
+        for number in (at % 4, (at + 1) % 4):
+            village.join(at, topics[number])
+    village.run(150.0)
+    assert all(
+        village.is_connected(topic, [at for at in range(12) if n in (at % 4, (at + 1) % 4)])
+        for n, topic in enumerate(topics)
+    )
+    keys = [topic_keys(topic, None) for topic in topics]
+    epoch = epoch_of(village.world.now, village.config.epoch_days)
+    secrets = [name.encode() for name in names] + [bytes(topic) for topic in topics]
+    secrets += [each for key in keys for each in (key.tag, key.ring, tag_in(key, epoch))]
+    heard = [message for node in village.nodes if isinstance(node, Overheard) for message in node.wire]
+    assert len(heard) > 500
+    whole = b"\n".join(heard)
+    assert [secret for secret in secrets if secret in whole] == []

@@ -85,6 +85,8 @@ class Kademlia:
         """Lookups and placings of our own, of which nobody is told."""
         self._records: dict[tuple[NodeId, bytes], Stored] = {}
         """What we placed, to be placed again."""
+        self.is_joining = False
+        """Whether this node looks for itself for the first time, and does not know yet who is near."""
 
     # What can be asked.
 
@@ -95,6 +97,7 @@ class Kademlia:
             SetTimer(self._config.republish, Tick(OWNER, REPUBLISH)),
         ]
         self._bootstrap = tuple(bootstrap)
+        self.is_joining = True
         return [*effects, *self._join(now)]
 
     def find(self, target: NodeId, now: float) -> tuple[int, list[KademliaEffect]]:
@@ -319,7 +322,10 @@ class Kademlia:
 
     def _joined(self, lookup: Lookup) -> list[KademliaEffect]:
         """We looked for ourselves: if nobody was there, we try again, since the others may come up later."""
-        if lookup.target != self.table.id or len(self.table):
+        if lookup.target != self.table.id:
+            return []
+        self.is_joining = False
+        if len(self.table):
             return []
         return [SetTimer(self._config.rejoin, Tick(OWNER, JOIN))]
 

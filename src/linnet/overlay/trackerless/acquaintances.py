@@ -7,6 +7,7 @@ it failed is never told to anyone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from linnet.core.ids import PeerId
 from linnet.overlay.trackerless.messages import Descriptor
@@ -80,6 +81,7 @@ class Acquaintances:
         """Neither pinned nor ever spoken to, in the order in which they were learned of."""
         self._met: dict[PeerId, None] = {}
         """Not pinned but spoken to, in the order of the last time."""
+        self._turn: Iterator[PeerId] = iter(())
         self._rounds = _Rounds()
         self.evicted = 0
         """How many gave way to others so far."""
@@ -101,6 +103,14 @@ class Acquaintances:
         """What a peer says of itself, if it is known."""
         known = self._all.get(peer)
         return None if known is None else known.descriptor
+
+    def next(self, count: int) -> list[PeerId]:
+        """The next ones in turn, so that everyone comes up; not all of them may still be known."""
+        chosen = list(islice(self._turn, count))
+        if len(chosen) < count:
+            self._turn = iter(tuple(self._all))
+            chosen += islice(self._turn, count - len(chosen))
+        return chosen
 
     def learn(self, descriptor: Descriptor, now: float) -> bool:
         """Take in a checked descriptor; True if it is new, or newer than the one that was known.

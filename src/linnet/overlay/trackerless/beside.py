@@ -29,7 +29,7 @@ _ADOPTED = 16
 class _Sides:
     """One topic: whom we want, who is told, who counts us."""
 
-    __slots__ = ("choosers", "keeps", "keys", "proof", "purpose", "theirs", "told", "up", "wanted")
+    __slots__ = ("choosers", "forgot", "keeps", "keys", "proof", "purpose", "theirs", "told", "up", "wanted")
 
     def __init__(self, keys: TopicKeys, keeps: bool) -> None:
         self.keys = keys
@@ -41,6 +41,9 @@ class _Sides:
         """Peers that count us, and whether they keep the topic."""
         self.choosers: dict[PeerId, None] = {}
         """Those of them that chose us."""
+        self.forgot: dict[PeerId, None] = {}
+        """Peers that we want and that let us go: should they count us again, they are told again, since they
+        may have left the topic and come back."""
         self.up: dict[PeerId, None] = {}
         self.proof: tuple[int, bytes] = (-1, b"")
         """Our own proof, and the epoch that it is of."""
@@ -112,6 +115,7 @@ class BesideUs:
         purpose = sides.purpose
         for peer in [peer for peer in sides.wanted if peer not in peers]:
             del sides.wanted[peer]
+            sides.forgot.pop(peer, None)
             self._held[peer] -= 1
             if not self._held[peer]:
                 del self._held[peer]
@@ -142,6 +146,7 @@ class BesideUs:
                 sides.told.pop(peer, None)
                 sides.theirs.pop(peer, None)
                 sides.choosers.pop(peer, None)
+                sides.forgot.pop(peer, None)
                 effects += self._settle(sides, peer)
         return effects
 
@@ -165,6 +170,8 @@ class BesideUs:
         if message.chosen or peer in sides.wanted or peer in sides.told:
             # Else it agrees to what we let go meanwhile, and will hear of that.
             sides.theirs[peer] = message.keeps
+        if sides.forgot.pop(peer, self) is None:
+            sides.told.pop(peer, None)
         return self._agree(sides, peer, epoch)
 
     def _adopted(self, sides: _Sides) -> int:
@@ -192,7 +199,9 @@ class BesideUs:
         """A peer counts us no more. Unless we chose it we do the same, and it knows without a word."""
         sides.theirs.pop(peer, None)
         sides.choosers.pop(peer, None)
-        if peer not in sides.wanted:
+        if peer in sides.wanted:
+            sides.forgot[peer] = None
+        else:
             sides.told.pop(peer, None)
         return self._settle(sides, peer)
 

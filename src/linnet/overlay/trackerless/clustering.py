@@ -27,6 +27,10 @@ from linnet.trace.records import Kind, Record
 
 ENTRIES = 3
 """Nodes of one answer that may enter the view: else one liar could fill it with friends."""
+RECALLED = 20
+"""Acquaintances, whoever named them, that are weighed against the view in each round: as many as an answer to
+a pull names. A liar that is taken for alike names liars alone, and so would fill the view by and by; weighed
+against everyone who is known they have no more of it than their share."""
 AT_RANDOM = 2
 """Nodes of our sample that an answer holds whether they are alike or not."""
 CONTRADICTIONS = 2
@@ -128,7 +132,10 @@ class Clustering:
         """Take in an answer: keep the best of those in view, of the sample, and of three whom it names."""
         named, records = self._hearsay.named(peer, descriptors, self._config.gossip, now)
         came_back = [peer] if self._asked.pop(peer, self) is None else []
-        pool = {node: None for node in (*self._view, *came_back, *sample) if node not in self._asked}
+        recalled = [node for node in self._acquaintances.next(RECALLED) if node not in named]
+        pool = {
+            node: None for node in (*self._view, *came_back, *sample, *recalled) if node not in self._asked
+        }
         strangers = [node for node in named if node not in pool and node not in self._asked]
         scores = self._scores(strangers, now)
         entering = sorted(scores, key=scores.__getitem__, reverse=True)[:ENTRIES]

@@ -38,6 +38,9 @@ class TrackerlessConfig(Struct, frozen=True):
     """Descriptors in an answer about like peers, or of one ring."""
     introductions: Annotated[int, Meta(ge=1, le=1000)] = 10
     """Strangers that may introduce themselves to us in a period."""
+    same_prefix: Annotated[int, Meta(ge=1, le=256)] = 4
+    """Peers of one address prefix (IPv4 /24, IPv6 /48) in the sample of all nodes, unless it is our own: keys
+    cost nothing, addresses do."""
     sketch_rows: Annotated[int, Meta(ge=1, le=16)] = 4
     """Rows of counters of the sampler: the more, the less often a rare id is taken for a frequent one."""
     sketch_columns: Annotated[int, Meta(ge=16, le=262_144)] = 1024

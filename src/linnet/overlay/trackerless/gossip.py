@@ -79,7 +79,9 @@ class Gossip:
         self.acquaintances = Acquaintances()
         self.trust = Trust(cells, config)
         self.budget = Budget(cells)
-        self.sampling = Sampling(self.ours, config, self.acquaintances, self.trust, rng, self.key, check)
+        self.sampling = Sampling(
+            self.ours, config, self.acquaintances, self.trust, rng, self.key, check, lambda: self.own.listens
+        )
         self.clustering = Clustering(self.ours, config, self.acquaintances, self.trust, rng, check)
         self.own = Own(key, config, cells, entropy, listens)
         self.errands = Errands(config.request_timeout, links)
@@ -114,13 +116,14 @@ class Gossip:
         """Turn to whoever was known before the restart, and to these."""
         kept = self.cells.get(_SPACE, _PEERS)
         ended: list[Contact] = []
+        effects: list[GossipEffect] = []
         for descriptor in () if kept is None else _decode(kept):
             try:
-                self.sampling.meet(descriptor, now)
+                effects += self.sampling.meet(descriptor, now)
             except RemoteError:
                 # What it said ended while we were away; it may still be where it was.
                 ended.append(Contact(descriptor.peer, descriptor.hints))
-        return self.approach((*bootstrap, *ended[:_RETURNED]), now)
+        return [*effects, *self.approach((*bootstrap, *ended[:_RETURNED]), now)]
 
     def approach(self, contacts: Iterable[Contact], now: float) -> list[GossipEffect]:
         """Ask nodes of which nothing is known but an address."""

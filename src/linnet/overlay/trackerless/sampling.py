@@ -9,11 +9,13 @@ node trusts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
+from linnet.overlay.kademlia.prefixes import prefixes
 from linnet.overlay.trackerless.acquaintances import Acquaintances
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import DescriptorCheck, check_descriptor
@@ -56,6 +58,7 @@ class Sampling:
         rng: Random,
         key: bytes,
         check: DescriptorCheck = check_descriptor,
+        addresses: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._ours = ours
         self._config = config
@@ -63,6 +66,8 @@ class Sampling:
         self._trust = trust
         self._rng = rng
         self._check = check
+        self._addresses = addresses
+        """Where this node itself can be dialled: those of its own network are not bounded."""
         sketch = CountMin(config.sketch_rows, config.sketch_columns, key)
         self._sampler = StreamSampler(config.view, sketch, rng, config.quantile)
         self._rounds = 0
@@ -111,9 +116,8 @@ class Sampling:
             named = []
         for node in named:
             self._sampler.count(node)
-        if named:
-            self._offer_some(named, now)
-        return [Record(Kind.REJECTED, peer=peer, reason=why, events=many) for why, many in wrong.items()]
+        records = [Record(Kind.REJECTED, peer=peer, reason=why, events=many) for why, many in wrong.items()]
+        return [*records, *self._offer_some(named, now)] if named else records
 
     def asked(self, peer: PeerId, pull: Pull, own: Descriptor, now: float) -> tuple[Pulled, list[Record]]:
         """Answer a pull from the view alone, and let the one who asks introduce itself."""
@@ -159,29 +163,30 @@ class Sampling:
         if self._sampler.remove(peer):
             self._acquaintances.unpin(peer)
 
-    def meet(self, descriptor: Descriptor, now: float) -> None:
+    def meet(self, descriptor: Descriptor, now: float) -> list[Record]:
         """Learn of a node otherwise than by gossip: a first address, the local network."""
         self._check(descriptor, now)
         if descriptor.peer == self._ours or self._trust.is_banned(descriptor.peer, now):
-            return
+            return []
         self._acquaintances.learn(descriptor, now)
         self._sampler.count(descriptor.peer)
-        self._offer(descriptor.peer, now)
+        return self._offer(descriptor.peer, now)
 
     def round(self, now: float) -> list[Record]:
         """A period went by: quotas are whole again, counts age, what ended is dropped."""
         self._rounds += 1
         self._acquaintances.round()
         self._sampler.round()
+        records: list[Record] = []
         if self._waiting:
-            self._offer(self._waiting[int(self._rng.random() * len(self._waiting))], now)
+            records += self._offer(self._waiting[int(self._rng.random() * len(self._waiting))], now)
             self._waiting = []
         self._asked.clear()
         self._forgive()
         if self._rounds % self._config.halve_rounds:
-            return []
+            return records
         self._sampler.halve()
-        return self._expire(now)
+        return [*records, *self._expire(now)]
 
     def _forgive(self) -> None:
         """Let peers introduce themselves again whose last time is long ago."""
@@ -257,25 +262,46 @@ class Sampling:
         known = self._acquaintances.descriptor(descriptor.peer)
         return known is not None and descriptor.expires >= now and known == descriptor
 
-    def _offer_some(self, named: list[PeerId], now: float) -> None:
+    def _offer_some(self, named: list[PeerId], now: float) -> list[Record]:
         """Offer one node of an answer; all of them while the view is sparse, as it is at the start."""
         if not self._sampler.is_sparse:
-            self._offer(named[int(self._rng.random() * len(named))], now)
-            return
+            return self._offer(named[int(self._rng.random() * len(named))], now)
+        records: list[Record] = []
         for node in self._rng.sample(named, len(named)):
             if not self._sampler.is_sparse:
-                return
-            self._offer(node, now)
+                break
+            records += self._offer(node, now)
+        return records
 
-    def _offer(self, peer: PeerId, now: float) -> None:
+    def _offer(self, peer: PeerId, now: float) -> list[Record]:
         if peer in self._sampler or peer not in self._acquaintances or self._rests(peer, now):
-            return
+            return []
+        if self._is_crowded(peer):
+            return [Record(Kind.DROPPED, peer=peer, reason=Reason.TOO_MANY, note="address prefix")]
         evicted = self._sampler.offer(peer)
         if evicted is not None:
             self._acquaintances.unpin(evicted)
             self._suspects.pop(evicted, None)
         if peer in self._sampler:
             self._acquaintances.pin(peer)
+        return []
+
+    def _is_crowded(self, peer: PeerId) -> bool:
+        """Whether the view holds as many of a peer's address prefix as it may.
+
+        Keys cost nothing, addresses do. Those who share our own prefix are as many as they are: a network
+        of one house or one machine is no attack.
+        """
+        near = prefixes(self._addresses())
+        theirs = [each for each in self._prefixes(peer) if each not in near]
+        if not theirs:
+            return False
+        held = [self._prefixes(member) for member in self._sampler]
+        return any(sum(one in each for each in held) >= self._config.same_prefix for one in theirs)
+
+    def _prefixes(self, peer: PeerId) -> tuple[str, ...]:
+        descriptor = self._acquaintances.descriptor(peer)
+        return () if descriptor is None else prefixes(descriptor.hints)
 
     def _introduce(self, peer: PeerId, now: float) -> list[Record]:
         """Whoever asks is counted, and one of a period's is offered at its end; nobody is often.
@@ -292,9 +318,7 @@ class Sampling:
             del self._introduced[next(iter(self._introduced))]
         self._introduced[peer] = self._rounds
         self._sampler.count(peer)
-        if self._sampler.is_sparse:
-            self._offer(peer, now)
-        return []
+        return self._offer(peer, now) if self._sampler.is_sparse else []
 
     def _told(self, peer: PeerId, now: float) -> list[Descriptor]:
         told = []
