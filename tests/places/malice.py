@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from linnet.core.effects import AfterCommit, Deliver, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
+from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.peer.interface import Effect, Handed, Input, NodeMachine
 from linnet.places.channel.membership import Membership
@@ -88,6 +89,9 @@ class MaliciousWorld(PlacesWorld):
         self.trace = ColumnTrace()
         self.told: dict[tuple[str, int], int] = {}
         """How often each application was handed the beginning of each message."""
+        self.judged = LARGEST_COUNT
+        """The last message that everybody must have. A relay that sends late keeps the latest sign of life
+        back for a while, and nobody can know of it before the next one."""
         super().__init__(guests, seed, links, config, self.trace)
 
     def machine(self, name: str) -> NodeMachine:
@@ -122,7 +126,8 @@ class MaliciousWorld(PlacesWorld):
             status = self.status(name)
             said = self.said.get(name, {})
             first = membership.changes(self.identities[name].author)[-1].effective_since
-            missed = [message for message in self.said[HOST] if message >= first and message not in said]
+            due = [message for message in self.said[HOST] if first <= message <= self.judged]
+            missed = [message for message in due if message not in said]
             lacking += [f"{name} lacks {missed[:9]}"] if missed else []
             lacking += [f"{name} has another state"] if status.state_hash != host.state_hash else []
         return lacking

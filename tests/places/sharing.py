@@ -10,11 +10,13 @@ from linnet.sim.places_world import HOST, PlacesWorld
 COHOST = "guest0"
 
 
-def shared_place(guests: int, seed: int, cohosts: int = 1, loss: float = 0.0) -> PlacesWorld:
-    """A place with guests, the first of whom are co-hosts."""
+def shared_place(
+    guests: int, seed: int, cohosts: int = 1, loss: float = 0.0, entered: int | None = None
+) -> PlacesWorld:
+    """A place with guests, the first of whom are co-hosts; those past `entered` are still outside."""
     world = PlacesWorld(guests, seed, LinkModel(named_latency("aws"), loss=loss))
     world.found()
-    for name in world.guests:
+    for name in world.guests[:entered]:
         world.enter(name)
     share(world, *world.guests[:cohosts])
     return world

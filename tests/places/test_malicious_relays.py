@@ -27,6 +27,7 @@ from linnet.places.commands import Announce, Announced
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Decision, DeedIs, Enter, Replayed, RollIs, StateIs
 from linnet.places.multicast.head import Head, encode_head
+from linnet.places.multicast.tree import RESERVE
 from linnet.sim.places_world import HOST
 from linnet.trace.records import Kind
 
@@ -63,6 +64,7 @@ def play(world: MaliciousWorld, said: int, quiet: float) -> None:
     for number in range(said):
         state = (Modifier("=", f"_count_{number % 3}", str(number).encode()),)
         world.obtain(HOST, Announce(world.place, "_message", state, str(number).encode()), Announced)
+    world.judged = world.status(HOST).message
     world.network.run(world.network.elapsed + quiet)
 
 
@@ -151,9 +153,39 @@ def test_an_altered_replay_is_named_and_the_next_member_is_asked() -> None:
         def sends(self, send: AnySend) -> Sequence[AnySend]:
             return [] if isinstance(send.message, Data) else list(super().sends(send))
 
-    world = course(lambda: Lying(Replayed, alter))
+    world = course(lambda: Lying(Replayed, alter), liars=("guest0", "guest1"))
     assert world.complete() == []
     assert world.liars_named(Reason.BAD_SIGNATURE)
+
+
+class AlteringAll(Twist):
+    """Alters whatever can be altered; at its door too, if it is said to."""
+
+    def __init__(self, door: bool) -> None:
+        self._door = door
+
+    def sends(self, send: AnySend) -> list[AnySend]:
+        match send.message:
+            case Data(unit) | Replayed(unit=Unverified() as unit):
+                return [Send(send.peer, replace(send.message, unit=flipped(unit)))]
+            case StateIs(data=data) if data:
+                return [Send(send.peer, replace(send.message, data=data[:-1] + b"!"))]
+            case Decision(membership=told) if self._door:
+                return [Send(send.peer, replace(send.message, membership=tuple(map(flipped, told))))]
+        return [send]
+
+
+@pytest.mark.parametrize("door", [False, True])
+@pytest.mark.parametrize("liars", [("guest0", "guest4"), ("guest0", "guest1")])
+def test_where_the_tree_is_full_and_the_only_way_in_alters_everything_there_is_another(
+    liars: Sequence[str], door: bool
+) -> None:
+    """The second pair is all to whom the host sends: whoever comes later comes to them first."""
+    world = course(lambda: AlteringAll(door), liars=liars, guests=7, fanout=2)
+    assert world.complete() == []
+    assert world.liars_named(Reason.BAD_SIGNATURE) == set(liars)
+    below = [len(world.status(name).downstreams) for name in (HOST, *world.guests)]
+    assert 2 < max(below) <= 2 + RESERVE
 
 
 def test_fragments_in_another_order_are_put_in_order() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shared_place, split
 
 from linnet.places.channel.psyc import Modifier
-from linnet.places.commands import Announce, Announced
+from linnet.places.commands import Announce, Announced, Entered, EnterPlace, GuestsAre, ListGuests
 from linnet.places.items import AGAIN, Said
 from linnet.sim.places_world import HOST
 
@@ -65,3 +65,54 @@ def test_whoever_watches_can_tell_what_is_said_again() -> None:
     assert first.event is not None
     assert [each.modifiers for each in again] == [(Modifier(":", AGAIN, first.event.hex().encode()),)]
     assert isinstance(again[0], Said)
+
+
+def test_two_cohosts_who_opened_the_same_term_while_the_host_was_away_are_both_heard() -> None:
+    world = shared_place(6, seed=11, cohosts=2)
+    says(world, HOST, "before")
+    run(world, 5)
+    world.crash(HOST)
+    split(world, "guest1", "guest3", "guest5")
+    run(world, 30)
+    for text in ("here 1", "here 2"):
+        says(world, "guest0", text)
+    # Under the very numbers that the others give on their side.
+    for text in ("there 1", "there 2"):
+        says(world, "guest1", text)
+    run(world, 10)
+    here, there = world.status("guest2"), world.status("guest3")
+    assert (here.term, here.voice) == (there.term, world.identities["guest0"].peer)
+    assert there.voice == world.identities["guest1"].peer
+    world.network.heal()
+    run(world, 200)
+    world.restart(HOST)
+    run(world, 300)
+    # guest0 stands higher in the deed, so that its term counts.
+    assert_one_line(world, ["before", "here 1", "here 2", "there 1", "there 2"])
+
+
+def test_who_came_in_on_the_side_that_lost_is_in_and_hears_everything_said_since() -> None:
+    world = shared_place(6, seed=12, cohosts=2, entered=5)
+    says(world, HOST, "before")
+    run(world, 5)
+    world.crash(HOST)
+    split(world, "guest1", "guest3", "guest5")
+    run(world, 30)
+    says(world, "guest0", "here")
+    says(world, "guest1", "there 1")
+    world.obtain("guest5", EnterPlace(world.place, (world.contact("guest1"),)), Entered)
+    world.watch("guest5")
+    says(world, "guest1", "there 2")
+    run(world, 10)
+    assert heard(world, "guest5") == ["there 2"]
+    world.network.heal()
+    run(world, 200)
+    world.restart(HOST)
+    run(world, 300)
+    lines = {name: heard(world, name) for name in (HOST, *world.guests[:5])}
+    assert set(map(tuple, lines.values())) == {("before", "here", "there 1", "there 2")}
+    # Its notice is said again in the order in which everything was said there.
+    assert heard(world, "guest5") == ["there 2"]
+    guests = world.obtain(HOST, ListGuests(world.place), GuestsAre).guests
+    assert world.identities["guest5"].author in [each.nym for each in guests]
+    assert len({world.status(name).state_hash for name in (HOST, *world.guests)}) == 1

@@ -9,11 +9,12 @@ from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended
 from linnet.places import watcher
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.psyc import Modifier, Packet
 from linnet.places.items import Body, Changed, Knocked, Said
 from linnet.trace.records import Kind
 
 ANN = AuthorId(b"ann....." * 4)
+TEA = Packet((), "_request_tea", b"please")
 
 
 def methods(stage: Stage, number: int) -> list[str]:
@@ -61,8 +62,27 @@ def test_requests_and_knocks_are_told_to_those_who_want_them() -> None:
     said = Said(stage.place, 1, ANN, ANN, "_request_tea", (), False)
     body = Body(stage.place, 1, ANN, 0, b"please", True)
     knocked = Knocked(stage.place, ANN, "_request_place_enter", (), b"")
-    stage._act([*watching.heard([said, body]), *watching.heard([knocked])])
+    stage._act([*watching.asked(ANN, 1, TEA), *watching.heard([knocked])])
     assert (stage.take(1), stage.take(2)) == ([said, body], [knocked])
+
+
+def test_a_request_is_kept_until_somebody_has_handled_it() -> None:
+    stage = Stage()
+    stage.watch(1)
+    for request in (1, 2):
+        stage._act([*stage.places._places[stage.place].watching.asked(ANN, request, TEA)])
+    assert len(stage.take(1)) == 4
+    stage.consumed(1, 3)  # the second one's body is not among these
+    stage.restart()
+    stage.watch(1, methods=("_other",))
+    assert stage.take(1) == []
+    stage.watch(2, methods=("_request",))
+    said = Said(stage.place, 2, ANN, ANN, "_request_tea", (), False)
+    assert stage.take(2) == [said, Body(stage.place, 2, ANN, 0, b"please", True)]
+    stage.consumed(2, 2)
+    stage.restart()
+    stage.watch(1)
+    assert stage.take(1) == []
 
 
 def test_one_who_takes_nothing_ends_when_too_much_waits_that_is_nowhere_else(
@@ -72,10 +92,10 @@ def test_one_who_takes_nothing_ends_when_too_much_waits_that_is_nowhere_else(
     stage = Stage()
     watching = stage.places._places[stage.place].watching
     stage.watch(1)
-    body = Body(stage.place, 1, ANN, 0, bytes(5_000_000), True)
-    stage._act([*watching.heard([body])])
-    stage._act([*watching.heard([body])])
-    assert stage.take(1) == [body, Ended(Reason.SUBSCRIBER_SLOW)]
+    for request in (1, 2):
+        packet = Packet((), "_request", bytes(5_000_000))
+        stage._act([*watching.asked(ANN, request, packet)])
+    assert [type(item) for item in stage.take(1)] == [Said, Body, Ended]
     dropped = [each.reason for each in stage.records if each.kind is Kind.DROPPED]
     assert dropped == [Reason.SUBSCRIBER_SLOW]
 

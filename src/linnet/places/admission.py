@@ -22,7 +22,14 @@ from linnet.places.messages import Decision
 from linnet.places.multicast.head import Flag, Head
 from linnet.places.multicast.terms import Base, opening_of
 from linnet.places.parts import Parts
-from linnet.places.visiting import Visiting, VisitingEffect, own_notice, refused_record, told_membership
+from linnet.places.visiting import (
+    MADE_UP,
+    Visiting,
+    VisitingEffect,
+    own_notice,
+    refused_record,
+    told_membership,
+)
 from linnet.trace.records import Kind, Record
 
 AdmissionEffect: TypeAlias = VisitingEffect | AfterCommit[PlacePromise] | Reply[Declined] | Blame | Record
@@ -35,7 +42,7 @@ class Admission:
         self._parts = parts
         self._visiting = visiting
         self._asked: list[int] = []
-        """Requests of the application that wait for the door to open."""
+        """Requests of the application that wait for the door to open, and for the state behind it."""
 
     def enter(
         self,
@@ -55,6 +62,8 @@ class Admission:
             return []
         self._asked.remove(request)
         detail = "nobody of this place answered in time; its host may be away"
+        if self._parts.tree.upstreams:
+            detail = "let in, but the state of the place did not come in time"
         return [Reply(request, Declined(Reason.TIMEOUT, detail))]
 
     def decided(self, peer: PeerId, decision: Decision, now: float) -> tuple[bool, list[AdmissionEffect]]:
@@ -74,6 +83,8 @@ class Admission:
             nym = self._person(peer, decision)
         except RemoteError as error:
             record = refused_record(parts, peer, error)
+            if error.reason in MADE_UP:
+                visiting.distrust(peer, now)
             return False, [record, Blame(peer, error.reason), *visiting.turned_away(peer, now)]
         for contact in decision.relays:
             visiting.learn(contact)
@@ -81,7 +92,22 @@ class Admission:
         if decision.next:
             parts.told = max(parts.told, (decision.term, decision.next - 1))
             parts.missing.suspect(decision.next - 1, now)
-        return True, [*effects, *self._answer(Entered(parts.id, parts.since))]
+        return True, effects
+
+    def entered(self) -> list[AdmissionEffect]:
+        """Tell the application that it is in: as soon as it can look at the state as of its entry."""
+        parts = self._parts
+        if not self._asked or not parts.tree.upstreams or not self._has_state:
+            return []
+        return self._answer(Entered(parts.id, parts.since))
+
+    @property
+    def _has_state(self) -> bool:
+        parts = self._parts
+        changes = parts.membership.changes(parts.context.author)
+        if changes and changes[-1].joins:
+            return parts.order.applied >= changes[-1].announced_at  # the notice carries the hash of the state
+        return parts.is_whole and not parts.missing.count
 
     def _person(self, peer: PeerId, decision: Decision) -> AuthorId | None:
         """Who has let us in, if the answer proves it."""
@@ -109,6 +135,7 @@ class Admission:
             parts.membership.enter(notice.change, notice.message, notice.generation)
 
     def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[AdmissionEffect]:
+        self._visiting.referred(decision.relays)
         effects: list[AdmissionEffect] = [*self._visiting.turned_away(peer, now)]
         reason = decision.reason or Reason.NOT_ALLOWED
         if decision.text:

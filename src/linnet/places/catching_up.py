@@ -42,6 +42,9 @@ class CatchingUp:
     def due(self, now: float) -> list[CatchingUpEffect]:
         """The questions that are due, and when to look again."""
         parts = self._parts
+        if parts.missing.is_idle and self._asked is None and not parts.order.missing:
+            self._again_at = None
+            return []  # most often
         found = parts.missing.due(now)
         effects: list[CatchingUpEffect] = [*found.records]
         effects += [Send(each.peer, each.message) for each in found.questions]

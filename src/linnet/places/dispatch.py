@@ -23,6 +23,7 @@ from linnet.places.messages import (
     StateIs,
     Talk,
     TermsAre,
+    Unheard,
     Yield,
     Yielded,
 )
@@ -32,7 +33,7 @@ from linnet.trace.records import Kind, Record
 
 def inside(where: Place, peer: PeerId, message: PlaceMessage, now: float) -> list[PlaceEffect]:
     """From somebody who is connected, or wants to be heard by the voice."""
-    if isinstance(message, AskTerms | TermsAre | Yield | Yielded | Talk | Heard):
+    if isinstance(message, AskTerms | TermsAre | Yield | Yielded | Talk | Heard | Unheard):
         return _with_the_voice(where, peer, message, now)
     match message:
         case Replay():
@@ -72,13 +73,18 @@ def at_the_door(
 
 
 def _with_the_voice(
-    where: Place, peer: PeerId, message: AskTerms | TermsAre | Yield | Yielded | Talk | Heard, now: float
+    where: Place,
+    peer: PeerId,
+    message: AskTerms | TermsAre | Yield | Yielded | Talk | Heard | Unheard,
+    now: float,
 ) -> list[PlaceEffect]:
     match message:
         case Talk():
             return where.on_talk(peer, message, now)
         case Heard():
             return [*where.talks.on_heard(peer, message)]
+        case Unheard():
+            return [*where.talks.on_unheard(peer, message)]
         case AskTerms():
             return where.on_ask_terms(peer, message, now)
         case TermsAre():

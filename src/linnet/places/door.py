@@ -6,7 +6,7 @@ the policy admits all, otherwise when the application says so (Toth 2013, sectio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -20,13 +20,13 @@ from linnet.identity.cards import Card
 from linnet.places.channel.psyc import Modifier, Packet, parse, render
 from linnet.places.effects import PlacePromise
 from linnet.places.items import Knocked
-from linnet.places.messages import Decision, Enter
+from linnet.places.messages import Away, Decision, Enter
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
 VISITORS = 4096
 
-DoorEffect: TypeAlias = Send[Decision] | AfterCommit[PlacePromise] | Record
+DoorEffect: TypeAlias = Send[Decision | Away] | AfterCommit[PlacePromise] | Record
 
 
 class Waiting(Struct, frozen=True, gc=False):
@@ -64,8 +64,12 @@ ToDo: TypeAlias = ToAdmit | ToKey | Knocked | Ahead
 class Door:
     """The door of one place at one node."""
 
-    def __init__(self, parts: Parts, contacts: dict[PeerId, Contact]) -> None:
+    def __init__(
+        self, parts: Parts, contacts: dict[PeerId, Contact], known: Callable[[PeerId], Contact]
+    ) -> None:
         self._parts = parts
+        self._known = known
+        """Where somebody could be dialled whom we know from elsewhere."""
         self._contacts = contacts
         """Where each peer says that it can be dialled."""
         self.waiting: dict[AuthorId, Waiting] = {}
@@ -87,9 +91,9 @@ class Door:
         if parts.is_out:
             return [self._no(peer, Reason.NOT_A_MEMBER)]
         if self.is_guest(enter.card.person):
-            return self._let_in_or_follow(asking)
+            return self._let_in_or_follow(asking, now)
         if not parts.is_voice:
-            return [self._no(peer, Reason.NOT_A_MEMBER, known=enter.known)]
+            return [self._no(peer, Reason.NOT_A_MEMBER, known=enter.known, relays=self._voice())]
         if not parts.deed.policy.admits:
             return [ToAdmit(asking)]
         if len(self.waiting) >= parts.config.entries_waiting and enter.card.person not in self.waiting:
@@ -102,7 +106,7 @@ class Door:
             return []
         return [Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
 
-    def _let_in_or_follow(self, asking: Waiting) -> list[DoorEffect | ToDo]:
+    def _let_in_or_follow(self, asking: Waiting, now: float) -> list[DoorEffect | ToDo]:
         parts, enter = self._parts, asking.enter
         keys = [ToKey(asking)] if parts.is_voice and parts.deed.policy.seals else []
         contact = self._contacts.get(asking.peer, Contact(asking.peer))
@@ -110,9 +114,22 @@ class Door:
             note = f"it knows term {enter.term}, and we {parts.term}"
             record = Record(Kind.CONTROL, parts.id, peer=asking.peer, reason=Reason.STALE, note=note)
             return [record, self._no(asking.peer, Reason.STALE), Ahead(contact, True)]
-        if enter.opening is None or parts.terms.knows(enter.term, enter.opening):
-            return [*keys, *self.let_in(asking)]
-        return [*keys, *self.let_in(asking), Ahead(contact, False)]
+        parted = self._make_room(asking.peer, now) if enter.stranded else []
+        let_in: list[DoorEffect | ToDo] = [*parted, *keys, *self.let_in(asking, now)]
+        is_known = enter.opening is None or parts.terms.knows(enter.term, enter.opening)
+        return let_in if is_known else [*let_in, Ahead(contact, False)]
+
+    def _make_room(self, newcomer: PeerId, now: float) -> list[DoorEffect]:
+        """Somebody who was taken in need, and has had its time, goes for the next one in need."""
+        parts = self._parts
+        gone = parts.tree.outstayed(newcomer, now)
+        if gone is None:
+            return []
+        parts.tree.disconnect(gone)
+        parts.relaying.leave(gone)
+        note = "its time in the reserve is over, and somebody else is in need"
+        record = Record(Kind.DROPPED, parts.id, peer=gone, reason=Reason.NOT_NEEDED, note=note)
+        return [record, Send(gone, Away(parts.id, Reason.NOT_NEEDED))]
 
     def is_guest(self, nym: AuthorId) -> bool:
         """Whether somebody may come in without being asked about."""
@@ -125,7 +142,7 @@ class Door:
             raise Refused(Reason.UNKNOWN, "nobody of this name waits at the door")
         return waiting
 
-    def let_in(self, asking: Waiting) -> list[DoorEffect]:
+    def let_in(self, asking: Waiting, now: float) -> list[DoorEffect]:
         """Connect a guest below us, or send it on to those below."""
         parts, enter = self._parts, asking.enter
         if not self._can_tell(enter):
@@ -137,7 +154,7 @@ class Door:
             parts.tree.disconnect(asking.peer)
             parts.missing.disconnect(asking.peer)
             parts.relaying_up.leave(asking.peer)
-        if parts.tree.connect_down(contact, enter.card.person):
+        if parts.tree.connect_down(contact, enter.card.person, now if enter.stranded else None):
             parts.relaying.join(asking.peer, enter.card.person)
             # Others, too: for a second upstream, and for when we are away.
             relays: tuple[Contact, ...] = (own, *parts.tree.redirect(asking.peer))
@@ -174,11 +191,24 @@ class Door:
             del self.visitors[next(iter(self.visitors))]
 
     def _no(
-        self, peer: PeerId, reason: Reason, text: bytes = b"", known: int | None = None
-    ) -> Send[Decision]:
+        self,
+        peer: PeerId,
+        reason: Reason,
+        text: bytes = b"",
+        known: int | None = None,
+        relays: tuple[Contact, ...] = (),
+    ) -> Send[Decision | Away]:
         deed = self._parts.deed
         told = deed if known is not None and known < deed.version else None
-        return Send(peer, Decision(self._parts.id, False, reason, told, (), text, 0, 0, (), ()))
+        return Send(peer, Decision(self._parts.id, False, reason, told, relays, text, 0, 0, (), ()))
+
+    def _voice(self) -> tuple[Contact, ...]:
+        """Who decides about strangers, if we know where to dial it: for those who knock at the wrong door."""
+        voice = self._parts.voice
+        if voice is None or voice == self._parts.context.peer:
+            return ()
+        found = self._contacts.get(voice) or self._known(voice)
+        return (found,) if found.hints else ()
 
     def _can_tell(self, enter: Enter) -> bool:
         """Whether we have what somebody must know who has nothing yet: the notice that it came in."""

@@ -12,9 +12,14 @@ from linnet.delivery.items import Ended, Item
 from linnet.places.items import Body, PlaceItem
 
 TAKEN = -1
-"""In place of a message: the word that some were taken back."""
+"""In place of a message: the word that some were taken back. Below it: requests, see `request_mark`."""
 
 HandingEffect: TypeAlias = Deliver[Item | PlaceItem]
+
+
+def request_mark(number: int) -> int:
+    """What stands in place of a message for a request that is kept under this number; and the other way."""
+    return TAKEN - number
 
 
 class Handing:
@@ -48,14 +53,15 @@ class Handing:
             self._bytes += size
             self._batch.append(item)
 
-    def handled(self, items: int) -> bool:
-        """The application is done with so many, the oldest; whether it knows now what was taken back."""
-        knows = False
+    def handled(self, items: int) -> list[int]:
+        """The application is done with so many, the oldest; which marks among these stand for no message."""
+        marks: list[int] = []
         for _ in range(min(items, len(self._flight))):
             size, message = self._flight.popleft()
             self._bytes -= size
-            knows = knows or message == TAKEN
-        return knows
+            if message < 0:
+                marks.append(message)
+        return marks
 
     def forget(self, first: int) -> None:
         """Items of messages from this one on are of none any more: their numbers are used again."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.places.channel.assembly import Began, Broken, Finished, Piece
+from linnet.places.channel.assembly import Began, Broken, Finished, More, Piece
 from linnet.places.channel.history import History, HistoryStep, Told, Unheld
 from linnet.places.commands import WatchPlace
 from linnet.places.handing import Handing, HandingEffect
@@ -111,13 +111,15 @@ class LookingBack:
                 given_up = True
         return given_up
 
-    def _items(self, step: Began | Piece | Finished | Broken | Unheld) -> Iterator[PlaceItem]:
+    def _items(self, step: Began | Piece | More | Finished | Broken | Unheld) -> Iterator[PlaceItem]:
         place, message = self._parts.id, step.message
         match step:
             case Began(_, method, modifiers):
                 yield Said(place, message, None, author_of(self._parts, message), method, modifiers, True)
             case Piece(_, offset, data):
                 yield Body(place, message, None, offset, data, False)
+            case More():
+                return  # what is read from the store is read to its end
             case Finished(_, length):
                 yield Body(place, message, None, length, b"", True)
             case Broken(_, reason) | Unheld(_, reason):

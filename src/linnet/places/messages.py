@@ -52,6 +52,8 @@ class Enter(Struct, frozen=True, array_like=True, tag=90, gc=False):
     """The last term that the sender knows; 0: none. Signed, as all before it."""
     opening: WireEventId | None = None
     """The fragment that opened it."""
+    stranded: bool = False
+    """Whether all who send to it lie: then it is taken in for a while also where there is no room."""
 
 
 class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
@@ -167,6 +169,18 @@ class Heard(Struct, frozen=True, array_like=True, tag=98, gc=False):
     reason: Reason | None
     """Why it was not taken."""
     sig: WireSignature
+
+
+class Unheard(Struct, frozen=True, array_like=True, tag=109, gc=False):
+    """There is no way to the host's device from here: it is away. Goes back the way the request came.
+
+    Anybody on the way can say so, and need not be right: it ends nothing before its time.
+    """
+
+    place: WireTopicId
+    device: WirePeerId
+    """Whose request it was."""
+    request: Count
 
 
 class DeedIs(Struct, frozen=True, array_like=True, tag=99, gc=False):
@@ -289,6 +303,7 @@ PlaceMessage: TypeAlias = (
     | StateIs
     | Talk
     | Heard
+    | Unheard
     | DeedIs
     | Receipts
     | AskTerms

@@ -11,7 +11,6 @@ from linnet.core.stores import Entry
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
-from linnet.identity.keys import device_id
 from linnet.places.channel.assembly import Assembly
 from linnet.places.channel.fragments import Fragments
 from linnet.places.channel.membership import Membership, Verdict
@@ -22,7 +21,7 @@ from linnet.places.deed import Deed, PastTerm, Policy, check_deed
 from linnet.places.multicast.entering import Entering
 from linnet.places.multicast.head import Head, head_of
 from linnet.places.multicast.hearing import Hearing
-from linnet.places.multicast.missing import Missing
+from linnet.places.multicast.missing import RANGES, Missing
 from linnet.places.multicast.relaying import Relaying
 from linnet.places.multicast.replaying import Found, Replaying
 from linnet.places.multicast.terms import Base, Opening, Shift, Spoken, Terms
@@ -71,7 +70,7 @@ class Parts:
         """Upstreams, as far as we know who they are: they get what comes from below."""
         self.toward: PeerId | None = None
         """Who brought the last fragment of the present term: the way to the voice."""
-        self.missing = Missing(self.id, config, self.fragments.upto)
+        self.missing = Missing(self.id, config, self.fragments.next, self.fragments.missing(RANGES))
         self.replaying = Replaying(self.id, _Shelf(self), self.membership, config.replay_rate)
         self.entering = Entering(self.id, context.card_check)
         self.hearing = Hearing(self.id, context.key, store.cells, config, context.card_check)
@@ -116,7 +115,7 @@ class Parts:
         opening = self.terms.voice
         if opening is None or self.yielded == opening.event:
             return False
-        return opening.device == device_id(self.context.peer) and self.may_speak
+        return opening.device == self.context.device and self.may_speak
 
     @property
     def since(self) -> int:

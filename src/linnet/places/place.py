@@ -17,7 +17,7 @@ from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
 from linnet.places.door import Ahead, Door, ToAdmit, ToKey
 from linnet.places.effects import PlaceEffect
-from linnet.places.items import Body, Knocked, Said
+from linnet.places.items import Knocked
 from linnet.places.keepers import Keepers
 from linnet.places.keying import REQUEST_KEYS, Keying
 from linnet.places.lineage import Lineage
@@ -64,8 +64,8 @@ class Place:
         self.parts = Parts(deed, context, config, keeps)
         self.watching = Watching(self.parts, context.config)
         self.taking = Taking(self.parts, self.watching)
-        self.door = Door(self.parts, contacts)
         self.visiting = Visiting(self.parts)
+        self.door = Door(self.parts, contacts, self.visiting.contact)
         self.admission = Admission(self.parts, self.visiting)
         self.catching_up = CatchingUp(self.parts)
         self.roll_call = RollCall(self.parts)
@@ -180,11 +180,11 @@ class Place:
         """Somebody lacks a fragment."""
         nym = self._neighbour(peer)
         if nym is None and not self.parts.relaying.keeps(peer):
-            note = "a question of nobody who is connected"
-            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
+            note, why = "a question of nobody who is connected", Reason.NOT_A_MEMBER
+            return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=why, note=note), Blame(peer, why)]
         answer = self.parts.replaying.answer(peer, nym, replay, now)
-        record = [] if answer.record is None else [answer.record]
-        return [*record, AfterCommit((Send(peer, answer.message),))]
+        noted = [each for each in (answer.record, answer.blame) if each is not None]
+        return [*noted, AfterCommit((Send(peer, answer.message),))]
 
     def on_replayed(self, peer: PeerId, answer: Replayed, now: float) -> list[PlaceEffect]:
         """A fragment that we asked for, or why not."""
@@ -368,9 +368,10 @@ class Place:
             return [*self.voicing.tell_keys(device, now), *self.talks.answer(asked, None)]
         if not self.watching.hears(packet.method):
             return [*self.talks.answer(asked, Reason.NOT_HELD)]
-        said = Said(self.parts.id, number, nym, nym, packet.method, packet.modifiers, False)
-        body = Body(self.parts.id, number, nym, 0, packet.body, True)
-        told = self.watching.heard([said, body])
+        try:
+            told = self.watching.asked(nym, number, packet)
+        except Refused as refused:
+            return [*self.talks.answer(asked, refused.reason)]
         return [AfterCommit((*told,)), *self.talks.answer(asked, None)]
 
     def caught(self, now: float) -> list[PlaceEffect]:
@@ -383,7 +384,7 @@ class Place:
         asked = [*self.catching_up.due(now), *self.roll_call.due(now), *self.receipts.look(now)]
         promises += self.watching.pump()
         told = [AfterCommit(tuple(promises))] if promises else []
-        return [*records, *told, *effects, *self._followed(now), *asked]
+        return [*records, *told, *effects, *self._followed(now), *asked, *self.admission.entered()]
 
     def _followed(self, now: float) -> list[PlaceEffect]:
         """What follows from a line that is another now, or that we know too little of."""

@@ -6,7 +6,7 @@ from typing import assert_never, cast
 
 import msgspec
 
-from linnet.core.effects import AfterCommit, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
@@ -281,7 +281,7 @@ class Places:
             if isinstance(message, Enter):
                 no = Decision(message.place, False, Reason.UNKNOWN, None, (), b"", 0, 0, (), ())
                 return [record, Send(peer, no)]
-            return [record]
+            return [record, Blame(peer, Reason.NOT_JOINED)]
         if isinstance(message, Enter | Decision | Away | DeedIs):
             effects = at_the_door(where, peer, message, now)
             if not self._keeping.is_over(where.parts):

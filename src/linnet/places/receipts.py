@@ -74,7 +74,7 @@ class GuestReceipts:
 
     def look(self, now: float) -> list[ReceiptsEffect]:
         """Give a receipt in a while, if there is something new to give one for."""
-        if not self._is_due or self._is_set:
+        if self._is_set or not self._is_due:
             return []
         wait = self._parts.config.receipt_delay
         if self._given_at is not None:

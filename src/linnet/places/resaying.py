@@ -51,10 +51,9 @@ def orphans(parts: Parts) -> list[Orphan]:
     """Messages of this device that were taken out of the line, in the order in which they were said."""
     found: dict[tuple[int, int], list[Row]] = {}
     for row in parts.fragments.orphans():
-        unit = parts.fragments.unit(row)
         if row.flags & Flag.KEYS:
             continue  # of a term that does not count: the next one has keys of its own
-        if unit is not None and unit.device == parts.context.device and unit.author == parts.context.author:
+        if _is_ours(parts, row):
             found.setdefault((row.term, row.message), []).append(row)
     return [Orphan(rows) for rows in found.values()]
 
@@ -123,7 +122,11 @@ def _change(parts: Parts, speaking: Speaking, change: Change, message: int, now:
 
 def _words(parts: Parts, orphan: Orphan) -> _Words | None:
     """What a message said, all of it; None if it had not ended."""
-    standing = [row for row in parts.fragments.message(orphan.message) if row.term == orphan.rows[0].term]
+    # The same number of the same term may be another's message, who opened this term too and counts.
+    term = orphan.rows[0].term
+    standing = [
+        row for row in parts.fragments.message(orphan.message) if row.term == term and _is_ours(parts, row)
+    ]
     rows = sorted([*standing, *orphan.rows], key=lambda row: row.offset)
     text = bytearray()
     for row in rows:
@@ -143,6 +146,12 @@ def _words(parts: Parts, orphan: Orphan) -> _Words | None:
     first = _first(packet) or rows[0].event
     has_begun = bool(standing) and standing[-1].end >= end
     return _Words(first, head_of(verified.events[0]).change, header, packet, bytes(text[end:]), has_begun)
+
+
+def _is_ours(parts: Parts, row: Row) -> bool:
+    """Whether this device said it."""
+    unit, context = parts.fragments.unit(row), parts.context
+    return unit is not None and (unit.author, unit.device) == (context.author, context.device)
 
 
 def _first(packet: Packet) -> EventId | None:

@@ -20,7 +20,7 @@ from linnet.places.channel.assembly import Began
 from linnet.places.channel.header import Header, encode_header
 from linnet.places.channel.psyc import Modifier, render
 from linnet.places.multicast.cutting import Cutting, Piece
-from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Flag, Head, encode_head
+from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Head, encode_head
 from linnet.places.multicast.numbering import Message, Numbering
 from linnet.places.parts import Parts
 
@@ -123,7 +123,7 @@ class Speaking:
         began = next(self._parts.assembly.historic(message), None)
         if last.is_last or not isinstance(began, Began):
             raise Refused(Reason.STALE, f"message {message} has ended: nothing can be added to it")
-        self._numbering.reopen(message, Flag(last.flags))
+        self._numbering.reopen(message, last.flags)
         self._cutting.reopen(message, last.end)
         before = len(encode_header(began.header)) + began.header.modifier_bytes
         self._sizes[message] = last.end - before

@@ -23,6 +23,7 @@ from linnet.identity.cards import Card
 from linnet.places.channel.assembly import Began, Broken, Finished, Step
 from linnet.places.channel.fragments import Conflict, New
 from linnet.places.channel.ordering import Applied, Forked, NotTaken, Outcome, Rebuilt
+from linnet.places.channel.retention import forget_orphans
 from linnet.places.channel.rows import Mark, Row
 from linnet.places.effects import PlacePromise
 from linnet.places.items import Changed
@@ -193,7 +194,7 @@ class Taking:
             parts.membership.store(head.change, head.message, head.generation)
             if not head.change.joins:
                 parts.sealing.readers.forget(head.change.nym)
-        steps = [] if parts.keeps else list(parts.assembly.stored(stored.row))
+        steps = [] if parts.keeps else parts.assembly.told(stored.row)
         promises: list[PlacePromise] = [*self._passed_on(arrival, now)]
         told, records = self._told(steps, verified)
         promises += told
@@ -324,10 +325,11 @@ class Taking:
         return effects
 
     def renewed(self, now: float) -> list[TakingEffect]:
-        """A newer deed may have made the line another."""
+        """A newer deed, or what was told at a door, may have made the line another: also where we held
+        nothing of it, and what came before that answer waits."""
         shift, self._parts.shift = self._parts.shift, None
         effects = self.shifted(shift, now)
-        return [*effects, *self._retry(now)] if self._waiting and self._changed else effects
+        return [*effects, *self._retry(now)] if self._waiting else effects
 
     def shifted(self, shift: Shift | None, now: float) -> list[TakingEffect]:
         """The line is another now: what was applied behind the cut is undone, what counts again is taken."""
@@ -371,9 +373,10 @@ class Taking:
         if any(unit is not None and unit.device == parts.context.device for unit in units):
             self.cut_off = True
         note = f"{len(gone)} fragments behind {shift.fragment} are orphaned by term {parts.term}"
-        noted = Record(Kind.DROPPED, parts.id, reason=Reason.STALE, note=note)
+        let_go = forget_orphans(parts.fragments, parts.context.device)
+        noted = [Record(Kind.DROPPED, parts.id, reason=Reason.STALE, note=note), *let_go]
         promises: list[PlacePromise] = [*told, *self._watching.taken_back(messages, broken)]
-        return [noted, *records, AfterCommit(tuple(promises))]
+        return [*noted, *records, AfterCommit(tuple(promises))]
 
     def _adopted(self, now: float) -> list[TakingEffect]:
         """Fragments that were orphaned, and are in the line again."""

@@ -1,7 +1,8 @@
 """What guests say to the host: over a link, or up the tree and sealed against who passes it on.
 
 Toth 2013, section 3.9, weighs three ways; this is its second, with the first where a link is there anyway.
-Receipts go back the way that the request came.
+Receipts go back the way that the request came. Nobody keeps a request for a host who is away: whoever made
+it is told so, and makes it again when it sees fit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from linnet.delivery.commands import Declined
 from linnet.places.channel.psyc import Modifier, Packet, check_transient, parse, render
 from linnet.places.commands import Talked
 from linnet.places.effects import PlacePromise
-from linnet.places.messages import Heard, Talk
+from linnet.places.messages import Heard, Talk, Unheard
 from linnet.places.multicast.hearing import Request
 from linnet.places.multicast.talking import Talking
 from linnet.places.parts import Parts
@@ -31,8 +32,14 @@ OWNER = "place.talk"
 ROUTES = 4096
 """Devices whose requests passed by here, so that receipts find back."""
 _NUMBERS = "place talk"
+_LATE = Declined(Reason.TIMEOUT, "the host's device did not answer in time")
+_DEAF = "the host's device is there, but nobody listens at it: say it again when the host watches the place"
+_NOT_TAKEN = "the host's device did not take it"
+_AWAY = Declined(Reason.UNREACHABLE, "the host is away, and nobody keeps requests for it: say it again later")
 
-TalksEffect: TypeAlias = Send[Talk | Heard] | AfterCommit[PlacePromise] | SetTimer[Tick] | Blame | Record
+TalksEffect: TypeAlias = (
+    Send[Talk | Heard | Unheard] | AfterCommit[PlacePromise] | SetTimer[Tick] | Blame | Record
+)
 
 
 class Asked(Struct, frozen=True, gc=False):
@@ -47,6 +54,8 @@ class _Waiting(Struct, gc=False):
     asked: int | None
     """The application's request; None: nobody's, but our own."""
     until: float
+    is_away: bool = False
+    """Whether there was no way to the host's device when it was last said."""
 
 
 class Talks:
@@ -85,7 +94,7 @@ class Talks:
         number, pieces = self._talking.say(voice, render(modifiers, method) + body)
         numbers = self._talking.next_request.to_bytes(8, "big")
         self._parts.context.store.cells.put(_NUMBERS, self._parts.id, numbers)
-        self._waiting[number] = _Waiting(asked, now + patience)
+        self._waiting[number] = _Waiting(asked, now + patience, way is None)
         # After the commit: a number that was seen is not used for something else after a crash.
         sends = [] if way is None else [AfterCommit(tuple(Send(way, piece) for piece in pieces))]
         return [*sends, SetTimer(self._parts.config.replay_timeout, self._tick)]
@@ -95,12 +104,11 @@ class Talks:
         effects: list[TalksEffect] = []
         for number, waiting in list(self._waiting.items()):
             if waiting.until <= now:
-                effects += self._end(
-                    number, Declined(Reason.TIMEOUT, "the host's device did not answer in time")
-                )
+                effects += self._end(number, _AWAY if waiting.is_away else _LATE)
                 continue
             voice = self._parts.voice
             way = None if voice is None else self._way(voice)
+            waiting.is_away = way is None or waiting.is_away
             if way is not None:
                 effects += [Send(way, piece) for piece in self._talking.again(number, voice)]
         if self._waiting:
@@ -123,8 +131,23 @@ class Talks:
             return [Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note=note)]
         if heard.reason is not None or voice is None:
             reason = heard.reason or Reason.UNREACHABLE
-            return self._end(heard.request, Declined(reason, "the host's device did not take it"))
+            nobody = reason is Reason.NOT_HELD
+            return self._end(heard.request, Declined(reason, _DEAF if nobody else _NOT_TAKEN))
         return self._end(heard.request, Talked(self._parts.id, heard.request, voice))
+
+    def on_unheard(self, peer: PeerId, unheard: Unheard) -> list[TalksEffect]:
+        """Somebody on the way says that the host is away: to us, or to somebody who spoke through us."""
+        parts = self._parts
+        back = self._routes.get(unheard.device)
+        if unheard.device != parts.context.peer and back is not None and back != peer:
+            return [Send(back, unheard)]
+        waiting = self._waiting.get(unheard.request)
+        if unheard.device != parts.context.peer or waiting is None:
+            note = "no way to the host, for nobody who asked through us"
+            return [Record(Kind.DROPPED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+        waiting.is_away = True
+        note = f"no way to the host for request {unheard.request}"
+        return [Record(Kind.CONTROL, parts.id, peer=peer, reason=Reason.UNREACHABLE, note=note)]
 
     # On the way, and at the host.
 
@@ -166,7 +189,9 @@ class Talks:
         if way is None or way == peer or talk.hops >= 64:
             note = f"a request after {talk.hops} hops, and no way up"
             reason = Reason.UNREACHABLE
-            return [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)]
+            record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
+            unheard = Unheard(self._parts.id, talk.card.device_key, talk.request)
+            return [record, Send(peer, unheard)]
         return [Send(way, replace(talk, hops=talk.hops + 1))]
 
     def _way(self, voice: PeerId) -> PeerId | None:

@@ -65,6 +65,8 @@ class Visiting:
         """Who sent us on to others, and may be asked for a while for what those do not have."""
         self._shunned: dict[PeerId, float] = {}
         """Who sent what was provably false, with the time until which it is not asked again."""
+        self._referred: dict[PeerId, None] = {}
+        """To whom we were referred since we asked to come in."""
         self._text = b""
         self.wants = False
         """Whether we mean to be connected."""
@@ -82,6 +84,7 @@ class Visiting:
     ) -> list[VisitingEffect]:
         """Ask to come in."""
         self.wants = True
+        self._referred.clear()
         self._text = render(modifiers, "_request_place_enter") + text
         for contact in contacts:
             self.learn(contact)
@@ -159,14 +162,16 @@ class Visiting:
             self._probing.pop(peer, None)
             effects += self._let_go(peer)
         lacking = self._parts.tree.lacks - len(self._asked)
+        willing = self._is_idle
         if lacking > 0 and not self._trying:
             idle = [each for each in self._known.values() if self._is_idle(each.peer)]
-            if not idle and not self._parts.tree.upstreams:
-                self._shunned.clear()  # better those than nobody
+            if not idle and not self._parts.tree.upstreams:  # better those than nobody
+                willing = self._is_free
+                idle = [each for each in self._known.values() if willing(each.peer)]
             self._trying.extend(idle[:lacking])
         while lacking > 0 and self._trying:
             contact = self._trying.popleft()
-            if self._is_idle(contact.peer):
+            if willing(contact.peer):
                 effects += self._ask(contact, now)
                 lacking -= 1
         return [*effects, SetTimer(self._parts.config.entry_timeout, self.tick)]
@@ -196,15 +201,36 @@ class Visiting:
         """An upstream lies or keeps things back: it is left, and not asked for long. Not the only one: what
         it does bring is better than nothing, and others are being looked for."""
         upstreams = self._parts.tree.upstreams
-        if peer not in upstreams or len(upstreams) < 2:
+        if peer not in upstreams:
             return []
+        if len(upstreams) < 2:
+            return self._strand(peer, now)
+        self.distrust(peer, now)
+        note = "left, and not asked again for long"
+        record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
+        return [record, Send(peer, Away(self._parts.id, reason)), *self.gone(peer, now)]
+
+    def distrust(self, peer: PeerId, now: float) -> None:
+        """This one lies: it is not asked for long."""
         self._shunned.pop(peer, None)
         self._shunned[peer] = now + SHUNNED_SECONDS
         if len(self._shunned) > KNOWN_CONTACTS:
             del self._shunned[next(iter(self._shunned))]
-        note = "left, and not asked again for long"
-        record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
-        return [record, Send(peer, Away(self._parts.id, reason)), *self.gone(peer, now)]
+
+    @property
+    def is_stranded(self) -> bool:
+        """Whether somebody lied to us, and nobody else sends to us."""
+        return bool(self._shunned) and all(peer in self._shunned for peer in self._parts.tree.upstreams)
+
+    def _strand(self, peer: PeerId, now: float) -> list[VisitingEffect]:
+        """Our only way lies: the voice is asked at once, then others, who take us in though they are full."""
+        if peer in self._shunned:
+            return []
+        self.distrust(peer, now)
+        voice = self._parts.voice
+        if voice is not None:
+            self._trying.appendleft(self.contact(voice))
+        return self.look(now)
 
     def shunned(self, effects: Iterable[object], now: float) -> list[VisitingEffect]:
         """Leave those who are blamed for what they made up themselves, and not only passed on."""
@@ -217,6 +243,14 @@ class Visiting:
         if self.is_admitted:
             return [*self._let_go(peer), SetTimer(SOON, self.tick)]
         return [*self._let_go(peer), *(self.look(now) if self._trying else [])]
+
+    def referred(self, relays: Iterable[Contact]) -> None:
+        """Who turned us away names who can let us in: that one is asked next, once each time we enter."""
+        for contact in relays:
+            if contact.peer not in self._referred:
+                self._referred[contact.peer] = None
+                self.learn(contact)
+                self._trying.append(contact)
 
     def sent_on(self, peer: PeerId, relays: Iterable[Contact], now: float) -> list[VisitingEffect]:
         """We are a guest, and others have room for us: those first who were named first."""
@@ -285,10 +319,14 @@ class Visiting:
         return effects
 
     def _is_idle(self, peer: PeerId) -> bool:
-        ours = peer == self._parts.context.peer
+        """Whether it makes sense to ask this one. Who sent us on may have room in the reserve in our need."""
+        sent_us_on = peer in self._sources and not self.is_stranded
+        return self._is_free(peer) and not sent_us_on and peer not in self._shunned
+
+    def _is_free(self, peer: PeerId) -> bool:
         tree = self._parts.tree
-        busy = peer in self._asked or peer in self._sources or peer in self._shunned
-        return not (ours or busy or peer in tree.upstreams or peer in tree.downstreams)
+        ours = peer == self._parts.context.peer or peer in self._asked
+        return not (ours or peer in tree.upstreams or peer in tree.downstreams)
 
     def _ask(self, contact: Contact, now: float) -> list[VisitingEffect]:
         peer = contact.peer
@@ -320,6 +358,7 @@ class Visiting:
             prekeys=parts.opening.prekeys(now) if parts.deed.policy.seals else None,
             term=parts.term,
             opening=parts.opened_by,
+            stranded=self.is_stranded,
         )
 
 

@@ -28,6 +28,7 @@ from linnet.places.parts import Parts
 from linnet.places.speaking import Speaking, Spoken
 from linnet.places.taking import Taking
 from linnet.places.turns import Turn, Turns
+from linnet.places.unfinished import Unfinished
 from linnet.places.visiting import Visiting
 
 OWNER = "place"
@@ -60,6 +61,7 @@ class Voicing:
         self._door = door
         self.turns = Turns(parts, visiting)
         self._speaking: Speaking | None = None
+        self._unfinished = Unfinished(parts.id, parts.context.store.cells)
         self._queue: deque[tuple[int, VoiceCommand]] = deque()
         self._again = parts.may_speak and resaying.forget_idle(parts)
         """Whether something of ours is to be said again."""
@@ -82,6 +84,8 @@ class Voicing:
         """Say something, now or when it is our turn; `Refused` if that will not come."""
         if not self._parts.may_speak:
             raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
+        if isinstance(command, AnnounceMore):
+            self._unfinished.check(command.message, self._parts.term)
         turn = self.turns.turn(now)
         if turn is Turn.OURS or self._parts.terms.voice is None:
             return self._do(request, command, now)
@@ -170,7 +174,7 @@ class Voicing:
         opens = since if since is not None else (None if policy.restricts else 0)
         message, spoken = self.speaking().joined(nym, opens, now, self._keying.learned(waiting))
         effects = self.say(spoken, now)
-        return message, spoken, [*effects, *self._door.let_in(waiting)]
+        return message, spoken, [*effects, *self._door.let_in(waiting, now)]
 
     def greet(self, waiting: Waiting, now: float) -> list[PlaceEffect]:
         """A guest is back at our door, perhaps with another device: it may lack the keys."""
@@ -228,10 +232,16 @@ class Voicing:
     def _do(self, request: int, command: VoiceCommand, now: float) -> list[PlaceEffect]:
         match command:
             case Announce(_, method, modifiers, body, reset, more):
+                effects = self._skip_numbers(now) if more else []
                 message, spoken = self.speaking().announce(method, modifiers, body, reset, more, now)
-                return [*self.say(spoken, now), self._announced(request, message, spoken)]
+                effects += self.say(spoken, now)
+                if more:
+                    self._unfinished.began(message, self._parts.term)
+                return [*effects, self._announced(request, message, spoken)]
             case AnnounceMore(_, message, body, more):
                 spoken = self.speaking().more(message, body, more, now)
+                if not more:
+                    self._unfinished.ended(message)
                 return [*self.say(spoken, now), self._announced(request, message, spoken)]
             case Admit(_, nym, since):
                 message, spoken, effects = self.admit(self._door.take_waiting(nym), since, now)
@@ -239,6 +249,17 @@ class Voicing:
             case Eject(_, nym):
                 message, spoken, effects = self.part(nym, now)
                 return [*effects, self._announced(request, message, spoken)]
+
+    def _skip_numbers(self, now: float) -> list[PlaceEffect]:
+        """Numbers that an application still takes for those of its messages are not given to open ones."""
+        effects: list[PlaceEffect] = []
+        # The next one, and the one behind it, if keys have to be told first.
+        while any(
+            self._unfinished.is_taken(self._parts.fragments.standing.message + ahead, self._parts.term)
+            for ahead in (1, 2)
+        ):
+            effects += self.say(self.speaking().keep_alive(now), now)
+        return effects
 
     def _announced(
         self, request: int, message: int, spoken: Sequence[Spoken]

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.places.channel.assembly import Began, Broken, Finished, Piece, Step
-from linnet.places.handing import TAKEN, Handing, HandingEffect
+from linnet.places.channel.assembly import Began, Broken, Finished, More, Piece, Step
+from linnet.places.handing import TAKEN, Handing, HandingEffect, request_mark
 from linnet.places.items import Body, Lost, PlaceItem, Said, TakenBack
 from linnet.places.looking_back import author_of
-from linnet.places.multicast.head import Flag
+from linnet.places.multicast.head import KEYS
 from linnet.places.parts import Parts
 
 HOLES = 4096
@@ -63,8 +63,11 @@ class Watcher:
         """Holes whose beginning came."""
         self._lost: dict[int, None] = {}
         """Messages that were told as lost, the latest: should one come after all it is handed over."""
-        self._aside: deque[PlaceItem] = deque()
+        self._aside: deque[tuple[PlaceItem, int]] = deque()
+        """Each with what stands for it in place of a message."""
         self._aside_bytes = 0
+        self.answered: list[int] = []
+        """Requests that the application is done with since somebody looked."""
 
     @property
     def position(self) -> int:
@@ -86,8 +89,24 @@ class Watcher:
     def aside(self, items: Iterable[PlaceItem]) -> list[HandingEffect]:
         """What is not in the store: requests, who knocks, what changed. Past its bound the watching ends."""
         for item in items:
-            self._aside.append(item)
-            self._aside_bytes += len(item.data) if isinstance(item, Body) else 0
+            self._put_aside(item, 0)
+        return self._bounded()
+
+    def asked(self, number: int, said: Said, body: Body) -> list[HandingEffect]:
+        """A request that is kept under this number until it is handled."""
+        self.put_request(number, said, body)
+        return self._bounded()
+
+    def put_request(self, number: int, said: Said, body: Body) -> None:
+        """The same for one that waited; to be pumped."""
+        self._put_aside(said, 0)
+        self._put_aside(body, request_mark(number))
+
+    def _put_aside(self, item: PlaceItem, mark: int) -> None:
+        self._aside.append((item, mark))
+        self._aside_bytes += len(item.data) if isinstance(item, Body) else 0
+
+    def _bounded(self) -> list[HandingEffect]:
         effects = self.pump()
         if len(self._aside) > ASIDE_ITEMS or self._aside_bytes > ASIDE_BYTES:
             self._aside.clear()
@@ -96,8 +115,11 @@ class Watcher:
 
     def consumed(self, items: int) -> list[HandingEffect]:
         """The application is done with so many items."""
-        if self._handing.handled(items):
-            self.taken = ()
+        for mark in self._handing.handled(items):
+            if mark == TAKEN:
+                self.taken = ()
+            else:
+                self.answered.append(request_mark(mark))
         return self.pump()
 
     def cut(self, messages: list[int], broken: Iterable[Broken]) -> list[HandingEffect]:
@@ -108,7 +130,7 @@ class Watcher:
         for each in broken:
             if self._open.pop(each.message, None) is not None:
                 self._ready.pop(each.message, None)
-                self._aside.append(Lost(self._parts.id, each.message, each.message, each.reason))
+                self._put_aside(Lost(self._parts.id, each.message, each.message, each.reason), 0)
         self._next = min(self._next, first)
         self._handing.forget(first)
         for known in (self._holes, self._found, self._lost, self._ready):
@@ -123,7 +145,7 @@ class Watcher:
     def take_back(self, messages: tuple[int, ...]) -> None:
         """Tell that these do not count, with the next that is handed over."""
         self.taken = (*self.taken, *messages)
-        self._aside.append(TakenBack(self._parts.id, messages))
+        self._put_aside(TakenBack(self._parts.id, messages), TAKEN)
 
     def end(self) -> list[HandingEffect]:
         """Nothing more, as was asked."""
@@ -134,9 +156,9 @@ class Watcher:
         """Hand over what is there, while there is room."""
         while self._handing.has_room:
             if self._aside:
-                item = self._aside.popleft()
+                item, mark = self._aside.popleft()
                 self._aside_bytes -= len(item.data) if isinstance(item, Body) else 0
-                self._handing.hand([item], TAKEN if isinstance(item, TakenBack) else 0)
+                self._handing.hand([item], mark)
             elif self._ready:
                 self._read(next(iter(self._ready)))
             elif self._found:
@@ -166,7 +188,12 @@ class Watcher:
             elif message == self._next and not self._ready and self._handing.has_room:
                 self._next += 1
                 self._begin(step, author, None)
-        elif opened.steps is None and message not in self._ready and self._handing.has_room:
+        elif (
+            opened.steps is None
+            and message not in self._ready
+            and self._handing.has_room
+            and not isinstance(step, More)
+        ):
             self._hand(opened, step)
         else:
             self._ready[message] = None
@@ -189,7 +216,7 @@ class Watcher:
     def _is_mute(self, message: int) -> bool:
         """Whether nothing is to be heard of a message: it tells keys, or is old and its key is missing."""
         row = self._parts.fragments.get_at(message, 0)
-        if row is not None and row.flags & Flag.KEYS:
+        if row is not None and row.flags & KEYS:
             return True
         if message > self._historic or not self._parts.opening.is_locked(message):
             return False
@@ -234,7 +261,7 @@ class Watcher:
                 self._handing.hand([Body(place, message, None, length, b"", True)], message)
             case Broken(_, reason):
                 self._handing.hand([Lost(place, message, message, reason)], message)
-            case Began():
+            case Began() | More():
                 return
         del self._open[message]
         self._ready.pop(message, None)

@@ -6,7 +6,7 @@ they watch (`social.objects`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from linnet.core.effects import Deliver
@@ -17,11 +17,13 @@ from linnet.core.stores import Cells
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Item
 from linnet.places.channel.assembly import Broken, Step
+from linnet.places.channel.psyc import Packet
 from linnet.places.commands import WatchPlace
 from linnet.places.handing import Handing
-from linnet.places.items import Body, Changed, Knocked, PlaceItem, Said
+from linnet.places.items import Changed, Knocked, PlaceItem
 from linnet.places.looking_back import LookingBack
 from linnet.places.parts import Parts
+from linnet.places.requests import Requests, items_of
 from linnet.places.social.objects import Objects
 from linnet.places.social.slicer import Slicer
 from linnet.places.watcher import Watcher
@@ -49,6 +51,7 @@ class Watching:
         self._slicer: Slicer[int] = Slicer()
         self._watches: dict[int, int] = {}
         self._positions: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self._requests = Requests(parts.id, self._cells)
         self.objects: Objects[int] = Objects(lambda: parts.order.state)
 
     def __contains__(self, subscription: int) -> bool:
@@ -84,6 +87,9 @@ class Watching:
         kept = None if command.durable is None else self._cells.get(_PLACES, self._key(command))
         if kept is not None and len(kept) > 8:
             watcher.take_back(_numbers(kept[8:]))
+        for waiting, said, body in self._requests.items() if self._requests else ():
+            if self._is_for(number, said.method):
+                watcher.put_request(waiting, said, body)
         return first, resumed
 
     def remove(self, subscription: int) -> list[WatchingEffect]:
@@ -109,27 +115,39 @@ class Watching:
             effects += watcher.told(news, author)
         return effects
 
-    def heard(self, items: Iterable[Said | Body | Knocked | Changed]) -> list[WatchingEffect]:
-        """What is for those who watch now, and is not in the store: requests, who knocks, what changed."""
+    def asked(self, nym: AuthorId, request: int, packet: Packet) -> list[WatchingEffect]:
+        """A request of a guest: kept until somebody who watches has handled it. `Refused`: too many wait."""
+        kept = self._requests.keep(nym, request, packet)
+        said, body = items_of(self._parts.id, nym, request, packet)
+        effects: list[WatchingEffect] = []
+        for number in [each for each in self._watchers if self._is_for(each, packet.method)]:
+            effects += self._set_aside(number, lambda watcher: watcher.asked(kept, said, body))
+        return effects
+
+    def heard(self, items: Iterable[Knocked | Changed]) -> list[WatchingEffect]:
+        """What is for those who watch now, and is not in the store: who knocks, what changed."""
         told: dict[int, list[PlaceItem]] = {}
-        method = ""
         for item in items:
             if isinstance(item, Changed):
                 found = [seen.watcher for seen in self.objects.changed({item.name: item.value})]
-            elif isinstance(item, Knocked):
-                found = [number for number in self._watchers if self._commands[number].door]
             else:
-                method = item.method if isinstance(item, Said) else method
-                found = [number for number in self._watchers if self._is_for(number, method)]
+                found = [number for number in self._watchers if self._commands[number].door]
             for number in found:
                 told.setdefault(number, []).append(item)
         effects: list[WatchingEffect] = []
         for number, mine in told.items():
-            was_ended = self._watchers[number].has_ended
-            effects += self._watchers[number].aside(mine)
-            if self._watchers[number].has_ended and not was_ended:
-                reason = Reason.SUBSCRIBER_SLOW
-                effects.append(Record(Kind.DROPPED, self._parts.id, reason=reason, note="watcher"))
+            effects += self._set_aside(number, lambda watcher, mine=mine: watcher.aside(mine))  # type: ignore[misc]
+        return effects
+
+    def _set_aside(
+        self, number: int, tell: Callable[[Watcher], Sequence[WatchingEffect]]
+    ) -> list[WatchingEffect]:
+        watcher = self._watchers[number]
+        was_ended = watcher.has_ended
+        effects: list[WatchingEffect] = [*tell(watcher)]
+        if watcher.has_ended and not was_ended:
+            reason = Reason.SUBSCRIBER_SLOW
+            effects.append(Record(Kind.DROPPED, self._parts.id, reason=reason, note="watcher"))
         return effects
 
     def pump(self) -> list[WatchingEffect]:
@@ -148,10 +166,14 @@ class Watching:
             return [*looking_back.consumed(items)]
         watcher, command = self._watchers[subscription], self._commands[subscription]
         effects: list[WatchingEffect] = [*watcher.consumed(items)]
-        place = (watcher.position, watcher.taken)
-        if command.durable is not None and place != self._positions.get(subscription):
-            self._positions[subscription] = place
-            self._put(self._key(command), *place)
+        answered, watcher.answered = watcher.answered, []
+        for number in answered:
+            self._requests.done(number)
+        if command.durable is not None:
+            place = (watcher.position, watcher.taken)
+            if place != self._positions.get(subscription):
+                self._positions[subscription] = place
+                self._put(self._key(command), *place)
         return effects
 
     def taken_back(self, messages: list[int], broken: Iterable[Broken]) -> list[WatchingEffect]:

@@ -13,7 +13,16 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Event, Tail, Verified
 from linnet.event.signing import sign_unit
-from linnet.places.channel.assembly import Assembly, Began, Broken, Finished, Piece, Step
+from linnet.places.channel.assembly import (
+    TOLD_AT_ONCE,
+    Assembly,
+    Began,
+    Broken,
+    Finished,
+    More,
+    Piece,
+    Step,
+)
 from linnet.places.channel.fragments import Fragments, New
 from linnet.places.channel.header import Header, encode_header
 from linnet.places.channel.psyc import Modifier, render
@@ -64,7 +73,7 @@ class Guest:
     def take(self, number: int, piece: tuple[int, int, int, bytes]) -> list[Step]:
         outcome = self.fragments.store(*said(number, piece), 0.0)
         assert isinstance(outcome, New)
-        return list(self.assembly.stored(outcome.row))
+        return self.assembly.told(outcome.row)
 
 
 def began(message: int, historic: bool = False) -> Began:
@@ -110,6 +119,31 @@ def test_early_pieces_wait_in_the_store() -> None:
     assert [type(step) for step in steps] == [Began, *[Piece] * len(cut), Finished][: len(steps)]
     assert body(steps, 1) == b"0123456789" * 20
     assert steps[-1] == Finished(1, 200)
+
+
+def test_a_long_body_that_waited_is_told_by_a_few_pieces_and_the_rest_stays_in_the_store() -> None:
+    guest = Guest()
+    whole = b"0123456789" * 200
+    cut = pieces(1, text(whole), 60)
+    for number in range(len(cut) - 2, 0, -1):
+        assert guest.take(number, cut[number]) == []
+    steps = guest.take(0, cut[0])
+    assert [type(step) for step in steps] == [Began, *[Piece] * TOLD_AT_ONCE, More]
+    assert guest.take(len(cut) - 1, cut[-1])[-1] == Finished(1, len(whole))
+    assert body(list(guest.assembly.historic(1)), 1) == whole
+
+
+def test_a_body_that_was_under_way_before_a_restart_goes_on() -> None:
+    guest = Guest()
+    whole = b"0123456789" * 200
+    cut = pieces(1, text(whole), 60)
+    for number in range(len(cut) - 1):
+        guest.take(number, cut[number])
+    guest.assembly = Assembly(guest.fragments)
+    steps = guest.take(len(cut) - 1, cut[-1])
+    assert [type(step) for step in steps] == [Began, *[Piece] * TOLD_AT_ONCE, More, Finished]
+    assert steps[-1] == Finished(1, len(whole))
+    assert len(guest.assembly) == 0
 
 
 def test_it_is_finished_once() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from linnet.core.ids import AuthorId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.places.channel.fragments import Fragments, New
 from linnet.places.channel.membership import Membership
-from linnet.places.channel.retention import retain
+from linnet.places.channel.retention import forget_orphans, retain
 from linnet.places.channel.rows import Mark
 from linnet.places.deed import Policy
 from linnet.places.multicast.head import FRAGMENT, Change, Flag, Head, encode_head
@@ -125,3 +125,31 @@ def test_orphans_go_too(store: CommittingStore) -> None:
     assert [row.fragment for row in fragments.orphan(7, 1)] == [8, 9]
     retain(fragments, members, store.log, 0)
     assert [row.fragment for row in fragments.orphans()] == [9]  # its device's chain ends with it
+
+
+def test_what_tells_keys_goes_last_the_oldest_first_and_with_a_reason(store: CommittingStore) -> None:
+    fragments = Fragments(PLACE, store.log, store.cells)
+    members = Membership(PLACE, store.cells, Policy.PRIVATE)
+    heads = [Head(1, 0, 1, 0, 0, WHOLE | Flag.OPENING)]
+    heads += [Head(1, number, number + 1, 0, 0, WHOLE | Flag.KEYS) for number in range(1, 7)]
+    heads += [Head(1, number, number + 1, 0, 0, WHOLE) for number in range(7, 10)]
+    for head in heads:
+        assert isinstance(fragments.store(said(head), head, float(head.fragment)), New)
+    one = store.log.kept(PLACE).bytes // 10
+    assert [each.seq for each in retain(fragments, members, store.log, 7 * one + 99)] == [0, 7, 8]
+    gone = retain(fragments, members, store.log, 3 * one + 99)
+    assert [(each.seq, each.reason) for each in gone] == [(number, Reason.QUOTA) for number in (1, 2, 3, 4)]
+    assert store.log.kept(PLACE).bytes <= 3 * one + 99
+    # Old alone is no reason: they are few, and there is room for them.
+    assert retain(fragments, members, store.log, 3 * one + 99, before=100.0) == []
+
+
+def test_orphans_of_others_are_held_up_to_a_bound_and_our_own_all(store: CommittingStore) -> None:
+    fragments, _ = filled(store)
+    fragments.orphan(3, 1)
+    others, ours = DeviceId(b"d" * 16), known_identity("host").card.device
+    assert forget_orphans(fragments, ours, most=2) == [], "we say them again"
+    (record,) = forget_orphans(fragments, others, most=2)
+    assert (record.kind, record.reason) == (Kind.EVICTED, Reason.QUOTA)
+    assert [row.fragment for row in fragments.orphans()] == [8, 9], "the oldest go first"
+    assert forget_orphans(fragments, others, most=2) == []

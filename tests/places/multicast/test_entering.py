@@ -20,9 +20,19 @@ NOW_MS = int(START * 1000)
 
 
 def enter(at_ms: int = NOW_MS, place: TopicId = PLACE) -> Enter:
-    key, card, opening = ANNA.device, ANNA.card, EventId(b"o" * 32)
-    words = {"text": b"_hello", "prekeys": b"keys"}
-    return make_enter(key, card, place, at_ms, known=2, upto=3, state=4, **words, term=5, opening=opening)
+    return make_enter(
+        ANNA.device,
+        ANNA.card,
+        place,
+        at_ms,
+        known=2,
+        upto=3,
+        state=4,
+        text=b"_hello",
+        prekeys=b"keys",
+        term=5,
+        opening=EventId(b"o" * 32),
+    )
 
 
 def refused(door: Entering, asked: Enter, link: PeerId = ANNA.peer, now: float = START) -> Reason:
@@ -62,6 +72,7 @@ def test_it_cannot_be_replayed_from_elsewhere_later_or_into_another_place() -> N
         {"prekeys": None},
         {"term": 6},
         {"opening": None},
+        {"stranded": True},
         {"sig": bytes(64)},
     ],
 )

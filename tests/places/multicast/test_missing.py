@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
@@ -212,6 +213,106 @@ def test_it_goes_on_from_what_the_store_has() -> None:
     assert found.count == 0
 
 
+def test_what_was_missing_when_it_stopped_is_asked_for_again_and_nothing_else() -> None:
+    found = Missing(PLACE, CONFIG, 40, [(11, 12), (30, 30)])
+    assert found.count == 3
+    found.connect(ANNA, 5.0)
+    assert found.next_at() == 1.0
+    assert found.due(5.0).questions == [number(1, ANNA, 11), number(2, ANNA, 12), number(3, ANNA, 30)]
+    found.arrived(head(40), 5.0)
+    for each in (11, 12, 30):
+        found.arrived(head(each), 5.0)
+    assert (found.count, found.asking, found.next_at()) == (0, 0, None)
+
+
+def test_what_was_left_is_asked_for_again_at_a_sign_of_life_and_ever_more_rarely() -> None:
+    config = replace(CONFIG, keepalive=10.0)
+    found = missing(ANNA, config=config)
+    found.arrived(head(1), 0.0)
+
+    def in_vain(now: float) -> int:
+        questions = 0
+        while asked := found.due(now).questions:
+            questions += len(asked)
+            now += 2.0
+        return questions
+
+    assert in_vain(1.0) == 3
+    assert (found.count, found.is_stuck) == (1, True)
+    for said, (now, questions) in enumerate(((20.0, 3), (29.0, 0), (49.0, 3), (68.0, 0)), 2):
+        found.arrived(head(said), now)
+        assert in_vain(now + 1.0) == questions
+    found.arrived(head(0), 90.0)
+    assert (found.count, found.is_stuck) == (0, False)
+
+
+def test_who_brings_one_after_the_other_is_not_late_with_the_next_but_not_for_ever() -> None:
+    found = missing(ANNA, config=replace(CONFIG, replays_at_once=64))
+    found.arrived(head(40), 0.0)
+    assert len(found.due(1.0).questions) == 40
+    for each in range(30):
+        now = 2.0 + each
+        found.arrived(head(each), now)
+        assert found.due(now).questions == []
+        assert found.next_at() == min(now + 2.0, 1.0 + 16 * 2.0)
+    late = found.due(33.0)
+    assert [each.message.fragment for each in late.questions] == list(range(30, 40))
+    assert {each.reason for each in late.records} == {Reason.TIMEOUT}
+
+
+def test_who_is_busy_is_asked_again_after_a_moment_and_others_at_once() -> None:
+    found = missing(ANNA, BOB)
+    found.arrived(head(1), 0.0)
+    assert found.due(1.0).questions == [number(1, ANNA, 0)]
+    found.answered(ANNA, 1, Code.INTERNAL_ERROR, 1.5)
+    assert found.due(1.5).questions == [number(2, BOB, 0)]
+    found.answered(BOB, 2, Code.INTERNAL_ERROR, 1.6)
+    assert found.due(1.6).questions == []
+    assert found.next_at() == 2.6
+    assert found.due(2.6).questions == [number(3, ANNA, 0)]
+
+
+def test_what_three_deny_and_the_others_do_not_have_is_closed() -> None:
+    dora, emil = PeerId(b"d" * 32), PeerId(b"e" * 32)
+    for denying, closed in (((ANNA, BOB, CARL), [(0, 0)]), ((ANNA, BOB), [])):
+        found = missing(ANNA, BOB, CARL, dora, emil, config=replace(CONFIG, replay_tries=5))
+        found.arrived(head(1), 0.0)
+        for _ in range(5):
+            for question in found.due(1.0).questions:
+                code = Code.ACCESS_DENIED if question.peer in denying else Code.NOT_FOUND
+                found.answered(question.peer, question.message.request, code, 1.0)
+        found.due(1.0)
+        assert found.closed == closed
+        assert found.count == (0 if closed else 1)
+
+
+@pytest.mark.parametrize(("denying", "is_closed"), [(8, True), (4, True), (3, False)])
+def test_among_many_those_who_were_asked_decide(denying: int, is_closed: bool) -> None:
+    crowd = [PeerId(bytes([number]) * 32) for number in range(20)]
+    found = missing(*crowd, config=replace(CONFIG, replay_tries=8))
+    found.arrived(head(1), 0.0)
+    answers = [Code.ACCESS_DENIED] * denying + [Code.NOT_FOUND] * (8 - denying)
+    for code in answers:
+        (question,) = found.due(1.0).questions
+        found.answered(question.peer, question.message.request, code, 1.0)
+    found.due(1.0)
+    assert (found.closed == [(0, 0)]) is is_closed
+
+
+def test_what_all_deny_is_closed_also_if_the_last_of_them_is_gone_meanwhile() -> None:
+    found = missing(ANNA, BOB, CARL)
+    found.arrived(head(1), 0.0)
+    asked = found.due(1.0).questions
+    for _ in range(2):
+        (question,) = asked
+        assert found.answered(question.peer, question.message.request, Code.ACCESS_DENIED, 1.0) is None
+        asked = found.due(1.0).questions
+    found.disconnect(asked[0].peer)
+    records = found.due(1.0).records
+    assert [each.reason for each in records] == [Reason.NOT_ALLOWED]
+    assert (found.count, found.closed) == (0, [(0, 0)])
+
+
 def test_a_fragment_that_a_term_opens_behind_is_sought_and_leaves_no_gap() -> None:
     found = missing(ANNA)
     for each in range(4):
@@ -242,3 +343,15 @@ def test_behind_a_cut_numbers_are_missing_anew() -> None:
     asked = [each.message.fragment for each in found.due(3.0).questions]
     assert found.count == 6
     assert 9 not in asked
+
+
+def test_what_waits_for_room_does_not_make_the_clock_stand() -> None:
+    missing = Missing(TopicId(b"t" * 32), PlacesConfig(replays_at_once=1), 0)
+    missing.connect(PeerId(b"p" * 32), 0.0)
+    missing.want(5)
+    missing.want(6)
+    assert missing.next_at() == 0.0, "there is room"
+    assert len(missing.due(0.0).questions) == 1
+    at = missing.next_at()
+    assert at is not None
+    assert at > 0.0, "the next look is when an answer is late, not at once and for ever"

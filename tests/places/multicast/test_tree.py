@@ -10,7 +10,7 @@ from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.tree import SILENT, Tree
+from linnet.places.multicast.tree import LEASE, RESERVE, SILENT, Tree
 
 PLACE = TopicId(b"t" * 32)
 NYM = AuthorId(b"n" * 32)
@@ -148,3 +148,20 @@ def test_many_joins_make_a_shallow_tree(upstreams: int, deepest: int) -> None:
     assert figures[2] <= 8 + 2 * (GUESTS > 1_000), figures  # nodes that one newcomer had to ask
     ways = [len(trees[peer(number)].upstreams) for number in range(2, GUESTS + 1)]
     assert sum(ways) >= 0.95 * upstreams * len(ways), sum(ways)
+
+
+def test_who_is_stranded_is_taken_past_the_fan_out_for_a_while() -> None:
+    found = tree(fanout=2)
+    assert found.connect_down(contact(1), NYM, 10.0)  # there was room: it is one of those who stay
+    assert found.connect_down(contact(2), NYM)
+    assert not found.connect_down(contact(3), NYM)
+    stranded = range(3, 3 + RESERVE)
+    assert all(found.connect_down(contact(number), NYM, 10.0) for number in stranded)
+    assert not found.connect_down(contact(9), NYM, 10.0 + LEASE)
+    assert found.outstayed(peer(9), 9.9 + LEASE) is None
+    assert found.outstayed(peer(3), 10.0 + LEASE) is None, "it is in"
+    assert found.outstayed(peer(9), 10.0 + LEASE) == peer(3), "who came first goes first"
+    found.disconnect(peer(3))
+    assert found.outstayed(peer(9), 10.0 + LEASE) is None
+    assert found.connect_down(contact(9), NYM, 10.0 + LEASE)
+    assert found.outstayed(peer(3), 10.0 + LEASE) == peer(4)

@@ -18,16 +18,19 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Event
 from linnet.places.channel.fragments import Fragments
 from linnet.places.channel.header import LARGEST_HEADER, Header, encode_header, read_header
-from linnet.places.channel.psyc import Ignored, Modifier, parse_section
+from linnet.places.channel.psyc import Ignored, Modifier, Packet, parse_section
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.head import KEYS
+from linnet.places.multicast.head import KEYS, SEALED
 
 MOST_OPEN = 4096
 """Messages that may be under way at once; each costs a few hundred bytes."""
 HELD_SECTIONS = 4
 """Times the most bytes of modifiers that are held of messages which did not begin yet. Those past it are
 read again from the store when more of them comes."""
+TOLD_AT_ONCE = 16
+"""Pieces of a body that are told when one comes: behind a long one that waited for its beginning, or was
+under way before a restart, the rest is in the store for whoever wants it."""
 
 
 class Began(Struct, frozen=True, gc=False):
@@ -51,6 +54,12 @@ class Piece(Struct, frozen=True, gc=False):
     data: bytes
 
 
+class More(Struct, frozen=True, gc=False):
+    """More of its body is in the store, and is not told here."""
+
+    message: int
+
+
 class Finished(Struct, frozen=True, gc=False):
     """All of it was told. Said once."""
 
@@ -67,7 +76,7 @@ class Broken(Struct, frozen=True, gc=False):
     detail: str = ""
 
 
-Step: TypeAlias = Began | Piece | Finished | Broken
+Step: TypeAlias = Began | Piece | More | Finished | Broken
 
 OpenPiece: TypeAlias = Callable[[Event, Row], bytes | None]
 """The plain bytes of a piece; None while the key for it is missing. `RemoteError` if it is false."""
@@ -121,8 +130,7 @@ class Assembly:
     def stored(self, row: Row) -> Iterator[Step]:
         """A new fragment is in the store: what can be told now. To be read to its end.
 
-        One piece at a time is read, so that a long body that waited for its beginning is not in
-        memory at once.
+        A few pieces at most: a long body that waited for its beginning is never in memory at once.
         """
         message = row.message
         under = self._under.get(message)
@@ -134,6 +142,28 @@ class Assembly:
                 return
             under = self._under[message] = _Under()
         yield from self._go_on(message, under, False)
+
+    def told(self, row: Row) -> list[Step]:
+        """The same at once; most messages are whole in one piece."""
+        is_known = row.message in self._broken or row.message in self._under
+        if not row.is_first or not row.is_last or is_known or row.flags & KEYS:
+            return list(self.stored(row))
+        try:
+            data = self.read(row)
+            if data is None:
+                return list(self.stored(row))  # until its key comes
+            found = read_header(data[:LARGEST_HEADER], self._limits)
+            end = 0 if found is None else found[1] + found[0].modifier_bytes
+            if found is None or len(data) < end:
+                raise RemoteError(Reason.MALFORMED, f"it ends at {row.end}, before its method")
+            header, begin = found
+            packet = parse_section(data[begin:end], self._limits)
+        except RemoteError as error:
+            return [self._break(row.message, error.reason, error.detail)]
+        steps: list[Step] = [_began(row, packet, header, False)]
+        if len(data) > end:
+            steps.append(Piece(row.message, 0, data[end:]))
+        return [*steps, Finished(row.message, len(data) - end)]
 
     def resume(self, message: int) -> Iterator[Step]:
         """Go on with a message whose key has come now, or after a restart from its beginning."""
@@ -181,15 +211,23 @@ class Assembly:
         return [Broken(message, reason) for message in found]
 
     def _go_on(self, message: int, under: _Under, historic: bool) -> Iterator[Step]:
+        told = 0
         try:
             for row in self._fragments.message(message, under.at):
                 if row.flags & KEYS:
                     return
-                data = self.read(row)
-                if data is None:
-                    break
-                under.at = row.end
-                yield from self._feed(row, under, data, historic)
+                if told >= TOLD_AT_ONCE and under.body is not None and not historic:
+                    if not self._pass_over(row, under):
+                        break
+                    if told == TOLD_AT_ONCE:
+                        yield More(message)
+                else:
+                    data = self.read(row)
+                    if data is None:
+                        break
+                    under.at = row.end
+                    yield from self._feed(row, under, data, historic)
+                told += 1
                 if row.is_last:
                     if under.body is None:
                         raise RemoteError(Reason.MALFORMED, f"it ends at {row.end}, before its method")
@@ -202,6 +240,14 @@ class Assembly:
             else:
                 yield self._break(message, error.reason, error.detail)
         self._let_go(under)
+
+    def _pass_over(self, row: Row, under: _Under) -> bool:
+        """Count a piece as told; False: its key is missing. What is not sealed need not be read for that."""
+        if under.body is None or (row.flags & SEALED and self.read(row) is None):
+            return False
+        under.at = row.end
+        under.body += row.length
+        return True
 
     def read(self, row: Row) -> bytes | None:
         """The plain bytes of a piece; None: it is not held, or its key is missing."""
@@ -225,9 +271,7 @@ class Assembly:
         rest = bytes(under.section[end:])
         under.section = bytearray()
         under.body = 0
-        yield Began(
-            row.message, packet.method, packet.modifiers, historic, header, row.generation, packet.ignored
-        )
+        yield _began(row, packet, header, historic)
         yield from _piece(row.message, under, rest)
 
     def _let_go(self, under: _Under) -> None:
@@ -241,6 +285,12 @@ class Assembly:
             del self._broken[next(iter(self._broken))]
         self._broken[message] = None
         return Broken(message, reason, detail)
+
+
+def _began(row: Row, packet: Packet, header: Header, historic: bool) -> Began:
+    return Began(
+        row.message, packet.method, packet.modifiers, historic, header, row.generation, packet.ignored
+    )
 
 
 def _piece(message: int, under: _Under, data: bytes) -> Iterator[Piece]:

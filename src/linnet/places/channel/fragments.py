@@ -90,6 +90,11 @@ class Fragments:
         """Everything below this fragment was seen, or is not for us."""
         return self._numbers.upto
 
+    @property
+    def next(self) -> int:
+        """The number after the highest that was seen."""
+        return self._numbers.last + 1
+
     def missing(self, most: int, below: int | None = None) -> list[Range]:
         """Gaps, lowest first: below the highest number, or below one that somebody told."""
         return self._numbers.missing(max(below or 0, self._numbers.last + 1), most)
@@ -133,6 +138,11 @@ class Fragments:
                 found.append(end)
         return found
 
+    def held_from_start(self, message: int) -> int:
+        """Bytes of a message that are held from its beginning on without a gap, if it is not whole."""
+        spans = self._spans(message)
+        return spans.ends[0] if spans is not None and spans.begins and not spans.begins[0] else 0
+
     def is_whole(self, message: int) -> bool:
         """Whether all of a message is held."""
         return self._spans(message) is None and self._rows.at(message, 0) is not None
@@ -164,8 +174,13 @@ class Fragments:
             held = self._rows.at(head.message, head.offset)
         if held is not None:
             return Conflict(self._why(held, verified, head), event, held.event)
-        spans = self._spans_for(head.message)
-        if length < 0 or spans is None or not spans.fits(head.offset, length, head.is_last):
+        spans = self._spans(head.message)
+        is_new = spans is None
+        if spans is None:
+            if head.offset and self._rows.at(head.message, 0) is not None:
+                return Conflict(Reason.MALFORMED, event)  # it is whole: nothing can be added
+            spans = Spans([], [])
+        if length < 0 or not spans.fits(head.offset, length, head.is_last):
             return Conflict(Reason.MALFORMED, event)
         if not length and not head.is_last:
             return Conflict(Reason.MALFORMED, event)
@@ -173,7 +188,7 @@ class Fragments:
             return Conflict(Reason.TOO_MANY, event)
         position = self._append(verified, now)
         self._latest_event, self._latest = event, verified
-        return self._enter(make_row(head, event, position, length), spans)
+        return self._enter(make_row(head, event, position, length), spans, is_new)
 
     def mark(self, message: int, marks: Mark) -> None:
         """Note what became of a message's modifiers; `HASH` makes it the base of what is kept for others."""
@@ -256,11 +271,12 @@ class Fragments:
         )
         return self._log.append(entry) or 0
 
-    def _enter(self, row: Row, spans: Spans) -> New:
+    def _enter(self, row: Row, spans: Spans, is_new: bool) -> New:
         self._rows.put(row)
         self._numbers.add(row.fragment, row.fragment)
         spans.add(row.offset, row.length, row.is_last)
-        self._set_spans(row.message, spans)
+        if not (is_new and spans.is_whole):  # most are whole in one piece
+            self._set_spans(row.message, spans)
         if row.flags & (STATE | HASH) and row.is_first:
             self.state.add(row.message, row.flags & STATE != 0)
         self._count(row)
@@ -315,13 +331,6 @@ class Fragments:
         """What is held of a message that has gaps; None: nothing is, or all of it."""
         raw = self._cells.get(_SPANS, self.place + message.to_bytes(8, "big"))
         return None if raw is None else decode_spans(raw)
-
-    def _spans_for(self, message: int) -> Spans | None:
-        """The spans that a piece more is added to; None: the message is whole, nothing can be added."""
-        spans = self._spans(message)
-        if spans is None:
-            return None if self._rows.at(message, 0) is not None else Spans([], [])
-        return spans
 
     def _set_spans(self, message: int, spans: Spans) -> None:
         key = self.place + message.to_bytes(8, "big")

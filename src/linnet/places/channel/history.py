@@ -100,7 +100,4 @@ class History:
             self._lost[message] = reason
 
     def _missing(self, message: int) -> int:
-        offset = 0
-        for row in self._fragments.message(message):
-            offset = row.end
-        return offset
+        return self._fragments.held_from_start(message)

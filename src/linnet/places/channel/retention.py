@@ -1,11 +1,13 @@
 """What of a place may go when it has more bytes than it may keep.
 
 Never: what changes state behind the last verified hash, the changes of membership that are in force,
-what tells keys, and the last fragment of each device, behind which its chain goes on.
+and the last fragment of each device, behind which its chain goes on. What tells keys goes last, when nothing
+else is left that may go: whoever lacks a key can ask the voice for it.
 """
 
 from __future__ import annotations
 
+from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry, EventLog
 from linnet.event.signing import decode_unit, recall_unit
@@ -17,6 +19,23 @@ from linnet.trace.records import Kind, Record
 
 EVICT_UNITS = 256
 """Fragments that one look removes or moves: a bound on the time it takes."""
+
+ORPHANS = 4096
+"""Fragments of others that were taken out of the line and are held, since their term may count again."""
+
+
+def forget_orphans(fragments: Fragments, ours: DeviceId, most: int = ORPHANS) -> list[Record]:
+    """Of what others said and has no place in the line only so much is held: their authors say it again."""
+    held = fragments.orphans()
+    if len(held) <= most:
+        return []
+    units = ((row, fragments.unit(row)) for row in held)
+    others = [row for row, unit in units if unit is None or unit.device != ours]
+    surplus = others[: max(0, len(others) - most)]
+    for row in surplus:
+        fragments.forget_orphan(row)
+    note = f"{len(surplus)} orphaned fragments of others are held no more"
+    return [Record(Kind.EVICTED, fragments.place, reason=Reason.QUOTA, note=note)] if surplus else []
 
 
 def retain(
@@ -37,7 +56,8 @@ def retain(
     """
     place = fragments.place
     tips = {head.head: None for head in log.heads(place)}
-    moved: dict[bytes, None] = {}
+    moved: dict[bytes, int] = {}
+    """How often each fragment that must stay was met."""
     gone: list[Record] = []
     for _ in range(most):
         evicted = log.evict(place, before, max_bytes, 1)
@@ -47,13 +67,17 @@ def retain(
         head = head_of(recall_unit(decode_unit(entry.raw)).events[0])
         row = fragments.get(head.fragment)
         row = row if row is not None and row.event == entry.head else None
-        if entry.head in tips or (row is not None and _must_stay(fragments, membership, head, state)):
+        times = moved.get(entry.head, 0)
+        # All was met once, or as much of it as one look may cost: it is keys that are too many.
+        full = log.kept(place).bytes + len(entry.raw) > max_bytes and (times > 0 or 2 * len(moved) >= most)
+        must = row is not None and _must_stay(fragments, membership, head, state, keys=not full)
+        if must or entry.head in tips:
             position = log.append(entry)
             if row is not None and position is not None:
                 fragments.moved(row, position)
-            if entry.head in moved:
+            if times > 1:
                 break
-            moved[entry.head] = None
+            moved[entry.head] = times + 1
             continue
         _forget(fragments, row, entry)
         is_old = before is not None and entry.stored_at < before
@@ -61,8 +85,8 @@ def retain(
     return gone
 
 
-def _must_stay(fragments: Fragments, membership: Membership, head: Head, state: bool) -> bool:
-    if (state and fragments.state.needs(head.message)) or head.flags & Flag.KEYS:
+def _must_stay(fragments: Fragments, membership: Membership, head: Head, state: bool, keys: bool) -> bool:
+    if (state and fragments.state.needs(head.message)) or (keys and head.flags & Flag.KEYS):
         return True
     return head.change is not None and membership.matters(head.change.nym, head.message)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.places.multicast.head import PIECE_BYTES, Flag
+from linnet.places.multicast.head import FIRST, LAST, PIECE_BYTES
 
 HELD_PIECES = 16
 """Pieces of one message that wait to be taken; whoever writes faster has to wait."""
@@ -29,9 +29,9 @@ class Piece(NamedTuple):
     is_last: bool
 
     @property
-    def flags(self) -> Flag:
+    def flags(self) -> int:
         """Its part of the flags in the head."""
-        return (Flag.FIRST if self.is_first else Flag(0)) | (Flag.LAST if self.is_last else Flag(0))
+        return (FIRST if self.is_first else 0) | (LAST if self.is_last else 0)
 
 
 class _Open:

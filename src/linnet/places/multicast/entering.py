@@ -37,10 +37,12 @@ def make_enter(
     prekeys: bytes | None = None,
     term: int = 0,
     opening: EventId | None = None,
+    stranded: bool = False,
 ) -> Enter:
     """A request to be let in, signed by the device of this card."""
     fields = (place, card, at_ms, known, upto, state, text, prekeys)
-    return Enter(*fields, key.sign(_TAG + _encode((*fields, term, opening))), term, opening)
+    more = (term, opening, stranded)
+    return Enter(*fields, key.sign(_TAG + _encode((*fields, *more))), *more)
 
 
 class Entering:
@@ -81,6 +83,7 @@ class Entering:
             enter.prekeys,
             enter.term,
             enter.opening,
+            enter.stranded,
         )
         verify(card.device_key, _TAG + _encode(fields), enter.sig)
         self._remember(link, enter.at_ms, now_ms)

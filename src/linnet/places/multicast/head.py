@@ -93,7 +93,7 @@ class Head(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=
     @property
     def overhead(self) -> int:
         """Bytes of the body that are not of the message."""
-        return SEALED_BYTES if self.flags & Flag.SEALED else 0
+        return SEALED_BYTES if self.flags & SEALED else 0
 
     @property
     def is_first(self) -> bool:

@@ -8,6 +8,8 @@ no longer missing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from linnet.core.errors import RemoteError
@@ -21,6 +23,12 @@ from linnet.trace.records import Kind, Record
 
 RANGES = 16_384
 """Gaps at once: who speaks in so many scattered numbers is not honest."""
+PATIENCE = 16
+"""Times `replay_timeout` that an answer may take of somebody who brings others meanwhile."""
+SURE = 3
+"""Members who say that a fragment is not for us, where the others do not have it."""
+LONGEST_PAUSE = 3600.0
+"""Seconds until what nobody had is asked for again, at most."""
 WANTED = 4096
 """Pieces that may be asked for by their message at once."""
 
@@ -43,7 +51,7 @@ class Due(Struct, frozen=True, gc=False):
 
 
 class _Asking:
-    __slots__ = ("asked", "deadline", "denied", "peer", "request", "tries", "what")
+    __slots__ = ("asked", "busy_until", "deadline", "denied", "lacking", "peer", "request", "tries", "what")
 
     def __init__(self, what: int | Wish) -> None:
         self.what = what
@@ -51,23 +59,34 @@ class _Asking:
         self.asked: dict[PeerId, None] = {}
         """In this round."""
         self.denied: dict[PeerId, None] = {}
+        self.lacking: dict[PeerId, None] = {}
+        """Who does not have it."""
         self.peer: PeerId | None = None
         """None: to be asked next."""
         self.request = 0
         self.deadline = 0.0
+        self.busy_until = 0.0
+        """When to ask again those who could not answer just now."""
 
 
 class Missing:
     """What one node lacks of a place, and whom it asks."""
 
-    def __init__(self, place: TopicId, config: PlacesConfig, upto: int = 0) -> None:
+    def __init__(
+        self, place: TopicId, config: PlacesConfig, upto: int = 0, gaps: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        """Numbers below `upto` were seen, but for those in the gaps: they were missing when we stopped."""
         self._place = place
         self._config = config
         self._next = upto
         """The number after the highest that was seen."""
         self._gaps = Gaps()
+        for first, last in gaps:
+            self._gaps.open(first, last, 0.0)
         self._parked = Gaps()
         """Asked for in vain, until somebody else connects or a sign of life comes."""
+        self._pause = self._again_at = 0.0
+        """How long what is parked is left, and until when."""
         self._closed = Gaps()
         self._wanted: dict[Wish, None] = {}
         self._sought: dict[int, None] = {}
@@ -76,11 +95,18 @@ class Missing:
         self._requests: dict[int, _Asking] = {}
         self._request = 0
         self._members: dict[PeerId, None] = {}
+        self._brought: dict[PeerId, float] = {}
+        """When each last brought something that it was asked for."""
 
     @property
     def count(self) -> int:
         """Fragments that are missing, by number."""
         return self._gaps.count + self._parked.count
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to ask, and nothing was found to be closed."""
+        return not (self._asking or self._wanted or self._sought or self._gaps or self._closed)
 
     @property
     def is_stuck(self) -> bool:
@@ -106,6 +132,7 @@ class Missing:
     def disconnect(self, peer: PeerId) -> None:
         """This one can be asked no more; what it was asked goes to the next."""
         self._members.pop(peer, None)
+        self._brought.pop(peer, None)
         for asking in [each for each in self._requests.values() if each.peer == peer]:
             self._withdraw(asking)
 
@@ -114,7 +141,7 @@ class Missing:
         self._next = max(self._next, upto)
 
     def revive(self, now: float) -> None:
-        """Ask again for what was left: somebody gave a sign of life."""
+        """Ask again for what was left."""
         for gap in self._parked:
             self._gaps.open(gap.first, gap.last, now)
         self._parked.clear()
@@ -144,17 +171,24 @@ class Missing:
         """This fragment is here and was checked: nobody is asked for it any more."""
         if head.fragment == self._next and not (self._gaps and head.fragment in self._gaps):  # most often
             self._next += 1
+            self._alive(now)
         else:
             self.saw(head.fragment, now)
             if len(self._gaps) >= RANGES and self._gaps.splits(head.fragment):
                 raise RemoteError(Reason.TOO_MANY, f"{RANGES} gaps in the numbers of one place")
-            for gaps in (self._gaps, self._parked, self._closed):
-                gaps.fill(head.fragment)
+            if self._parked.fill(head.fragment):
+                self._pause = 0.0
+            self._gaps.fill(head.fragment)
+            self._closed.fill(head.fragment)
         wish = (head.message, head.offset)
         self._wanted.pop(wish, None)
         self._sought.pop(head.fragment, None)
-        self._drop(head.fragment)
-        self._drop(wish)
+        for what in (head.fragment, wish):
+            asking = self._asking.get(what)
+            if asking is not None:
+                if asking.peer is not None:
+                    self._brought[asking.peer] = now
+                self._drop(what)
 
     def want(self, message: int, offset: int = 0) -> bool:
         """Ask for this piece before all others: state rests on it. False: too many are wanted already."""
@@ -201,7 +235,7 @@ class Missing:
     def due(self, now: float) -> Due:
         """The questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
         found = Due([], [])
-        for asking in [each for each in self._requests.values() if each.deadline <= now]:
+        for asking in [each for each in self._requests.values() if self._deadline(each) <= now]:
             note = f"no answer about {asking.what}"
             found.records.append(
                 Record(Kind.DROPPED, self._place, peer=asking.peer, reason=Reason.TIMEOUT, note=note)
@@ -218,10 +252,10 @@ class Missing:
         """When `due` should be called next; None: nothing is missing, or nobody is there to ask."""
         if not self._members:
             return None
-        times = [each.deadline for each in self._requests.values()]
-        if any(each.peer is None for each in self._asking.values()) or self._wanted or self._sought:
-            times.append(0.0)
+        times = [self._deadline(each) for each in self._requests.values()]
+        times += [each.busy_until for each in self._asking.values() if each.peer is None]
         if len(self._asking) < self._config.replays_at_once:
+            times += [0.0] if self._wanted or self._sought else []
             times += [gap.since + self._config.gap_delay for gap in self._gaps if self._unasked(gap.first)]
         return min(times, default=None)
 
@@ -235,8 +269,19 @@ class Missing:
             return None
         if code is Code.ACCESS_DENIED:
             asking.denied[peer] = None
+        elif code is Code.NOT_FOUND:
+            asking.lacking[peer] = None
+        elif code is Code.INTERNAL_ERROR:
+            asking.busy_until = now + self._config.gap_delay
         self._withdraw(asking)
         return self._close_if_denied(asking, now)
+
+    def _alive(self, now: float) -> None:
+        """Somebody speaks: what was left is asked for again, each time after twice as long."""
+        if len(self._parked) and now >= self._again_at:
+            self._pause = min(max(self._config.keepalive, 2 * self._pause), LONGEST_PAUSE)
+            self._again_at = now + self._pause
+            self.revive(now)
 
     def _admit(self, now: float) -> None:
         """Take up wanted pieces, then the lowest missing numbers, as far as there is room."""
@@ -264,10 +309,16 @@ class Missing:
     def _ask(self, asking: _Asking, now: float, found: Due) -> None:
         able = [peer for peer in self._members if peer not in asking.denied]
         if asking.tries >= self._config.replay_tries or not able:
-            self._park(asking, now, found)
+            closed = self._close_if_denied(asking, now)
+            if closed is None:
+                self._park(asking, now, found)
+            else:
+                found.records.append(closed)
             return
         fresh = [peer for peer in able if peer not in asking.asked]
         if not fresh:
+            if asking.busy_until > now:
+                return
             asking.asked.clear()
             fresh = able
         peer = fresh[0]
@@ -279,6 +330,13 @@ class Missing:
         asking.deadline = now + self._config.replay_timeout
         self._requests[self._request] = asking
         found.questions.append(Question(peer, self._replay(asking)))
+
+    def _deadline(self, asking: _Asking) -> float:
+        """Until when its answer may come: who brings one after the other over a slow link is not late with
+        the next, within reason. Otherwise all that is on its way would be asked for, and come, once more."""
+        brought = 0.0 if asking.peer is None else self._brought.get(asking.peer, 0.0)
+        latest = asking.deadline + (PATIENCE - 1) * self._config.replay_timeout
+        return min(latest, max(asking.deadline, brought + self._config.replay_timeout))
 
     def _replay(self, asking: _Asking) -> Replay:
         if isinstance(asking.what, int):
@@ -297,7 +355,13 @@ class Missing:
 
     def _close_if_denied(self, asking: _Asking, now: float) -> Record | None:
         ways = min(2, self._config.upstreams)
-        if len(asking.denied) < ways or any(peer not in asking.denied for peer in self._members):
+        is_sure = len(asking.denied) >= SURE
+        # Who came later does not have it, and so cannot say; where enough others do that is no matter.
+        known = {**asking.denied, **(asking.lacking if is_sure else {})}
+        # Among many not all are asked: then those who were decide, if half of them deny it.
+        is_over = asking.tries >= self._config.replay_tries and is_sure
+        whom = asking.asked if is_over and 2 * len(asking.denied) >= asking.tries else self._members
+        if len(asking.denied) < ways or any(peer not in known for peer in whom):
             return None
         self._drop(asking.what)
         if isinstance(asking.what, int) and self._gaps.fill(asking.what):

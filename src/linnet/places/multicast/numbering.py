@@ -13,13 +13,10 @@ from linnet.core.ids import AuthorId, EventId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.places.multicast.cutting import Piece
-from linnet.places.multicast.head import Change, Cut, Flag, Head
+from linnet.places.multicast.head import HASH, KEYS, OPENING, SEALED, STATE, Change, Cut, Head
 
 FIRST_TERM = 1
 """The term that is opened behind nothing."""
-
-
-_NONE = Flag(0)
 
 
 class Standing(Struct, frozen=True, gc=False):
@@ -42,7 +39,7 @@ class Message(Struct, frozen=True, gc=False):
     """A message under way."""
 
     number: int
-    flags: Flag
+    flags: int
     delta: int | None = None
     """To the message that changed state before; 0: state begins anew; None: it changes no state."""
     change: Change | None = None
@@ -95,7 +92,7 @@ class Numbering:
 
     def begin_keys(self) -> Message:
         """A message that tells keys."""
-        return self._begin(False, False, False, None, Flag.KEYS)
+        return self._begin(False, False, False, None, KEYS)
 
     def begin_join(self, nym: AuthorId, since: int | None = None, *, hashed: bool = True) -> Message:
         """The notice that somebody came in; `since` is the first message open to them, else this one.
@@ -112,7 +109,7 @@ class Numbering:
         return self._begin(False, False, False, Change(nym, False, 0))
 
     def _begin(
-        self, state: bool, reset: bool, hashed: bool, change: Change | None, flags: Flag = _NONE
+        self, state: bool, reset: bool, hashed: bool, change: Change | None, flags: int = 0
     ) -> Message:
         if not self._term:
             raise Refused(Reason.NOT_ALLOWED, "no term is open")
@@ -120,20 +117,20 @@ class Numbering:
             raise Refused(Reason.TOO_LARGE, "the numbers of this place are used up")
         self._message += 1
         delta = None
-        flags |= Flag.HASH if hashed else Flag(0)
+        flags |= HASH if hashed else 0
         if state or reset:
-            flags |= Flag.STATE
+            flags |= STATE
             delta = 0 if reset or not self._state else self._message - self._state
             self._state = self._message
         message = Message(self._message, flags, delta, change)
         self._open[message.number] = message
         return message
 
-    def reopen(self, number: int, flags: Flag) -> None:
+    def reopen(self, number: int, flags: int) -> None:
         """A message that began before we stopped is under way again; `Refused` if its term is over."""
         if self._opening or not self._term:
             raise Refused(Reason.STALE, f"message {number} was cut with its term: say it again")
-        self._open[number] = Message(number, flags & (Flag.STATE | Flag.HASH))
+        self._open[number] = Message(number, flags & (STATE | HASH))
 
     def head(self, number: int, piece: Piece, sealed: bool = False) -> Head:
         """The head of a piece that is sent now; every one is for one fragment, in the order of the calls."""
@@ -144,15 +141,15 @@ class Numbering:
             raise Refused(Reason.TOO_LARGE, "a change of membership fits one fragment")
         if self._opening and not piece.is_first:
             raise Refused(Reason.NOT_ALLOWED, "a term opens with the beginning of a message")
-        flags = message.flags | piece.flags | (Flag.OPENING if self._opening else Flag(0))
-        flags |= Flag.SEALED if sealed else Flag(0)
+        flags = message.flags | piece.flags | (OPENING if self._opening else 0)
+        flags |= SEALED if sealed else 0
         head = Head(
             self._term,
             self._next,
             number,
             piece.offset,
             self._generation,
-            int(flags),
+            flags,
             message.change,
             self._cut if self._opening else None,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from linnet.core.effects import Blame
 from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
@@ -48,6 +49,8 @@ class Answer(NamedTuple):
     message: Replayed
     flags: int
     record: Record | None
+    blame: Blame | None = None
+    """Of who asks faster than it is answered."""
 
 
 class _Rate:
@@ -78,7 +81,8 @@ class Replaying:
         if asker.left < 1.0:
             first, asker.told = not asker.told, True
             record = self._record(peer, Reason.FLOODING, "replays past the rate") if first else None
-            return self._code(question, Code.INTERNAL_ERROR, record)
+            blame = Blame(peer, Reason.FLOODING)
+            return self._code(question, Code.INTERNAL_ERROR, record)._replace(blame=blame)
         asker.left -= 1.0
         asker.told = False
         try:

@@ -19,6 +19,10 @@ from linnet.trace.records import Kind, Record
 
 SILENT = 64
 """New fragments after which an upstream that brought less than half of them is named."""
+RESERVE = 2
+"""Downstreams past the fan-out, for those to whom everybody else lies."""
+LEASE = 60.0
+"""Seconds that one of these stays at least; then the next one may have its place."""
 FAR = 1 << 16
 """The hops of an upstream that has brought nothing yet."""
 
@@ -35,13 +39,15 @@ class Upstream:
 
 
 class _Downstream:
-    __slots__ = ("contact", "nym", "sent_there")
+    __slots__ = ("contact", "nym", "sent_there", "until")
 
-    def __init__(self, contact: Contact, nym: AuthorId, sent_there: int) -> None:
+    def __init__(self, contact: Contact, nym: AuthorId, sent_there: int, until: float | None) -> None:
         self.contact = contact
         self.nym = nym
         self.sent_there = sent_there
         """Newcomers that were handed on to it first."""
+        self.until = until
+        """When its place past the fan-out may be another's; None: it is no guest of the reserve."""
 
 
 class Silence(NamedTuple):
@@ -93,16 +99,28 @@ class Tree:
             raise Refused(Reason.NOT_ALLOWED, "nobody is its own relay")
         self._up.setdefault(peer, Upstream())
 
-    def connect_down(self, contact: Contact, nym: AuthorId) -> bool:
-        """Take somebody below us; False: we are full, or it is above us, and it is to be handed on."""
+    def connect_down(self, contact: Contact, nym: AuthorId, stranded_at: float | None = None) -> bool:
+        """Take somebody below us; False: we are full, or it is above us, and it is to be handed on.
+
+        Whoever is stranded at this time is taken past the fan-out, if there is room in the reserve.
+        """
         if contact.peer in self._down:
             self._down[contact.peer].contact = contact
             return True
-        if self.is_full or contact.peer in self._up or contact.peer == self._own:
+        most = self._config.fanout + (0 if stranded_at is None else RESERVE)
+        if len(self._down) >= most or contact.peer in self._up or contact.peer == self._own:
             return False
         least = min((each.sent_there for each in self._down.values()), default=0)
-        self._down[contact.peer] = _Downstream(contact, nym, least)
+        until = stranded_at + LEASE if stranded_at is not None and self.is_full else None
+        self._down[contact.peer] = _Downstream(contact, nym, least, until)
         return True
+
+    def outstayed(self, newcomer: PeerId, now: float) -> PeerId | None:
+        """Who has to go if this stranded one is to be taken: whose time in the reserve is over."""
+        if newcomer in self._down or len(self._down) < self._config.fanout + RESERVE:
+            return None
+        over = (peer for peer, each in self._down.items() if each.until is not None and each.until <= now)
+        return next(over, None)
 
     def disconnect(self, peer: PeerId) -> None:
         """The link is gone, in both directions."""

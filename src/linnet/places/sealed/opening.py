@@ -17,7 +17,7 @@ from linnet.groups.ids import Device
 from linnet.groups.prekeys import DAY, Prekeys, due, encode_bundle, make_prekeys, prune, renew
 from linnet.places.channel.fragments import Fragments
 from linnet.places.channel.rows import Row
-from linnet.places.multicast.head import Flag
+from linnet.places.multicast.head import SEALED
 from linnet.places.sealed.boxes import LONGEST, Box, Spoken, decode_boxes, find_box, open_box
 from linnet.places.sealed.epochs import Ring
 from linnet.places.sealed.pieces import open_piece, read_prefix
@@ -76,7 +76,7 @@ class Opening:
 
     def opened(self, event: Event, row: Row) -> bytes | None:
         """What a piece says; None while its key is missing: its message is locked then."""
-        if not row.flags & Flag.SEALED:
+        if not row.flags & SEALED:
             return event.body
         prefix = read_prefix(event.body)
         key = self._ring.find(prefix.epoch, prefix.step)

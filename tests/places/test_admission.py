@@ -1,0 +1,68 @@
+"""Who is let in, and when it is told so."""
+
+from __future__ import annotations
+
+import pytest
+
+from linnet.places.channel.psyc import Modifier
+from linnet.places.commands import Announce, Announced, Eject, Entered, EnterPlace, Look, ObjectsAre
+from linnet.places.deed import Policy
+from linnet.sim.links import LinkModel, named_latency
+from linnet.sim.places_world import HOST, PlacesWorld
+
+
+def announced(world: PlacesWorld, body: bytes) -> int:
+    return world.obtain(HOST, Announce(world.place, "_message", (), body), Announced).message
+
+
+def bodies(world: PlacesWorld, name: str, first: int) -> list[bytes]:
+    """What a node heard, without keep-alives and notices."""
+    return [body for message, body in sorted(world.said[name].items()) if message >= first and body]
+
+
+def test_who_knocks_at_a_guest_is_sent_on_to_who_can_let_it_in() -> None:
+    world = PlacesWorld(3, seed=16)
+    world.found()
+    for name in world.guests[:2]:
+        world.enter(name)
+    world.network.run(world.network.elapsed + 5)
+    world.obtain("guest2", EnterPlace(world.place, (world.contact("guest1"),)), Entered)
+    assert world.status("guest2").role == "guest"
+    assert world.status(HOST).guests == 3
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_whoever_is_told_that_it_is_in_can_look_at_the_state(policy: Policy, loss: float) -> None:
+    world = PlacesWorld(4, seed=17, links=LinkModel(named_latency("aws"), loss=loss))
+    world.welcomes = True
+    world.found(policy)
+    for number in range(40):
+        state = (Modifier("=", f"_shelf_{number}", b"x" * 3000),)
+        world.obtain(HOST, Announce(world.place, "_message", state), Announced)
+    for name in world.guests:
+        world.obtain(name, EnterPlace(world.place, (world.contact(HOST),), patience=50.0), Entered)
+        shelves = world.obtain(name, Look(world.place, "_shelf"), ObjectsAre).objects
+        assert len(shelves) == 40, name
+
+
+def test_who_was_ejected_from_a_public_place_stays_out_until_it_asks_and_then_comes_in_as_anybody() -> None:
+    world = PlacesWorld(2, seed=18)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    first = announced(world, b"one")
+    world.network.run(world.network.elapsed + 3)
+    world.obtain(HOST, Eject(world.place, world.identities["guest1"].author), Announced)
+    announced(world, b"two")
+    world.network.run(world.network.elapsed + 60)
+    world.crash("guest1")
+    world.restart("guest1")
+    world.network.run(world.network.elapsed + 60)
+    assert world.status("guest1").role == "outside", "it does not come back by itself"
+    world.obtain("guest1", EnterPlace(world.place, (world.contact("guest0"),)), Entered)
+    announced(world, b"three")
+    world.network.run(world.network.elapsed + 30)
+    assert bodies(world, "guest0", first) == [b"one", b"two", b"three"]
+    assert bodies(world, "guest1", first) == [b"one", b"three"], "not what was said in between"
+    assert world.status("guest1").role == "guest"
