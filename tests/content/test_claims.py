@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.content.claims import Claims
 from linnet.content.config import ContentConfig
 from linnet.content.keys import attribute_key, distance
-from linnet.content.messages import Claim, Closer
+from linnet.content.messages import Before, Claim, Closer
 from linnet.content.reach import Reach
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId
@@ -51,8 +51,13 @@ def test_of_two_who_claim_the_farther_is_told_whoever_came_first() -> None:
     heard = claims()
     assert heard.heard(SECOND, "stock") == []
     assert heard.heard(THIRD, "stock") == [Send(THIRD, Closer("stock", Contact(SECOND, HINTS)))]
-    assert heard.heard(FIRST, "stock") == [Send(SECOND, Closer("stock", Contact(FIRST, HINTS)))]
+    assert heard.heard(FIRST, "stock") == [
+        Send(SECOND, Closer("stock", Contact(FIRST, HINTS))),
+        Send(FIRST, Before("stock", Contact(SECOND, HINTS))),
+    ]
     assert heard.heard(FIRST, "stock") == []
+    heard.turn()
+    assert heard.claimant("stock") == Contact(FIRST, HINTS)
     heard.turn()
     assert heard.heard(THIRD, "stock") == []
 

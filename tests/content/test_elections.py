@@ -89,3 +89,31 @@ def test_closer_is_closer_to_the_attribute() -> None:
     assert chosen.is_closer(NEAR, "stock")
     assert not chosen.is_closer(FAR, "stock")
     assert not chosen.is_closer(OURSELVES, "stock")
+
+
+def test_who_names_a_rendezvous_that_cannot_be_reached_is_not_heeded_again_and_others_are() -> None:
+    """Anybody can make up an id that is closer: a rendezvous is led astray once by each, and comes back."""
+    chosen = elections(FAR)
+
+    def becomes_rendezvous() -> None:
+        chosen.decide("stock", 0.0)
+        chosen.located(Located(KEY, (Contact(FAR),)), 0.0)
+        assert chosen.decide("stock", 0.0) == (OURS, [])
+
+    becomes_rendezvous()
+    liar, honest = PeerId(b"l" * 32), PeerId(b"h" * 32)
+    assert chosen.heed("stock", Contact(NEAR), 0.0, liar)
+    assert chosen.decide("stock", 0.0) == (Contact(NEAR), [])
+    chosen.avoid(NEAR, 0.0)
+    becomes_rendezvous()
+    chosen.forgive(NEAR)
+    assert not chosen.heed("stock", Contact(NEAR), 1.0, liar)
+    assert chosen.heed("stock", Contact(NEAR), 1.0, honest)
+
+
+def test_a_false_rendezvous_that_is_farther_changes_nothing() -> None:
+    chosen = elections()
+    chosen.decide("stock", 0.0)
+    chosen.located(Located(KEY, ()), 0.0)
+    assert not chosen.heed("stock", Contact(FAR), 0.0, FAR)
+    assert chosen.held == ["stock"]

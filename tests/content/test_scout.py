@@ -55,7 +55,10 @@ def outcome(world: ContentWorld, request: int) -> Outcome:
     return found
 
 
-@pytest.mark.parametrize("config", [ContentConfig(), UNRELIABLE])
+@pytest.mark.parametrize(
+    "config",
+    [ContentConfig(), UNRELIABLE, ContentConfig(redirect=True), ContentConfig(redirect=True, reliable=False)],
+)
 def test_a_subscription_leaves_filters_all_the_way_and_events_follow_them_back(config: ContentConfig) -> None:
     world, (first, second, third, last, *_) = chain(5, "stock", config)
     world.subscribe(last, "stock")
@@ -253,6 +256,17 @@ def sends(effects: list[object]) -> list[object]:
     return [effect for effect in effects if isinstance(effect, Send)]
 
 
+def subscribes(effects: list[object]) -> list[object]:
+    """What is asked of whom: peer, number, predicate, hops."""
+    found = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Subscribe)]
+    return [(each.peer, each.message.number, each.message.predicate, each.message.hops) for each in found]
+
+
+def subscribed(effects: list[object]) -> list[object]:
+    found = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Subscribed)]
+    return [(each.peer, each.message) for each in found]
+
+
 def rejected(effects: list[object]) -> list[Reason | None]:
     return [each.reason for each in effects if isinstance(each, Record) and each.kind is Kind.REJECTED]
 
@@ -260,21 +274,20 @@ def rejected(effects: list[object]) -> list[Reason | None]:
 def test_a_covered_subscription_goes_no_further_and_is_answered_when_the_cover_stands() -> None:
     machine = scout()
     wide = machine.on_message(FAR, Subscribe(1, "stock", "stock", 0), START)
-    assert sends([*wide]) == [Send(NEAR, Subscribe(1, "stock", "stock", 1))]
+    assert subscribes([*wide]) == [(NEAR, 1, "stock", 1)]
     covered = machine.on_message(FARTHER, Subscribe(5, "stock", "apple/stock", 0), START)
-    assert covered == []
+    assert (subscribes([*covered]), subscribed([*covered])) == ([], [])
     stands = machine.on_message(NEAR, Subscribed(1, None), START)
     assert sends([*stands]) == [Send(FAR, Subscribed(1, None)), Send(FARTHER, Subscribed(5, None))]
     later = machine.on_message(FARTHER, Subscribe(6, "stock", "pear/stock", 0), START)
-    assert later == [Send(FARTHER, Subscribed(6, None))]
-    assert machine.is_settled
+    assert (subscribes([*later]), subscribed([*later])) == ([], [(FARTHER, Subscribed(6, None))])
 
 
 def test_what_can_be_merged_goes_on_as_one() -> None:
     machine = scout()
     machine.on_message(FAR, Subscribe(1, "stock", "price[1,5]/stock", 0), START)
     merged = machine.on_message(FARTHER, Subscribe(1, "stock", "price[5,9]/stock", 0), START)
-    assert sends([*merged]) == [Send(NEAR, Subscribe(2, "stock", "price[1,9]/stock", 1))]
+    assert subscribes([*merged]) == [(NEAR, 2, "price[1,9]/stock", 1)]
 
 
 def test_a_subscription_is_told_again_until_it_is_answered() -> None:
@@ -351,6 +364,28 @@ def test_filters_and_routes_are_bounded() -> None:
     other = machine.on_message(FARTHER, Subscribe(3, "stock", "stock", 0), START)
     assert rejected([*other]) == [Reason.TOO_MANY]
     assert len(machine.table) == 2
+
+
+def test_filters_in_all_and_those_with_two_ranges_are_bounded() -> None:
+    machine = scout(ContentConfig(held=3, expensive=1))
+    for number, text in enumerate(("a[1,2]/b[1,2]/stock", "a[5,6]/b[5,6]/stock")):
+        effects = machine.on_message(FAR, Subscribe(number, "stock", text, 0), START)
+    assert subscribed([*effects]) == [(FAR, Subscribed(1, Reason.TOO_MANY))]
+    for number, text in enumerate(("c/stock", "d/stock", "e/stock")):
+        effects = machine.on_message(FARTHER, Subscribe(number, "stock", text, 0), START)
+    assert subscribed([*effects]) == [(FARTHER, Subscribed(2, Reason.TOO_MANY))]
+    assert len(machine.table) == 3
+
+
+def test_who_sends_more_than_its_budget_is_refused_by_name_and_others_are_served() -> None:
+    machine = scout(ContentConfig(budget=2))
+    refused = [
+        rejected([*machine.on_message(FAR, Subscribe(number, "stock", f"a{number}/stock", 0), START)])
+        for number in range(4)
+    ]
+    assert refused == [[], [], [Reason.QUOTA], [Reason.QUOTA]]
+    assert rejected([*machine.on_message(FARTHER, Subscribe(9, "stock", "stock", 0), START)]) == []
+    assert len(machine.table) == 3
 
 
 def test_what_the_application_asks_wrongly_is_declined() -> None:

@@ -3,7 +3,7 @@
 Lookups may disagree too, after a partition or where nodes know few others. So a rendezvous claims its
 attribute at the closest nodes that its lookup found; two that claim the same one are likely to meet at some
 of these. Whoever hears a claim and knows somebody closer says so; the farther one subscribes there as any
-other node, and sends on the events that came to it lately.
+other node, and sends on the events that came to it lately. The closer one is told who came before it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from linnet.content.config import ContentConfig
 from linnet.content.directory import Directory
 from linnet.content.effects import ContentEffect
 from linnet.content.keys import attribute_key, distance
-from linnet.content.messages import Claim, Closer
+from linnet.content.messages import Before, Claim, Closer
 from linnet.content.reach import Reach
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
@@ -27,6 +27,8 @@ class Claims:
         self._directory = directory
         self._reach = reach
         self._claims: dict[str, Contact] = {}
+        self._older: dict[str, Contact] = {}
+        """Those of the period before."""
 
     def claim(self, attribute: str, found: tuple[Contact, ...]) -> list[ContentEffect]:
         """This node is the rendezvous of an attribute: say so to the closest that a lookup found."""
@@ -39,7 +41,7 @@ class Claims:
         """A peer claims an attribute: if somebody closer is known it is told, or else who did so before."""
         key = attribute_key(attribute)
         claimant = self._reach.contact(peer)
-        before = self._claims.get(attribute)
+        before = self.claimant(attribute)
         known = [*self._directory.closest(key, 1), *([] if before is None else [before])]
         closest = min(known, key=lambda contact: distance(contact.peer, key), default=claimant)
         if distance(closest.peer, key) < distance(peer, key):
@@ -49,8 +51,13 @@ class Claims:
         self._claims[attribute] = claimant
         if before is None or before.peer == peer:
             return []
-        return self._reach.say(before, Closer(attribute, claimant))
+        told = self._reach.say(before, Closer(attribute, claimant))
+        return [*told, *self._reach.answer(peer, Before(attribute, before))]
+
+    def claimant(self, attribute: str) -> Contact | None:
+        """Who claimed an attribute last, as far as this node heard."""
+        return self._claims.get(attribute) or self._older.get(attribute)
 
     def turn(self) -> None:
         """A period is over: who still is a rendezvous will say so again."""
-        self._claims.clear()
+        self._older, self._claims = self._claims, {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -10,17 +11,45 @@ from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
 
 
+class Via(StrEnum):
+    """By which way subscribers and events come together."""
+
+    SCOUT = "scout"
+    """By rendezvous: nobody has to know of anybody (ScoutSubs)."""
+    FAST = "fast"
+    """In groups that a publisher serves, over two links at most (FastDelivery)."""
+    AUTO = "auto"
+    """Subscribing: by both. Publishing: in a group of ours that carries it, otherwise by rendezvous."""
+
+
 class SubscribeContent(Struct, frozen=True, gc=False):
-    """Hand over what this predicate accepts. Answered by `Standing`, at once, or `Declined`."""
+    """Hand over what this predicate accepts. Answered by `Standing`, at once, or `Declined`.
+
+    With a name it is kept: it goes on while nobody reads it, and after a restart.
+    """
 
     subscription: int
     predicate: str
+    name: str | None = None
+    via: Via = Via.SCOUT
+    returns: bool = False
+    """Whether it was there before a restart, so that what went by lately may have been missed."""
 
 
 class UnsubscribeContent(Struct, frozen=True, gc=False):
     """No more of it. Answered by `Ended` or `Declined`."""
 
     subscription: int
+
+
+class ForgetContent(Struct, frozen=True, gc=False):
+    """End a kept subscription for good, with all that waits in it. Answered by `Ended` or `Declined`."""
+
+    name: str
+
+
+class ListContent(Struct, frozen=True, gc=False):
+    """Tell how content stands at this node. Answered by `ContentIs`."""
 
 
 class PublishContent(Struct, frozen=True, gc=False):
@@ -30,7 +59,11 @@ class PublishContent(Struct, frozen=True, gc=False):
     body: bytes
 
 
-ContentCommand: TypeAlias = SubscribeContent | UnsubscribeContent | PublishContent
+ContentCommand: TypeAlias = (
+    SubscribeContent | UnsubscribeContent | ForgetContent | ListContent | PublishContent
+)
+ScoutCommand: TypeAlias = SubscribeContent | UnsubscribeContent | PublishContent
+"""Those that go on to the machine; the others are answered by who keeps subscriptions."""
 
 
 class Standing(Struct, frozen=True, gc=False):
@@ -38,6 +71,8 @@ class Standing(Struct, frozen=True, gc=False):
 
     predicate: str
     attribute: str
+    resumed: bool = False
+    """Whether a kept one of this name was there before."""
 
 
 class Ended(Struct, frozen=True, gc=False):
@@ -63,7 +98,36 @@ class Outcome(Struct, frozen=True, gc=False):
     fates: tuple[Fate, ...]
 
 
-ContentResult: TypeAlias = Standing | Ended | Outcome
+class SubscriptionIs(Struct, frozen=True, gc=False):
+    """A subscription of this node, as it stands."""
+
+    name: str | None
+    """None: it ends with its reader."""
+    predicate: str
+    attribute: str
+    """The attribute to whose rendezvous it goes; empty if it goes to groups alone."""
+    read: bool
+    """Whether somebody reads it now."""
+    waiting: int
+    """Matches that were not handled yet."""
+    lost: int
+    """Matches that were not taken, since too many waited."""
+    via: Via = Via.SCOUT
+
+
+class ContentIs(Struct, frozen=True, gc=False):
+    """How content stands at this node."""
+
+    subscriptions: tuple[SubscriptionIs, ...]
+    rendezvous: tuple[str, ...]
+    """The attributes of which it is the rendezvous."""
+    routes: int
+    """Pairs of a neighbour and an attribute for which it carries filters."""
+    settled: bool
+    """Whether all subscriptions stand and all events have arrived, as far as it knows."""
+
+
+ContentResult: TypeAlias = Standing | Ended | Outcome | ContentIs
 
 
 class Match(Struct, frozen=True, gc=False):
@@ -75,3 +139,17 @@ class Match(Struct, frozen=True, gc=False):
     time: int
     body: bytes
     hops: int
+    number: int = 0
+    """Counts what one subscription is handed, from 1; after a crash an event has the same number again."""
+
+
+class Overflow(Struct, frozen=True, gc=False):
+    """So many matches were not taken here, since too many waited to be read."""
+
+    number: int
+    count: int
+    reason: Reason
+
+
+ContentItem: TypeAlias = Match | Overflow
+"""What a subscription is handed."""

@@ -46,6 +46,9 @@ class Elections:
         """What a lookup found that the directory may not know."""
         self._avoided: dict[PeerId, float] = {}
         self._pending: dict[NodeId, str] = {}
+        self._named_by: dict[PeerId, PeerId] = {}
+        """Nodes that were said to be closer, and by whom."""
+        self._unheeded: dict[PeerId, float] = {}
 
     def decide(self, attribute: str, now: float) -> tuple[Contact | Verdict, list[Locate]]:
         """The next hop towards a rendezvous, or ours if that is this node, or that it is being looked up."""
@@ -81,11 +84,19 @@ class Elections:
             self._better[attribute] = closer
         return attribute
 
-    def heed(self, attribute: str, contact: Contact, now: float) -> bool:
-        """Somebody says that another is closer to what we act as rendezvous of; whether that is so."""
+    def heed(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
+        """Somebody says that another is closer to what we act as rendezvous of; whether that is so.
+
+        Anybody can make up an id that is closer. Who named one that cannot be reached is not heeded for a
+        period, so a rendezvous is led astray once, and comes back.
+        """
         closer = self._closer(attribute_key(attribute), (contact,), now)
         if closer is None or attribute not in self._confirmed:
             return False
+        if sender is not None and self._unheeded.get(sender, 0.0) > now:
+            return False
+        if sender is not None and sender != contact.peer and len(self._named_by) < self._config.routes:
+            self._named_by[contact.peer] = sender
         del self._confirmed[attribute]
         self._better[attribute] = closer
         return True
@@ -93,9 +104,17 @@ class Elections:
     def avoid(self, peer: PeerId, now: float) -> None:
         """Do not choose this peer for a while: it did not answer."""
         self._avoided[peer] = now + self._config.avoided
+        sender = self._named_by.pop(peer, None)
+        if sender is not None:
+            self._unheeded[sender] = now + self._config.refresh
+
+    def is_avoided(self, peer: PeerId, now: float) -> bool:
+        """Whether a peer is not chosen for now."""
+        return self._avoided.get(peer, 0.0) > now
 
     def forgive(self, peer: PeerId) -> None:
         """It is there after all."""
+        self._named_by.pop(peer, None)
         self._avoided.pop(peer, None)
 
     def is_closer(self, peer: PeerId, attribute: str) -> bool:
@@ -110,6 +129,7 @@ class Elections:
 
     def tidy(self, now: float) -> None:
         """Forget what no longer counts."""
+        self._unheeded = {peer: until for peer, until in self._unheeded.items() if until > now}
         self._avoided = {peer: until for peer, until in self._avoided.items() if until > now}
         self._better = {name: each for name, each in self._better.items() if each.peer not in self._avoided}
 
@@ -117,7 +137,7 @@ class Elections:
         """The closest of these that is closer than this node."""
         closest, nearest = None, distance(self._ours, key)
         for contact in contacts:
-            if self._avoided.get(contact.peer, 0.0) > now:
+            if self.is_avoided(contact.peer, now):
                 continue
             how_far = distance(contact.peer, key)
             if how_far < nearest:

@@ -7,17 +7,23 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.content.predicates import NAME_CHARS, TEXT_CHARS
-from linnet.core.ids import Contact, Count, WireEventId
+from linnet.core.ids import Contact, Count, WireEventId, WirePeerId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 
-Attribute = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS)]
+Attribute = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS + 3)]
+"""A name, or a part of a hot one (`content.parts`)."""
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS)]
 REPLACED = 256
 """Predicates in one `Replace` at most."""
 MOST_PATIENCE = 3_600_000
 Hops = Annotated[int, Meta(ge=0, le=255)]
+MOST_BACKUPS = 8
+"""Nodes that keep the filters of one, at most."""
+ROUTES = 64
+"""Routes in one message at most."""
+Contacts = Annotated[tuple[Contact, ...], Meta(max_length=MOST_BACKUPS)]
 
 
 class Subscribe(Struct, frozen=True, array_like=True, tag=130, gc=False):
@@ -29,6 +35,10 @@ class Subscribe(Struct, frozen=True, array_like=True, tag=130, gc=False):
     hops: Hops
     moved: bool = False
     """Whether it was told to another before, so that what went by lately may have been missed."""
+    backups: Contacts = ()
+    """Who keeps the sender's filters: to be asked for its routes if it does not answer."""
+    shortcut: Contact | None = None
+    """Where to send instead, since the sender has but this one route; none: to the sender itself."""
 
 
 class Subscribed(Struct, frozen=True, array_like=True, tag=131, gc=False):
@@ -60,6 +70,8 @@ class Taken(Struct, frozen=True, array_like=True, tag=134, gc=False):
     event: WireEventId
     attribute: Attribute
     reason: Reason | None
+    parts: Annotated[int, Meta(ge=1, le=16)] = 1
+    """In how many parts events of this attribute should go from now on."""
 
 
 class Notice(Struct, frozen=True, array_like=True, tag=135, gc=False):
@@ -104,6 +116,113 @@ class Closer(Struct, frozen=True, array_like=True, tag=139, gc=False):
     contact: Contact
 
 
+class KeptRoute(Struct, frozen=True, array_like=True, gc=False):
+    """A route of a node, as those know it who keep its filters."""
+
+    contact: Contact
+    backups: Contacts = ()
+    predicates: Annotated[tuple[Text, ...], Meta(max_length=REPLACED)] = ()
+    whole: bool = False
+    """Whether this is all that it asks for under the attribute; otherwise more than what was told before."""
+
+
+class Backup(Struct, frozen=True, array_like=True, tag=140, gc=False):
+    """Keep these filters of mine, in case that I crash. Answered by `Kept`."""
+
+    number: Count
+    attribute: Attribute
+    rendezvous: bool
+    """Whether the sender is the rendezvous of the attribute."""
+    fresh: bool
+    """Whether all that was told before under this attribute no longer counts."""
+    routes: Annotated[tuple[KeptRoute, ...], Meta(max_length=ROUTES)]
+
+
+class Kept(Struct, frozen=True, array_like=True, tag=141, gc=False):
+    """They are kept; or why not."""
+
+    number: Count
+    reason: Reason | None
+
+
+class StandIn(Struct, frozen=True, array_like=True, tag=142, gc=False):
+    """A node does not answer whose filters you keep: who below it wants this event? Answered by `Routes`."""
+
+    event: WireEventId
+    attribute: Attribute
+    attributes: Text
+    absent: WirePeerId
+
+
+class Routes(Struct, frozen=True, array_like=True, tag=143, gc=False):
+    """These do, by what is kept of its filters; or why nothing is known."""
+
+    event: WireEventId
+    attribute: Attribute
+    absent: WirePeerId
+    routes: Annotated[tuple[KeptRoute, ...], Meta(max_length=ROUTES)]
+    more: bool = False
+    """Whether another such message follows."""
+    reason: Reason | None = None
+
+
+class Held(Struct, frozen=True, array_like=True, tag=144, gc=False):
+    """I have it, and wait for those below me."""
+
+    event: WireEventId
+    attribute: Attribute
+
+
+class Keepers(Struct, frozen=True, array_like=True, tag=146, gc=False):
+    """These keep my filters now; goes to whom I subscribe."""
+
+    backups: Contacts
+
+
+class Log(Struct, frozen=True, array_like=True, tag=147, gc=False):
+    """I am the rendezvous of this event: if I am gone before it is finished, see to it."""
+
+    attribute: Attribute
+    unit: Unverified
+    card: Card
+    hops: Hops
+
+
+class Logged(Struct, frozen=True, array_like=True, tag=148, gc=False):
+    """This route has answered for an event that you track; none: all have, forget it."""
+
+    event: WireEventId
+    attribute: Attribute
+    route: WirePeerId | None
+    delivered: Count = 0
+    missed: Count = 0
+
+
+class Before(Struct, frozen=True, array_like=True, tag=145, gc=False):
+    """This one claimed the attribute before you, and may know of subscriptions that you do not."""
+
+    attribute: Attribute
+    contact: Contact
+
+
 ContentMessage: TypeAlias = (
-    Subscribe | Subscribed | Replace | Publish | Taken | Notice | Reached | Settled | Claim | Closer
+    Subscribe
+    | Subscribed
+    | Replace
+    | Publish
+    | Taken
+    | Notice
+    | Reached
+    | Settled
+    | Claim
+    | Closer
+    | Backup
+    | Kept
+    | StandIn
+    | Routes
+    | Held
+    | Before
+    | Keepers
+    | Log
+    | Logged
 )

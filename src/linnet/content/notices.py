@@ -3,23 +3,29 @@
 Each node sends an event to those of its routes that want it, sends again what is not acknowledged, and
 acknowledges when all below it have, with how many were handed the event and how many branches did not
 answer. So the rendezvous, and with it the publisher, learns what became of it (Agostinho 2021, section
-3.8, has only the rendezvous send again; here each hop mends its own).
+3.8, has only the rendezvous send again; here each hop mends its own). For a route that is gone, those are
+asked that keep its filters; the routes that they name are sent the event from here.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
+from linnet.content.branches import Branch, Count, Ledger, Way
 from linnet.content.config import ContentConfig
+from linnet.content.copies import Copies
 from linnet.content.effects import OWNER, ContentEffect
-from linnet.content.messages import MOST_PATIENCE, Notice, Reached
+from linnet.content.messages import MOST_PATIENCE, Held, KeptRoute, Notice, Reached, Routes, StandIn
+from linnet.content.parts import base_of
 from linnet.content.passing import Passing
 from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
+from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
 from linnet.core.effects import CancelTimer, SetTimer
-from linnet.core.ids import EventId, PeerId
+from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.trace.records import Kind, Record
@@ -27,51 +33,38 @@ from linnet.trace.records import Kind, Record
 NOTICE = "notice"
 _EARLIER = 0.75
 """The share of a sender's patience that a node has: who gives up too late is given up itself."""
-Way = tuple[EventId, str]
-"""An event, and the attribute along whose filters it goes."""
-
-
-class Count(NamedTuple):
-    """What became of an event below a node."""
-
-    delivered: int
-    missed: int
-
-
-class _Ledger:
-    """Who has yet to answer for one event and attribute."""
-
-    __slots__ = ("deadline", "delivered", "hops", "missed", "open", "passing", "tries", "upstream")
-
-    def __init__(self, passing: Passing, hops: int, upstream: PeerId | None, routes: list[PeerId]) -> None:
-        self.passing: Passing | None = passing
-        self.hops = hops
-        self.upstream = upstream
-        self.open: dict[PeerId, None] = dict.fromkeys(routes)
-        self.tries = 0
-        self.deadline = 0.0
-        self.delivered = 0
-        self.missed = 0
-
-    @property
-    def count(self) -> Count:
-        return Count(self.delivered, self.missed)
+NOBODY: Mapping[PeerId, Count] = MappingProxyType({})
+_UNHEARD = 2
+"""Sendings without a word after which others are asked in a route's place."""
 
 
 class Notices:
     """The way down."""
 
-    def __init__(self, ours: PeerId, config: ContentConfig, reach: Reach, table: FilterTable) -> None:
+    def __init__(
+        self,
+        ours: PeerId,
+        config: ContentConfig,
+        reach: Reach,
+        table: FilterTable,
+        book: RouteBook,
+        copies: Copies,
+    ) -> None:
         self._ours = ours
         self._config = config
         self._reach = reach
         self._table = table
-        self._ledgers: dict[Way, _Ledger] = {}
-        """The oldest first; what is answered stays until there are too many."""
+        self._book = book
+        self._copies = copies
+        self._ledgers: dict[Way, Ledger] = {}
+        """The oldest first; what is answered stays for a while, to be known again."""
+        self._open: dict[Way, None] = {}
         self._lately: deque[tuple[float, Way, Passing, int]] = deque(maxlen=config.waiting)
         """Events that went down lately, and when."""
         self.local: list[tuple[Passing, int]] = []
         """Events that this node's own subscriptions may want, and over how many links they came."""
+        self.counted: list[tuple[Way, Count]] = []
+        """Events for which all below have answered now."""
 
     def known(self, way: Way) -> bool:
         """Whether an event has gone down this way already."""
@@ -85,7 +78,10 @@ class Notices:
     @property
     def is_settled(self) -> bool:
         """Whether every branch has answered, or was given up."""
-        return not any(ledger.open for ledger in self._ledgers.values())
+        return not self._open
+
+    def __len__(self) -> int:
+        return len(self._ledgers)
 
     def down(
         self,
@@ -96,107 +92,292 @@ class Notices:
         but: PeerId | None,
         now: float,
         patience: float | None = None,
-    ) -> tuple[list[ContentEffect], Count | None]:
-        """Send an event to all routes that want it, but one; what became of it, if that is known at once."""
+        before: Iterable[Contact] = (),
+        keepers: tuple[Contact, ...] = (),
+        answered: Mapping[PeerId, Count] = NOBODY,
+        said_as: str = "",
+        mirrored: list[KeptRoute] | None = None,
+        own_only: bool = False,
+    ) -> list[ContentEffect]:
+        """Send an event to all routes that want it, but one, and to who was the rendezvous `before`, whose
+        filters the `keepers` keep, but not to who answered that one. What became of it is in `counted`,
+        now or later."""
         way = (passing.id, attribute)
-        wanted = self._table.interested(attribute, passing.attributes)
-        routes = [route for route in wanted if route not in (self._ours, but, upstream)]
-        ledger = self._ledgers[way] = _Ledger(passing, hops, upstream, routes)
+        wanted = self._wanted(attribute, passing, mirrored, own_only)
+        ledger = self._ledgers[way] = Ledger(passing, hops, upstream)
+        ledger.said_as = said_as
+        ledger.served = {route: None for route in (self._ours, but, upstream) if route is not None}
+        for route, count in answered.items():
+            ledger.served[route] = None
+            ledger.delivered += count.delivered
+            ledger.missed += count.missed
         if self._ours in wanted:
-            ledger.delivered = 1
+            ledger.delivered += 1
             self.local.append((passing, hops))
         ledger.deadline = now + (self._patience() if patience is None else patience * _EARLIER)
         self._lately.append((now, way, passing, hops))
+        self._open[way] = None
         effects = self._forget()
-        for route in routes:
-            effects += self._send(route, attribute, passing, hops, ledger.deadline - now)
+        for route in wanted:
+            effects += self._begin(way, ledger, self._book.contact(route), now)
+        for each in mirrored or ():
+            self._book.learn(each.contact.peer, each.backups, each.contact)
+            effects += self._begin(way, ledger, each.contact, now)
+        for contact in before:
+            others = tuple(each for each in keepers if each.peer != contact.peer)
+            effects += self._begin(way, ledger, contact, now, others, awaited=False)
+        if ledger.open:
+            effects += self._time(way, ledger, min(self._config.resend, ledger.deadline - now))
+        return [*effects, *self._close(way, ledger, now)]
+
+    def _wanted(
+        self, attribute: str, passing: Passing, mirrored: list[KeptRoute] | None, own_only: bool
+    ) -> list[PeerId]:
+        """The routes that it goes to. Who holds a part serves others', and its own if it is one of these."""
+        if mirrored is not None and all(each.contact.peer != self._ours for each in mirrored):
+            return []
+        wanted = self._table.interested(base_of(attribute), passing.attributes)
+        return [route for route in wanted if route == self._ours] if own_only else wanted
+
+    def _time(self, way: Way, ledger: Ledger, wait: float) -> list[ContentEffect]:
+        ledger.timed = True
+        return [SetTimer(wait, _tick(way))]
+
+    def _begin(
+        self,
+        way: Way,
+        ledger: Ledger,
+        contact: Contact,
+        now: float,
+        keepers: tuple[Contact, ...] | None = None,
+        awaited: bool = True,
+    ) -> list[ContentEffect]:
+        """Send an event to one more route, or ask who stands in for it."""
+        route = contact.peer
+        if route in ledger.served:
+            return []
+        ledger.served[route] = None
+        branch = Branch(contact, self._book.backups(route) if keepers is None else keepers, awaited)
+        ledger.open[route] = branch
+        shortcut = self._book.shortcut(route, way[1])
+        if shortcut is not None and self._reach.is_up(shortcut.peer) and shortcut.peer not in ledger.served:
+            branch.contact = shortcut
+            ledger.served[shortcut.peer] = None
+            return self._sent(way, ledger, route, now)
+        if not self._reach.is_up(route) and (branch.backups or not awaited):
+            return self._seek(way, ledger, route, now)
+        return self._sent(way, ledger, route, now)
+
+    def _sent(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> list[ContentEffect]:
+        sent = self._send(way, ledger, ledger.open[route], now)
         if not self._config.reliable:
-            ledger.open.clear()
-        elif ledger.open:
-            effects.append(SetTimer(min(self._config.resend, ledger.deadline - now), _tick(way)))
-            return effects, None
-        ledger.passing = None
-        return effects, ledger.count
+            del ledger.open[route]
+        return sent
+
+    def _lengthen(self, route: PeerId, branch: Branch) -> bool:
+        """If an event was sent past a route and not answered, it has to go to the route itself."""
+        if branch.target == route:
+            return False
+        branch.contact, branch.sent, branch.has_it = self._book.contact(route), 0, False
+        return True
+
+    def _send(self, way: Way, ledger: Ledger, branch: Branch, now: float) -> list[ContentEffect]:
+        if ledger.passing is None:
+            return []
+        branch.sent += 1
+        left = max(0, int(1000 * (ledger.deadline - now)))
+        notice = Notice(way[1], ledger.passing.unit, ledger.passing.card, ledger.hops + 1, left)
+        contact = branch.contact
+        if contact.hints or self._reach.is_up(branch.target):
+            return self._reach.say(contact, notice)
+        return self._reach.answer(branch.target, notice)
+
+    def _seek(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> list[ContentEffect]:
+        """A route is gone or says nothing: ask the next of those who keep its filters."""
+        branch = ledger.open[route]
+        if ledger.passing is None:
+            return []
+        own = self._copies.routes(route, base_of(way[1]), ledger.passing.attributes)
+        if own is not None:
+            return self._instead(way, ledger, route, own, now)
+        if branch.backups:
+            asked = branch.backups.pop(0)
+            branch.asked[asked.peer] = None
+            text = ledger.passing.attributes.text
+            return self._reach.say(asked, StandIn(*way, text, route))
+        if branch.awaited or branch.asked:
+            return []
+        return self._missed(way, ledger, route)
+
+    def _missed(self, way: Way, ledger: Ledger, route: PeerId) -> list[ContentEffect]:
+        del ledger.open[route]
+        ledger.missed += 1
+        return [Record(Kind.DROPPED, event=way[0], peer=route, reason=Reason.TIMEOUT, note=NOTICE)]
+
+    def _instead(
+        self, way: Way, ledger: Ledger, route: PeerId, routes: Iterable[KeptRoute], now: float
+    ) -> list[ContentEffect]:
+        """Send the event to the routes of one that is gone, or seems to be."""
+        branch = ledger.open[route]
+        branch.stood_in = True
+        branch.backups.clear()
+        if not branch.awaited or not self._reach.is_up(branch.target):
+            del ledger.open[route]
+        effects: list[ContentEffect] = []
+        for each in routes:
+            if each.contact.peer not in ledger.served:
+                self._book.learn(each.contact.peer, each.backups, each.contact)
+                effects += self._begin(way, ledger, each.contact, now)
+        return effects
+
+    def routed(self, peer: PeerId, message: Routes, now: float) -> list[ContentEffect]:
+        """Somebody who keeps the filters of a route that is gone says who below it wants an event."""
+        way = (message.event, message.attribute)
+        ledger = self._ledgers.get(way)
+        branch = None if ledger is None else ledger.open.get(message.absent)
+        if ledger is None or branch is None or peer not in branch.asked:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Routes")]
+        if message.reason is not None:
+            del branch.asked[peer]
+            effects: list[ContentEffect] = [
+                Record(Kind.CONTROL, event=way[0], peer=peer, reason=message.reason, note="Routes")
+            ]
+            effects += self._seek(way, ledger, message.absent, now)
+        else:
+            effects = self._instead(way, ledger, message.absent, message.routes, now)
+            if message.more:
+                ledger.open[message.absent] = branch
+        return [*effects, *self._close(way, ledger, now)]
+
+    def held(self, peer: PeerId, message: Held) -> list[ContentEffect]:
+        """A route has it and waits for others: nobody has to stand in."""
+        ledger = self._ledgers.get((message.event, message.attribute))
+        route = None if ledger is None else ledger.branch(peer)
+        if ledger is None or route is None:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Held")]
+        ledger.open[route].has_it = True
+        return []
+
+    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
+        """A link is down: who keeps that route's filters is asked."""
+        effects: list[ContentEffect] = []
+        for way in list(self._open):
+            ledger = self._ledgers[way]
+            for route in [route for route, each in ledger.open.items() if peer in each.asked]:
+                del ledger.open[route].asked[peer]
+                effects += self._seek(way, ledger, route, now)
+            route_gone = ledger.branch(peer)
+            if route_gone is not None and self._lengthen(route_gone, ledger.open[route_gone]):
+                effects += self._sent(way, ledger, route_gone, now)
+            elif route_gone is not None and ledger.open[route_gone].stood_in:
+                del ledger.open[route_gone]
+            elif route_gone is not None and not ledger.open[route_gone].asked:
+                ledger.open[route_gone].has_it = False
+                effects += self._seek(way, ledger, route_gone, now)
+            effects += self._close(way, ledger, now)
+        return effects
 
     def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> list[ContentEffect]:
         """A route was elsewhere until now: send it what went down here in the meantime."""
         effects: list[ContentEffect] = []
-        for at, way, passing, hops in self._lately:
+        for at, way, passing, _ in self._lately:
             ledger = self._ledgers.get(way)
             if way[1] != attribute or at + self._config.lately <= now or ledger is None:
                 continue
-            if route in ledger.open or route == ledger.upstream or not predicate.covers(passing.attributes):
+            if route in (ledger.upstream, self._ours) or not predicate.covers(passing.attributes):
+                continue
+            if route in ledger.open and ledger.open[route].sent:
                 continue
             if not ledger.open:
+                # What is known of it was said already; this one is sent again for its own sake.
+                ledger.upstream, ledger.passing, ledger.tries = None, passing, 0
                 ledger.deadline = now + self._patience()
-            effects += self._send(route, attribute, passing, hops, ledger.deadline - now)
-            if self._config.reliable:
-                if not ledger.open:
-                    # What is known of it was said already; this one is sent again for its own sake.
-                    ledger.upstream, ledger.passing, ledger.tries = None, passing, 0
-                    effects.append(SetTimer(self._config.resend, _tick(way)))
-                ledger.open[route] = None
+                self._open[way] = None
+                effects += self._time(way, ledger, self._config.resend)
+            ledger.served.pop(route, None)
+            effects += self._begin(way, ledger, self._book.contact(route), now)
+            effects += self._close(way, ledger, now)
         return effects
 
     def _patience(self) -> float:
         """Seconds until a branch is given up, at a rendezvous: all tries, each twice as long as the last."""
         return float(min(self._config.resend * (2**self._config.tries - 1), MOST_PATIENCE / 1000))
 
-    def _send(
-        self, route: PeerId, attribute: str, passing: Passing, hops: int, patience: float
-    ) -> list[ContentEffect]:
-        left = max(0, int(1000 * patience))
-        return self._reach.answer(route, Notice(attribute, passing.unit, passing.card, hops + 1, left))
-
-    def again(self, peer: PeerId, way: Way) -> list[ContentEffect]:
-        """The same event comes down the same way once more: if all is known, that is said again."""
+    def again(self, peer: PeerId, way: Way, said_as: str) -> list[ContentEffect]:
+        """The same event comes down the same way once more: what is known is said again."""
         ledger = self._ledgers[way]
         record = Record(Kind.DUPLICATE, event=way[0], peer=peer, note=NOTICE)
-        if ledger.open or not self._config.reliable:
+        if not self._config.reliable:
             return [record]
-        return [record, *self._reach.answer(peer, Reached(*way, *ledger.count))]
+        answer = Held(way[0], said_as) if ledger.open else Reached(way[0], said_as, *ledger.count)
+        return [record, *self._reach.answer(peer, answer)]
 
-    def reached(self, peer: PeerId, message: Reached) -> tuple[list[ContentEffect], Count | None]:
-        """A route answers for all below it; what became of the event here, if that is all."""
+    def owes(self, peer: PeerId, way: Way) -> bool:
+        """Whether a peer has yet to answer for an event."""
+        ledger = self._ledgers.get(way)
+        return ledger is not None and ledger.branch(peer) is not None
+
+    def reached(self, peer: PeerId, message: Reached, now: float) -> list[ContentEffect]:
+        """A route answers for all below it."""
         way = (message.event, message.attribute)
         ledger = self._ledgers.get(way)
-        if ledger is None or peer not in ledger.open:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Reached")], None
+        route = None if ledger is None else ledger.branch(peer)
+        if ledger is None or route is None:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Reached")]
         ledger.delivered += message.delivered
         ledger.missed += message.missed
-        return self._closed(way, ledger, peer)
+        del ledger.open[route]
+        return self._close(way, ledger, now)
 
-    def fired(self, tick: Tick, now: float) -> tuple[Way, list[ContentEffect], Count | None]:
-        """Some have not answered: once more, and in the end without them."""
+    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
+        """Some have not answered: once more, or others in their place, and in the end without them."""
         way = (EventId(tick.key[:32]), tick.key[32:].decode())
         ledger = self._ledgers.get(way)
         if ledger is None or ledger.passing is None:
-            return way, [], None
+            return []
         ledger.tries += 1
         effects: list[ContentEffect] = []
         left = ledger.deadline - now
-        if left > 0.001:
-            for route in ledger.open:
-                effects += self._send(route, way[1], ledger.passing, ledger.hops, left)
-            wait = min(left, self._config.resend * 2**ledger.tries)
-            return way, [*effects, SetTimer(wait, _tick(way))], None
-        count: Count | None = None
-        for route in list(ledger.open):
-            ledger.missed += 1
-            effects.append(Record(Kind.DROPPED, event=way[0], peer=route, reason=Reason.TIMEOUT, note=NOTICE))
-            told, count = self._closed(way, ledger, route)
-            effects += told
-        return way, effects, count
-
-    def _closed(self, way: Way, ledger: _Ledger, route: PeerId) -> tuple[list[ContentEffect], Count | None]:
-        del ledger.open[route]
+        if left <= 0.001:
+            for route in list(ledger.open):
+                effects += self._missed(way, ledger, route)
+            return [*effects, *self._close(way, ledger, now)]
+        for route, branch in list(ledger.open.items()):
+            is_up = self._reach.is_up(branch.target)
+            if not branch.has_it and self._lengthen(route, branch):
+                effects += self._sent(way, ledger, route, now)
+            elif branch.backups and not branch.has_it and (branch.sent >= _UNHEARD or not is_up):
+                effects += self._seek(way, ledger, route, now)
+            elif branch.awaited or is_up:
+                effects += self._sent(way, ledger, route, now)
+        seeking = any(branch.backups and not branch.has_it for branch in ledger.open.values())
         if ledger.open:
-            return [], None
-        ledger.passing = None
-        effects: list[ContentEffect] = [CancelTimer(_tick(way))]
-        if ledger.upstream is not None:
-            effects += self._reach.answer(ledger.upstream, Reached(*way, *ledger.count))
-        return effects, ledger.count
+            wait = self._config.resend * (1 if seeking else 2**ledger.tries)
+            effects += self._time(way, ledger, min(left, wait))
+        return [*effects, *self._close(way, ledger, now)]
+
+    def _close(self, way: Way, ledger: Ledger, now: float) -> list[ContentEffect]:
+        """If all have answered, say so."""
+        if ledger.open or way not in self._open:
+            return []
+        del self._open[way]
+        ledger.passing, ledger.settled_at = None, now
+        ledger.served.clear()
+        self.counted.append((way, ledger.count))
+        cancel: list[ContentEffect] = [CancelTimer(_tick(way))] if ledger.timed else []
+        ledger.timed = False
+        if ledger.upstream is None or not self._config.reliable:
+            return cancel
+        said_as = ledger.said_as or way[1]
+        return [*cancel, *self._reach.answer(ledger.upstream, Reached(way[0], said_as, *ledger.count))]
+
+    def tidy(self, now: float) -> None:
+        """Forget what is finished and will not come again, since it is too old to be taken."""
+        for way, ledger in list(self._ledgers.items()):
+            if way not in self._open and ledger.settled_at + self._config.taken_for <= now:
+                del self._ledgers[way]
+        while self._lately and self._lately[0][0] + self._config.lately <= now:
+            self._lately.popleft()
 
     def _forget(self) -> list[ContentEffect]:
         """Keep no more than may be remembered; what is still open is given up with a word."""
@@ -204,6 +385,7 @@ class Notices:
         while len(self._ledgers) > self._config.remembered:
             way = next(iter(self._ledgers))
             ledger = self._ledgers.pop(way)
+            self._open.pop(way, None)
             if ledger.open:
                 note = f"{len(ledger.open)} branches had not answered"
                 effects += (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from linnet.content.config import ContentConfig
-from linnet.content.predicates import Attributes, foreign_attributes
+from linnet.content.parts import base_of, check_part
+from linnet.content.predicates import Attributes, Predicate, foreign_attributes
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId
 from linnet.core.limits import CLEAR_BYTES
@@ -33,12 +34,24 @@ class Passing(Struct, frozen=True, gc=False):
         return self.event.id
 
 
+def check_asked(attribute: str, asked: Predicate, hops: int) -> None:
+    """Check the way of an event or a subscription, as far as anybody can."""
+    check_part(attribute)
+    if base_of(attribute) not in asked.names:
+        raise RemoteError(Reason.MALFORMED, "without the attribute that it goes by")
+    if hops > MOST_HOPS:
+        raise RemoteError(Reason.TOO_MANY, f"over more than {MOST_HOPS} links")
+
+
 def check(unit: Unverified, card: Card, context: Context, config: ContentConfig, now: float) -> Passing:
     """Check what came; `RemoteError` if it is not what an event of content has to be."""
     context.card_check(card)
     if not card.not_before <= now <= card.not_after:
         raise InvalidEvent(Reason.CARD_EXPIRED, "the card of its device")
     event = context.verify(unit, card).events[-1]
+    if abs(now - event.time / 1000) > config.taken_for:
+        # For so long it would be known again: what is older may come from somebody who says it twice.
+        raise InvalidEvent(Reason.STALE, "said too long ago, or by a clock that is far ahead")
     if event.seq is not None or event.kind != KIND or event.tail.clear is None:
         raise InvalidEvent(Reason.MALFORMED, "no event of content")
     try:

@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from linnet.content.kinds.kinds import AFTER_NAME, Condition, covers, merged, read_condition
+from linnet.content.kinds.kinds import AFTER_NAME, FINDERS, Condition, covers, merged, read_condition
 from linnet.content.kinds.topic import Topic
 from linnet.content.reader import BadPredicate, Reader
 from linnet.core.errors import BadText, RemoteError
@@ -61,6 +61,11 @@ class Predicate(Struct, frozen=True, gc=False):
     def size(self) -> int:
         """How many attributes it has."""
         return len(self.conditions)
+
+    @property
+    def is_expensive(self) -> bool:
+        """Whether it has two conditions or more of which each can hold for many and both for few."""
+        return sum(type(condition) in FINDERS for _, condition in self.conditions) > 1
 
     @property
     def names(self) -> tuple[str, ...]:

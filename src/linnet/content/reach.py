@@ -24,10 +24,7 @@ class Reach:
     def say(self, contact: Contact, message: ContentMessage) -> list[ContentEffect]:
         """Send a message, if need be as soon as there is a link."""
         peer = contact.peer
-        effects: list[ContentEffect] = []
-        if peer not in self._held:
-            self._held[peer] = None
-            effects.append(Hold(peer, contact.hints, PURPOSE))
+        effects = self.hold(contact)
         if peer in self._up:
             return [*effects, Send(peer, message)]
         waiting = self._waiting.setdefault(peer, [])
@@ -36,11 +33,22 @@ class Reach:
         waiting.append(message)
         return effects
 
+    def hold(self, contact: Contact) -> list[ContentEffect]:
+        """Have a link to a peer, since something will go there."""
+        if contact.peer in self._held:
+            return []
+        self._held[contact.peer] = None
+        return [Hold(contact.peer, contact.hints, PURPOSE)]
+
     def answer(self, peer: PeerId, message: ContentMessage) -> list[ContentEffect]:
         """Send a message to a peer that has a link to us; if it is gone, it will ask again."""
         if peer in self._up:
             return [Send(peer, message)]
         return [_dropped(peer, Reason.UNREACHABLE, message)]
+
+    def is_up(self, peer: PeerId) -> bool:
+        """Whether there is a link."""
+        return peer in self._up
 
     def contact(self, peer: PeerId) -> Contact:
         """A peer, and where it can be dialled as far as it said."""

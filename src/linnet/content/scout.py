@@ -7,31 +7,34 @@ so the two meet. After Agostinho 2021; what is different, and why, is in docs/ad
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import assert_never
 
+from linnet.content.application import TOPIC, Application
+from linnet.content.backups import BACKUP, Backups
+from linnet.content.branches import Count
+from linnet.content.budgets import Budgets
 from linnet.content.claims import Claims
 from linnet.content.commands import (
-    ContentCommand,
     Ended,
-    Fate,
-    Match,
-    Outcome,
     PublishContent,
+    ScoutCommand,
     Standing,
     SubscribeContent,
     UnsubscribeContent,
 )
 from linnet.content.config import ContentConfig
+from linnet.content.copies import Copies
 from linnet.content.directory import Directory, Located
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import Elections
-from linnet.content.index import Index
-from linnet.content.keys import nearest_name
+from linnet.content.keeping import Keeping
 from linnet.content.messages import (
+    Backup,
+    Before,
     Claim,
     Closer,
     ContentMessage,
+    Kept,
     Notice,
     Publish,
     Reached,
@@ -42,41 +45,30 @@ from linnet.content.messages import (
     Taken,
 )
 from linnet.content.notices import NOTICE, Notices
-from linnet.content.passing import KIND, MOST_HOPS, Passing, check
-from linnet.content.predicates import Predicate, foreign_predicate, read_attributes, read_predicate
+from linnet.content.parts import base_of, is_part
+from linnet.content.passing import check, check_asked
+from linnet.content.predecessors import Predecessors
+from linnet.content.predicates import Predicate, foreign_predicate
 from linnet.content.reach import Reach
+from linnet.content.routes import LAPSE, RouteBook
+from linnet.content.splits import Splits
 from linnet.content.table import FilterTable
 from linnet.content.upstream import ASK, Upstream
 from linnet.content.walks import WALK, Walks
-from linnet.core.effects import Deliver, Reply, SetTimer
+from linnet.core.effects import Reply, SetTimer
 from linnet.core.errors import BadText, Refused, RemoteError
-from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
-from linnet.core.limits import BODY_BYTES, CLEAR_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
-from linnet.event.event import Tail
-from linnet.event.signing import sign_unit
 from linnet.trace.records import Kind, Record
 
-TOPIC = TopicId(sha256(b"linnet/content/1").digest())
-"""The namespace of content."""
+__all__ = ["TOPIC", "Scout"]
 TURN = "turn"
 _UNNEEDED = (Reason.NOT_NEEDED, Reason.DUPLICATE_LINK)
 """Why links close without anything being wrong: if we need one after all, it is dialled again."""
-
-
-class _Publication:
-    """An event of ours, and what is known of it so far."""
-
-    __slots__ = ("fates", "request", "waits")
-
-    def __init__(self, request: int, waits: int) -> None:
-        self.request = request
-        self.waits = waits
-        self.fates: list[Fate] = []
 
 
 class Scout:
@@ -85,25 +77,51 @@ class Scout:
     def __init__(self, context: Context, config: ContentConfig, directory: Directory) -> None:
         self._context = context
         self._config = config
-        self._ours = context.peer
+        ours = self._ours = context.peer
         self.table = FilterTable()
-        self.elections = Elections(self._ours, config, directory)
+        self.elections = Elections(ours, config, directory)
         reach = self._reach = Reach(config)
-        self._upstream = Upstream(self._ours, config, self.elections, reach, self.table)
+        self._book = RouteBook(config, reach)
+        self._copies = Copies(config)
+        self._backups = Backups(ours, config, directory, self.elections, reach, self.table, self._book)
+        self._upstream = Upstream(ours, config, self.elections, reach, self.table, self._backups, self._book)
         self._claims = Claims(config, directory, reach)
-        self._notices = Notices(self._ours, config, reach, self.table)
-        self._walks = Walks(config, self.elections, reach, self._notices)
-        self._own: dict[int, tuple[str, Predicate]] = {}
-        """Subscriptions of the application, with the attribute whose rendezvous they go to."""
-        self._index: Index[int] = Index()
-        self._handed: dict[EventId, None] = {}
-        self._publications: dict[EventId, _Publication] = {}
-        self._last_time = 0
+        self._predecessors = Predecessors(ours, config, self._claims, self._copies, self.table)
+        self._notices = Notices(ours, config, reach, self.table, self._book, self._copies)
+        self._keeping = Keeping(
+            context, config, reach, self._book, self._copies, self._backups, self._notices
+        )
+        self._trackers = self._keeping.trackers
+        self._splits = Splits(ours, config, self._backups)
+        self._walks = Walks(
+            config,
+            self.elections,
+            reach,
+            self._notices,
+            self._predecessors,
+            self._backups,
+            self._trackers,
+            self._splits,
+            self._copies,
+        )
+        self._application = Application(context, config)
+        self._budgets = Budgets(config)
 
     @property
     def is_settled(self) -> bool:
         """Whether all subscriptions stand and all events have arrived, as far as this node knows."""
-        return self._upstream.is_settled and self._walks.is_settled and self._notices.is_settled
+        parts = (self._upstream, self._walks, self._notices, self._backups)
+        return all(part.is_settled for part in parts)
+
+    @property
+    def remembered(self) -> int:
+        """What is kept of events, of all kinds: it has to stay the same however many there were."""
+        return len(self._walks) + len(self._notices) + len(self._trackers) + len(self._application)
+
+    @property
+    def arrivals(self) -> int:
+        """Events that came to this node as the rendezvous of an attribute, or of a part."""
+        return self._walks.arrivals
 
     def start(self, now: float) -> list[ContentEffect]:
         """Begin to tell subscriptions again, from a moment of this node's own."""
@@ -111,16 +129,22 @@ class Scout:
 
     # The application.
 
-    def ask(self, request: int, command: ContentCommand, now: float) -> list[ContentEffect]:
+    def ask(self, request: int, command: ScoutCommand, now: float) -> list[ContentEffect]:
         """A command of the application."""
         try:
             match command:
                 case SubscribeContent():
-                    return self._drained(self._subscribe(request, command, now))
+                    attribute, predicate = self._application.subscribe(command)
+                    standing = Reply(request, Standing(predicate.text, attribute))
+                    told = self._tell_own(attribute, predicate, now, command.returns)
+                    return self._drained([standing, *told], now)
                 case UnsubscribeContent(subscription):
-                    return self._unsubscribe(request, subscription)
+                    attribute, left = self._application.unsubscribe(subscription)
+                    self.table.replace(self._ours, attribute, left)
+                    told = self._backups.changed(attribute, self._ours, left, True, now)
+                    return [Reply(request, Ended()), *told, *self._upstream.withdraw(attribute)]
                 case PublishContent():
-                    return self._drained(self._publish(request, command, now))
+                    return self._drained(self._publish(request, command, now), now)
                 case _:
                     assert_never(command)
         except BadText as error:
@@ -130,57 +154,21 @@ class Scout:
 
     def reads(self, subscription: int) -> bool:
         """Whether a subscription of the application is one of these."""
-        return subscription in self._own
+        return subscription in self._application.own
 
-    def _subscribe(self, request: int, command: SubscribeContent, now: float) -> list[ContentEffect]:
-        if command.subscription in self._own:
-            raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
-        if len(self._own) >= self._config.subscriptions:
-            raise Refused(Reason.TOO_MANY, f"at most {self._config.subscriptions} subscriptions")
-        predicate = read_predicate(command.predicate, self._config.attributes)
-        attribute = nearest_name(self._ours, predicate.names)
-        self._own[command.subscription] = (attribute, predicate)
-        self._index.add(command.subscription, predicate)
-        return [
-            Reply(request, Standing(predicate.text, attribute)),
-            *self._tell_own(attribute, predicate, now),
-        ]
-
-    def _tell_own(self, attribute: str, predicate: Predicate, now: float) -> list[ContentEffect]:
+    def _tell_own(
+        self, attribute: str, predicate: Predicate, now: float, returns: bool = False
+    ) -> list[ContentEffect]:
         stands = self.table.add(self._ours, attribute, predicate).stands
-        return self._upstream.tell(attribute, stands, 0, [], now)
-
-    def _unsubscribe(self, request: int, subscription: int) -> list[ContentEffect]:
-        if subscription not in self._own:
-            raise Refused(Reason.UNKNOWN, f"there is no subscription {subscription}")
-        attribute, _ = self._own.pop(subscription)
-        self._index.remove(subscription)
-        left = tuple(predicate for name, predicate in self._own.values() if name == attribute)
-        self.table.replace(self._ours, attribute, left)
-        return [Reply(request, Ended()), *self._upstream.withdraw(attribute)]
+        told = self._backups.changed(attribute, self._ours, (predicate,), False, now)
+        return [*told, *self._upstream.tell(attribute, stands, 0, [], now, moved=returns)]
 
     def _publish(self, request: int, command: PublishContent, now: float) -> list[ContentEffect]:
-        attributes = read_attributes(command.attributes, self._config.attributes)
-        clear = attributes.text.encode()
-        if len(command.body) > BODY_BYTES or len(clear) > CLEAR_BYTES:
-            raise Refused(
-                Reason.TOO_LARGE, f"a body has at most {BODY_BYTES} bytes, attributes {CLEAR_BYTES}"
-            )
-        # Pushed on where the clock stood still: no two events of a device are the same.
-        self._last_time = max(int(now * 1000), self._last_time + 1)
-        tail = Tail(None, None, None, None, KIND, None, self._last_time, clear, command.body)
-        context = self._context
-        signed = sign_unit(context.key, TOPIC, context.author, context.device, None, None, (tail,))
-        passing = Passing(signed.events[-1], attributes, signed.unit, context.card)
-        effects: list[ContentEffect] = [
-            Record(Kind.PUBLISHED, topic=TOPIC, event=passing.id, bytes=len(command.body))
-        ]
-        if self._config.reliable:
-            self._publications[passing.id] = _Publication(request, attributes.size)
-        else:
-            effects.append(Reply(request, Outcome(passing.id, ())))
-        for attribute in attributes.names:
-            effects += self._walks.begin(attribute, passing, None, 0, now)
+        passing = self._application.sign(command, now)
+        effects = self._application.published(request, passing)
+        for attribute in passing.attributes.names:
+            name = self._splits.choose(attribute, passing.id, now)
+            effects += self._walks.begin(name, passing, None, 0, now)
         return effects
 
     # The network.
@@ -188,7 +176,8 @@ class Scout:
     def on_message(self, peer: PeerId, message: ContentMessage, now: float) -> list[ContentEffect]:
         """A message of a peer; what is wrong with it is said in a record."""
         try:
-            return self._drained(self._on_message(peer, message, now))
+            self._budgets.spend(peer, message)
+            return self._drained(self._on_message(peer, message, now), now)
         except RemoteError as error:
             note = f"{type(message).__name__}: {error.detail}"
             refused: list[ContentEffect] = [
@@ -196,6 +185,8 @@ class Scout:
             ]
             if isinstance(message, Subscribe):
                 refused += self._reach.answer(peer, Subscribed(message.number, error.reason))
+            if isinstance(message, Backup):
+                refused += self._reach.answer(peer, Kept(message.number, error.reason))
             return refused
 
     def _on_message(self, peer: PeerId, message: ContentMessage, now: float) -> list[ContentEffect]:
@@ -205,7 +196,7 @@ class Scout:
             case Subscribed():
                 return self._upstream.answered(peer, message, now)
             case Replace():
-                return self._on_replace(peer, message)
+                return self._on_replace(peer, message, now)
             case Publish():
                 return self._on_publish(peer, message, now)
             case Notice():
@@ -213,44 +204,64 @@ class Scout:
             case Taken():
                 return self._walks.taken(peer, message, now)
             case Reached():
-                effects, count = self._notices.reached(peer, message)
                 way = (message.event, message.attribute)
-                return effects if count is None else [*effects, *self._walks.settle(way, count)]
+                count = Count(message.delivered, message.missed)
+                told = self._trackers.answered(way, peer, count) if self._notices.owes(peer, way) else []
+                return [*told, *self._notices.reached(peer, message, now)]
             case Settled():
                 return self._walks.settled(peer, message)
-            case Claim(attribute):
-                return self._claims.heard(peer, attribute)
-            case Closer(attribute, contact):
-                if self.elections.heed(attribute, contact, now):
-                    retold = self._upstream.retell(attribute, now)
-                    return [*retold, *self._walks.moved(attribute, now)]
-                return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Closer")]
+            case Claim() | Closer() | Before():
+                return self._on_claim(peer, message, now)
             case _:
-                assert_never(message)
+                return self._keeping.on_message(peer, message, now)
+
+    def _on_claim(self, peer: PeerId, message: Claim | Closer | Before, now: float) -> list[ContentEffect]:
+        attribute = message.attribute
+        stale = Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note=type(message).__name__)
+        if isinstance(message, Before):
+            return [] if self._predecessors.learn(attribute, message.contact, now) else [stale]
+        contact = self._reach.contact(peer) if isinstance(message, Claim) else message.contact
+        moved = self._give_way(attribute, contact, now, peer)
+        if moved is None and isinstance(message, Closer):
+            return [stale]
+        heard = self._claims.heard(peer, attribute) if isinstance(message, Claim) else []
+        return [*(moved or ()), *heard]
+
+    def _give_way(
+        self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None
+    ) -> list[ContentEffect] | None:
+        """Let another be rendezvous in our place; None unless we are that and it is closer."""
+        if not self.elections.heed(attribute, contact, now, sender):
+            return None
+        # Who is closer is young: it is helped by being told at once what we know.
+        self._predecessors.left(attribute)
+        effects = [*self._splits.left(attribute), *self._upstream.retell(attribute, now)]
+        return [*effects, *self._walks.moved(attribute, now)]
 
     def _on_subscribe(self, peer: PeerId, message: Subscribe, now: float) -> list[ContentEffect]:
         predicate = foreign_predicate(message.predicate, self._config.attributes)
         self._check_way(peer, message.attribute, predicate, message.hops, upwards=True)
-        if self.table.count(peer, message.attribute) >= self._config.filters:
-            raise RemoteError(Reason.TOO_MANY, f"more than {self._config.filters} filters")
-        if self.table.pairs() >= self._config.routes and peer not in self.table.routes(message.attribute):
-            raise RemoteError(Reason.TOO_MANY, f"more than {self._config.routes} routes")
+        self.table.check_room(peer, message.attribute, predicate, self._config)
         stands = self.table.add(peer, message.attribute, predicate).stands
+        self._book.learn(peer, message.backups, self._reach.contact(peer))
+        effects = self._book.shorten(peer, message.attribute, message.shortcut)
         waiters = [(peer, message.number)] if self._config.reliable else []
         hops, moved = message.hops + 1, message.moved
-        effects = self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
+        effects += self._backups.changed(message.attribute, peer, (predicate,), False, now)
+        effects += self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
         return (
             [*effects, *self._notices.replay(peer, message.attribute, predicate, now)] if moved else effects
         )
 
-    def _on_replace(self, peer: PeerId, message: Replace) -> list[ContentEffect]:
+    def _on_replace(self, peer: PeerId, message: Replace, now: float) -> list[ContentEffect]:
         left = tuple(foreign_predicate(text, self._config.attributes) for text in message.predicates)
         if any(message.attribute not in predicate.names for predicate in left):
             raise RemoteError(Reason.MALFORMED, "a predicate without the attribute that it goes by")
         if not self.table.replace(peer, message.attribute, left) and left:
             self.table.replace(peer, message.attribute, ())
             raise RemoteError(Reason.STALE, "it had asked for nothing")
-        return self._upstream.withdraw(message.attribute)
+        told = self._backups.changed(message.attribute, peer, left, True, now)
+        return [*told, *self._upstream.withdraw(message.attribute)]
 
     def _on_publish(self, peer: PeerId, message: Publish, now: float) -> list[ContentEffect]:
         passing = check(message.unit, message.card, self._context, self._config, now)
@@ -263,62 +274,83 @@ class Scout:
     def _on_notice(self, peer: PeerId, message: Notice, now: float) -> list[ContentEffect]:
         passing = check(message.unit, message.card, self._context, self._config, now)
         self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=False)
-        way = (passing.id, message.attribute)
+        base = base_of(message.attribute)
+        way = (passing.id, base)
         if self._notices.known(way):
-            return self._notices.again(peer, way)
+            return self._notices.again(peer, way, message.attribute)
         received = Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=message.hops, note=NOTICE)
         patience = message.patience / 1000
-        effects, count = self._notices.down(
-            message.attribute, passing, message.hops, peer, None, now, patience
+        said, own_only = message.attribute, is_part(message.attribute) and base in self.elections.held
+        sent = self._notices.down(
+            base, passing, message.hops, peer, None, now, patience, said_as=said, own_only=own_only
         )
-        if count is not None and self._config.reliable:
-            effects += self._reach.answer(peer, Reached(*way, *count))
-        return [received, *effects]
+        return [received, *sent]
 
     def _check_way(self, peer: PeerId, attribute: str, asked: Predicate, hops: int, upwards: bool) -> None:
         """Walks go to nodes closer to the rendezvous, and notices come from them: none goes in circles."""
-        if attribute not in asked.names:
-            raise RemoteError(Reason.MALFORMED, "without the attribute that it goes by")
-        if hops > MOST_HOPS:
-            raise RemoteError(Reason.TOO_MANY, f"over more than {MOST_HOPS} links")
+        check_asked(attribute, asked, hops)
         if self.elections.is_closer(peer, attribute) is upwards:
             raise RemoteError(Reason.NOT_RESPONSIBLE, "not on the way to this rendezvous")
 
     # Links and time.
 
     def link_up(self, event: LinkUp, now: float) -> list[ContentEffect]:
-        """A link is up."""
+        """A link is up; if who is there is closer to what we act as rendezvous of, it is that from now on."""
+        contact = Contact(event.peer, event.hello.listens[:8])
         self.elections.forgive(event.peer)
-        return self._reach.link_up(event.peer, event.hello.listens[:8])
+        effects = self._reach.link_up(event.peer, contact.hints)
+        for attribute in self.elections.held if contact.hints else ():
+            effects += self._give_way(attribute, contact, now) or ()
+        return self._drained(effects, now)
 
     def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[ContentEffect]:
         """A link is down, or none came up: what went that way goes another."""
-        effects = self._reach.gone(event.peer, event.reason)
+        peer = event.peer
+        effects = self._reach.gone(peer, event.reason)
+        effects += self._book.gone(peer)
         if event.reason not in _UNNEEDED:
-            self.elections.avoid(event.peer, now)
-        effects += self._upstream.gone(event.peer, now)
-        return self._drained([*effects, *self._walks.gone(event.peer, now)])
+            self.elections.avoid(peer, now)
+        effects += self._keeping.replaced(self._backups.gone(peer, now), now)
+        effects += self._upstream.gone(peer, now)
+        effects += self._notices.gone(peer, now)
+        self._walks.orphaned(peer, now)
+        effects += self._walks.gone(peer, now)
+        for attribute, passing, hops in self._trackers.gone(peer):
+            if not self._walks.known((passing.id, attribute)):
+                effects += self._walks.begin(attribute, passing, None, hops, now)
+        return self._drained(effects, now)
 
     def located(self, found: Located, now: float) -> list[ContentEffect]:
         """A lookup has ended."""
+        before = self.elections.held
+        split = self._splits.located(found)
         attribute = self.elections.located(found, now)
         if attribute is None:
-            return []
-        effects = self._upstream.decided(attribute, now)
+            return split
+        effects = split
         if attribute in self.elections.held:
             effects += self._claims.claim(attribute, found.contacts)
-        return self._drained([*effects, *self._walks.decided(attribute, now)])
+            if attribute not in before:
+                self._predecessors.took(attribute, now)
+        else:
+            self._predecessors.left(attribute)
+            effects += self._splits.left(attribute)
+        effects += self._backups.located(attribute, found.contacts, now)
+        effects += self._upstream.decided(attribute, now)
+        return self._drained([*effects, *self._walks.decided(attribute, now)], now)
 
     def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
         """A timer has run out."""
         if tick.what == ASK:
             return self._upstream.fired(tick, now)
         if tick.what == WALK:
-            return self._drained(self._walks.fired(tick, now))
+            return self._drained(self._walks.fired(tick, now), now)
         if tick.what == NOTICE:
-            way, effects, count = self._notices.fired(tick, now)
-            more = [] if count is None else self._walks.settle(way, count)
-            return self._drained([*effects, *more])
+            return self._drained(self._notices.fired(tick, now), now)
+        if tick.what == BACKUP:
+            return self._keeping.replaced(self._backups.fired(tick, now), now)
+        if tick.what == LAPSE:
+            return self._lapse(PeerId(tick.key), now)
         return self._turn(now)
 
     def _turn(self, now: float) -> list[ContentEffect]:
@@ -326,36 +358,39 @@ class Scout:
         self.table.turn()
         self.elections.tidy(now)
         self._claims.turn()
-        effects = self._upstream.turn(now)
-        for attribute, predicate in self._own.values():
+        self._budgets.turn()
+        self._keeping.tidy(now)
+        self._predecessors.tidy(now)
+        self._walks.tidy(now)
+        self._notices.tidy(now)
+        self._application.tidy(now)
+        effects = [*self._splits.turn(now), *self._backups.turn(now)]
+        effects += self._upstream.turn(now)
+        for attribute, predicate in self._application.own.values():
             effects += self._tell_own(attribute, predicate, now)
-        effects += self._reach.keep({**self._upstream.next_hops, **self._walks.next_hops})
+        self._book.keep({name: self.table.routes(name) for name in self.table.attributes})
+        hops = {**self._upstream.next_hops, **self._walks.next_hops}
+        effects += self._reach.keep({**hops, **self._backups.keepers, **self._book.shortcuts})
         return [*effects, SetTimer(self._config.refresh, Tick(OWNER, TURN))]
 
-    def _drained(self, effects: list[ContentEffect]) -> list[ContentEffect]:
-        """With what came of it for the application: events for it, and ends of its own."""
-        for passing, hops in self._notices.local:
-            effects += self._hand(passing, hops)
-        self._notices.local.clear()
-        for (event, attribute), count, reason in self._walks.ended:
-            publication = self._publications.get(event)
-            if publication is not None:
-                publication.fates.append(Fate(attribute, *count, reason))
-                if len(publication.fates) == publication.waits:
-                    del self._publications[event]
-                    effects.append(Reply(publication.request, Outcome(event, tuple(publication.fates))))
-        self._walks.ended.clear()
+    def _lapse(self, peer: PeerId, now: float) -> list[ContentEffect]:
+        """A route that is gone for so long that all below it have moved elsewhere is forgotten."""
+        effects: list[ContentEffect] = []
+        for attribute in self.table.drop(peer) if self._book.lapsed(peer) else ():
+            effects += self._backups.changed(attribute, peer, (), True, now)
+            effects += self._upstream.withdraw(attribute)
         return effects
 
-    def _hand(self, passing: Passing, hops: int) -> list[ContentEffect]:
-        event = passing.event
-        numbers = [] if event.id in self._handed else self._index.matching(passing.attributes)
-        if not numbers:
-            return []
-        self._handed[event.id] = None
-        if len(self._handed) > self._config.remembered:
-            del self._handed[next(iter(self._handed))]
-        item = Match(event.id, event.author, passing.attributes.text, event.time, event.body, hops)
-        effects: list[ContentEffect] = [Record(Kind.DELIVERED, topic=TOPIC, event=event.id, hops=hops)]
-        effects += [Deliver(number, (item,)) for number in sorted(numbers)]
+    def _drained(self, effects: list[ContentEffect], now: float) -> list[ContentEffect]:
+        """With what came of it for the application: events for it, and ends of its own."""
+        for passing, hops in self._notices.local:
+            effects += self._application.hand(passing, hops, now)
+        self._notices.local.clear()
+        for way, count in self._notices.counted:
+            effects += [*self._walks.settle(way, count), *self._trackers.finished(way)]
+        self._notices.counted.clear()
+        effects += self._walks.fell_back(now)
+        for (event, attribute), count, reason in self._walks.ended:
+            effects += self._application.ended(event, base_of(attribute), count, reason)
+        self._walks.ended.clear()
         return effects

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linnet.content.config import ContentConfig
 from linnet.content.filters import Added, Filters
 from linnet.content.index import Index
 from linnet.content.predicates import Attributes, Predicate
+from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
 
 GENERATIONS = 3
 
@@ -81,6 +84,19 @@ class FilterTable:
         branches = self._branches.get(attribute)
         return 0 if branches is None else len(branches.generations[0].get(route, ()))
 
+    def check_room(self, route: PeerId, attribute: str, predicate: Predicate, config: ContentConfig) -> None:
+        """Whether a route may ask for one thing more; `RemoteError` says why not."""
+        if self.count(route, attribute) >= config.filters:
+            raise RemoteError(Reason.TOO_MANY, f"more than {config.filters} filters")
+        if len(self) >= config.held:
+            raise RemoteError(Reason.TOO_MANY, f"more than {config.held} filters in all")
+        if self.pairs() >= config.routes and route not in self.routes(attribute):
+            raise RemoteError(Reason.TOO_MANY, f"more than {config.routes} routes")
+        if predicate.is_expensive:
+            expensive = sum(each.is_expensive for each in self.of_route(route, attribute))
+            if expensive >= config.expensive:
+                raise RemoteError(Reason.TOO_MANY, f"more than {config.expensive} filters with two ranges")
+
     def add(self, route: PeerId, attribute: str, predicate: Predicate) -> Added:
         """Keep a filter. Whether it is covered is said of what was told in this period, so that
         what is told again goes on upwards once a period."""
@@ -134,6 +150,12 @@ class FilterTable:
                 for route, filters in each.items():
                     if route != but:
                         yield from filters
+
+    def of_route(self, route: PeerId, attribute: str) -> tuple[Predicate, ...]:
+        """All that a route asks for under an attribute."""
+        branches = self._branches.get(attribute)
+        generations = [] if branches is None else branches.generations
+        return tuple({one: None for each in generations if route in each for one in each[route]})
 
     def routes(self, attribute: str) -> list[PeerId]:
         """Who asked for something under an attribute."""

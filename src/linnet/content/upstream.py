@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import PENDING, Elections, Verdict
@@ -9,6 +10,7 @@ from linnet.content.filters import Filters
 from linnet.content.messages import REPLACED, Replace, Subscribe, Subscribed
 from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
+from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
 from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, PeerId
@@ -41,13 +43,22 @@ class Upstream:
     """What was told to whom, and what is still open."""
 
     def __init__(
-        self, ours: PeerId, config: ContentConfig, elections: Elections, reach: Reach, table: FilterTable
+        self,
+        ours: PeerId,
+        config: ContentConfig,
+        elections: Elections,
+        reach: Reach,
+        table: FilterTable,
+        backups: Backups,
+        book: RouteBook,
     ) -> None:
         self._ours = ours
         self._config = config
         self._elections = elections
         self._reach = reach
         self._table = table
+        self._backups = backups
+        self._book = book
         self._number = 0
         self._open: dict[int, _Ask] = {}
         self._parked: dict[str, list[_Ask]] = {}
@@ -55,6 +66,8 @@ class Upstream:
         self._told: dict[str, Filters] = {}
         """What the next hop was told in this period, by attribute."""
         self._next: dict[str, Contact] = {}
+        self._said: dict[str, tuple[tuple[Contact, ...], Contact | None]] = {}
+        """What it was told beside."""
 
     @property
     def next_hops(self) -> dict[PeerId, None]:
@@ -77,7 +90,7 @@ class Upstream:
     ) -> list[ContentEffect]:
         """Have the next hop send what a predicate accepts, unless it was told already."""
         added = self._told.setdefault(attribute, Filters()).add(predicate)
-        if added.covered:
+        if added.covered and not self._has_news(attribute, now):
             for ask in [*self._open.values(), *self._parked.get(attribute, ())]:
                 if ask.attribute == attribute and ask.predicate.covers(predicate):
                     ask.waiters += waiters
@@ -94,17 +107,37 @@ class Upstream:
             return [*lookups]
         if isinstance(decided, Verdict):
             effects = self._left(ask.attribute)
+            if self._backups.waits(ask.attribute, ask.waiters):
+                return [*lookups, *effects]
             return [*lookups, *effects, *self._answer(ask.waiters, None)]
         effects = self._left(ask.attribute, decided)
         self._next[ask.attribute] = decided
         self._number += 1
-        message = Subscribe(self._number, ask.attribute, ask.predicate.text, ask.hops, ask.moved)
+        keepers, shortcut = self._said[ask.attribute] = self._beside(ask.attribute, now)
+        self._backups.named(decided.peer, keepers)
+        text = ask.predicate.text
+        message = Subscribe(self._number, ask.attribute, text, ask.hops, ask.moved, keepers, shortcut)
         effects += self._reach.say(decided, message)
         if self._config.reliable:
             ask.peer = decided.peer
             self._open[self._number] = ask
             effects.append(SetTimer(self._wait(ask), _tick(self._number)))
         return [*lookups, *effects]
+
+    def _beside(self, attribute: str, now: float) -> tuple[tuple[Contact, ...], Contact | None]:
+        """What the next hop is told beside what is asked for: who can name this node's routes in its place,
+        which nobody has to if it has none; and where to send past it, if it has but one."""
+        routes = self._table.routes(attribute)
+        others = [route for route in routes if route != self._ours]
+        keepers = self._backups.contacts(now) if others else ()
+        if not self._config.redirect or len(routes) != 1 or not others:
+            return keepers, None
+        return keepers, self._book.shortcut(others[0], attribute) or self._book.contact(others[0])
+
+    def _has_news(self, attribute: str, now: float) -> bool:
+        """Whether the next hop has to be told though it sends us enough: who stands in is another, or it may
+        not send past us any more. All the way up: there may be a shortcut past any node on it."""
+        return attribute in self._next and self._said.get(attribute) != self._beside(attribute, now)
 
     def _left(self, attribute: str, chosen: Contact | None = None) -> list[ContentEffect]:
         """Tell a next hop that another one is that now."""
@@ -159,6 +192,7 @@ class Upstream:
             effects += (CancelTimer(_tick(number)), *self._go(ask, now))
         for attribute in [name for name, contact in self._next.items() if contact.peer == peer]:
             del self._next[attribute]
+            self._said.pop(attribute, None)
             effects += self.retell(attribute, now)
         return effects
 

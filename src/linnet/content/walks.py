@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 
+from linnet.content.backups import Backups
+from linnet.content.branches import Count, Way
 from linnet.content.config import ContentConfig
+from linnet.content.copies import Copies
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import OURS, PENDING, Elections
+from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Publish, Settled, Taken
-from linnet.content.notices import Count, Notices, Way
+from linnet.content.notices import Notices
+from linnet.content.parts import base_of, is_part
 from linnet.content.passing import Passing
+from linnet.content.predecessors import Predecessors
 from linnet.content.reach import Reach
+from linnet.content.splits import Splits
+from linnet.content.trackers import Trackers
 from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
@@ -23,9 +31,10 @@ WALK = "walk"
 class _Walk:
     """One event on its way to one rendezvous, as far as this node has to do with it."""
 
-    __slots__ = ("before", "fate", "hops", "next", "passing", "taken", "tries")
+    __slots__ = ("at", "before", "fate", "hops", "next", "passing", "taken", "tries")
 
-    def __init__(self, passing: Passing, before: PeerId | None, hops: int) -> None:
+    def __init__(self, passing: Passing, before: PeerId | None, hops: int, at: float) -> None:
+        self.at = at
         self.passing: Passing | None = passing
         self.before = before
         """Who sent it here; None: we published it."""
@@ -39,8 +48,24 @@ class _Walk:
 class Walks:
     """The way up. What ends at this node because it began here is in `ended`."""
 
-    def __init__(self, config: ContentConfig, elections: Elections, reach: Reach, notices: Notices) -> None:
+    def __init__(
+        self,
+        config: ContentConfig,
+        elections: Elections,
+        reach: Reach,
+        notices: Notices,
+        predecessors: Predecessors,
+        backups: Backups,
+        trackers: Trackers,
+        splits: Splits,
+        copies: Copies,
+    ) -> None:
         self._config = config
+        self._splits = splits
+        self._copies = copies
+        self._trackers = trackers
+        self._predecessors = predecessors
+        self._backups = backups
         self._elections = elections
         self._reach = reach
         self._notices = notices
@@ -49,6 +74,12 @@ class Walks:
         self._lately: deque[tuple[float, Way, Passing]] = deque(maxlen=config.waiting)
         """Events that ended their walks here, and when."""
         self.ended: list[tuple[Way, Count, Reason | None]] = []
+        self.fallen: list[tuple[str, Passing]] = []
+        """Events of ours that went to a part which is not held: they go to the rendezvous."""
+        self.learned: list[tuple[str, int]] = []
+        """In how many parts events should go."""
+        self.arrivals = 0
+        """Events that ended their walks here."""
 
     @property
     def is_settled(self) -> bool:
@@ -64,7 +95,7 @@ class Walks:
     ) -> list[ContentEffect]:
         """An event that was not seen on this way begins it here, or goes on."""
         way = (passing.id, attribute)
-        self._walks[way] = _Walk(passing, before, hops)
+        self._walks[way] = _Walk(passing, before, hops, now)
         effects = self._forget()
         return [*effects, *self._go(way, now)]
 
@@ -94,23 +125,75 @@ class Walks:
         walk.passing = None
         if not self._notices.known(way):
             # On the way up those below each node hear of it at once; the next one leaves them out.
-            effects += self._notices.down(way[1], passing, walk.hops, None, walk.before, now)[0]
+            effects += self._notices.down(way[1], passing, walk.hops, None, walk.before, now)
         return effects
 
     def _arrived(self, way: Way, walk: _Walk, passing: Passing, now: float) -> list[ContentEffect]:
         """This node is the rendezvous."""
         walk.taken, walk.next = True, None
-        effects = self._back(walk, Taken(*way, None)) if self._config.reliable else []
+        self.arrivals += 1
+        if is_part(way[1]) and base_of(way[1]) not in self._elections.held:
+            return self._serve_part(way, walk, passing, now)
         if self._notices.known(way):
+            effects = self._back(walk, Taken(*way, None)) if self._config.reliable else []
             known = self._notices.count(way)
             return effects if known is None else [*effects, *self._end(way, known, None)]
+        effects = self._splits.arrived(way[1], now)
+        effects += self._trackers.lead(way, passing, walk.hops, now)
+        parts = self._splits.parts(base_of(way[1]))
+        effects += self._back(walk, Taken(*way, None, parts)) if self._config.reliable else []
+        if walk.before is None:
+            self.learned.append((base_of(way[1]), parts))
         but = None if self._config.reliable else walk.before
-        sent, count = self._notices.down(way[1], passing, walk.hops, None, but, now)
-        effects += sent
+        before = self._predecessors.of(way[1], now)
+        keepers = self._backups.around(way[1], now) if before else ()
+        effects += self._notices.down(
+            way[1],
+            passing,
+            walk.hops,
+            None,
+            but,
+            now,
+            before=before,
+            keepers=keepers,
+            answered=self._trackers.known(way),
+        )
         if not self._config.reliable:
             walk.passing = None
-            return effects
-        return effects if count is None else [*effects, *self._end(way, count, None)]
+        return effects
+
+    def _serve_part(self, way: Way, walk: _Walk, passing: Passing, now: float) -> list[ContentEffect]:
+        """This node is closest to a part: it serves the routes of the rendezvous, if it holds them and that
+        is there."""
+        key = attribute_key(base_of(way[1]))
+        owners = [owner for owner in self._copies.owners(way[1]) if self._reach.is_up(owner)]
+        if not owners:
+            return self._end(way, Count(0, 0), Reason.NOT_HELD)
+        owner = min(owners, key=lambda peer: distance(peer, key))
+        routes = self._copies.routes(owner, way[1], passing.attributes)
+        effects = self._back(walk, Taken(*way, None))
+        if not self._notices.known(way):
+            effects += self._notices.down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
+        return effects
+
+    def fell_back(self, now: float) -> list[ContentEffect]:
+        """Heed what was learned of parts, and send what found no holder to the rendezvous."""
+        for attribute, parts in self.learned:
+            self._splits.learn(attribute, parts, now)
+        self.learned.clear()
+        effects: list[ContentEffect] = []
+        while self.fallen:
+            base, passing = self.fallen.pop(0)
+            self._splits.learn(base, 1, now)
+            if not self.known((passing.id, base)):
+                effects += self.begin(base, passing, None, 0, now)
+        return effects
+
+    def orphaned(self, owner: PeerId, now: float) -> None:
+        """A rendezvous is gone whose parts are held here: what came lately goes to the next one as well."""
+        for at, way, passing in self._lately:
+            if is_part(way[1]) and owner in self._copies.owners(way[1]) and at + self._config.lately > now:
+                self.fallen.append((base_of(way[1]), passing))
 
     def moved(self, attribute: str, now: float) -> list[ContentEffect]:
         """Another node turns out to be the rendezvous: what came here lately goes there as well."""
@@ -138,8 +221,11 @@ class Walks:
 
     def _end(self, way: Way, count: Count, reason: Reason | None) -> list[ContentEffect]:
         walk = self._walks[way]
-        walk.passing, walk.fate = None, (count, reason)
+        fallen, walk.passing, walk.fate = walk.passing, None, (count, reason)
         cancel: list[ContentEffect] = [CancelTimer(_tick(way))]
+        if walk.before is None and reason is not None and is_part(way[1]) and fallen is not None:
+            self.fallen.append((base_of(way[1]), fallen))
+            return cancel
         if walk.before is None:
             self.ended.append((way, count, reason))
             return cancel
@@ -169,12 +255,16 @@ class Walks:
         walk = self._walks.get(way)
         if walk is None or walk.next != peer or walk.passing is None:
             return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Taken")]
+        if message.reason is Reason.NOT_HELD:
+            return self._end(way, Count(0, 0), Reason.NOT_HELD)
         if message.reason is not None:
             self._elections.avoid(peer, now)
             walk.tries += self._config.tries
             return self._retry(way, walk, now)
         walk.taken = True
-        return self._back(walk, Taken(*way, None))
+        if walk.before is None and not is_part(way[1]):
+            self.learned.append((way[1], message.parts))
+        return self._back(walk, Taken(*way, None, message.parts))
 
     def settled(self, peer: PeerId, message: Settled) -> list[ContentEffect]:
         """The rendezvous knows what became of it."""
@@ -222,6 +312,17 @@ class Walks:
         """Peers through which something is on its way."""
         open_walks = (walk for walk in self._walks.values() if walk.passing is not None)
         return {walk.next: None for walk in open_walks if walk.next is not None}
+
+    def __len__(self) -> int:
+        return len(self._walks)
+
+    def tidy(self, now: float) -> None:
+        """Forget what is finished and will not come again, since it is too old to be taken."""
+        for way, walk in list(self._walks.items()):
+            if walk.passing is None and walk.at + self._config.taken_for <= now:
+                del self._walks[way]
+        while self._lately and self._lately[0][0] + self._config.lately <= now:
+            self._lately.popleft()
 
     def _forget(self) -> list[ContentEffect]:
         effects: list[ContentEffect] = []

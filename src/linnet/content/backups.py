@@ -1,0 +1,338 @@
+"""A node has its filters kept by others, so that they are not lost with it (Agostinho 2021, section 3.7).
+
+What a rendezvous knows is kept by the nodes closest to the attribute's key, of which the next rendezvous will
+be one; what others know, by those closest to themselves, whom they name to the next hop. Every change is told
+to each, and told again until it is answered. Who does not answer is replaced, and its successor told all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linnet.content.config import ContentConfig
+from linnet.content.directory import Directory
+from linnet.content.effects import OWNER, ContentEffect
+from linnet.content.elections import Elections
+from linnet.content.keys import attribute_key, position
+from linnet.content.messages import MOST_BACKUPS, REPLACED, ROUTES, Backup, Kept, KeptRoute, Subscribed
+from linnet.content.parts import base_of, is_part, part_name
+from linnet.content.predicates import Predicate
+from linnet.content.reach import Reach
+from linnet.content.routes import RouteBook
+from linnet.content.table import FilterTable
+from linnet.core.effects import CancelTimer, SetTimer
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.trace.records import Kind, Record
+
+BACKUP = "backup"
+_NUMBER_BYTES = 8
+_HINTS = 2
+_TEXT_BYTES = 65_536
+"""Text in one message, about."""
+_CANDIDATES = 16
+
+
+class _Open:
+    """A message that was not answered yet."""
+
+    __slots__ = ("contact", "message", "tries")
+
+    def __init__(self, contact: Contact, message: Backup) -> None:
+        self.contact = contact
+        self.message = message
+        self.tries = 0
+
+
+class Backups:
+    """Who keeps this node's filters, and what each of them was told."""
+
+    def __init__(
+        self,
+        ours: PeerId,
+        config: ContentConfig,
+        directory: Directory,
+        elections: Elections,
+        reach: Reach,
+        table: FilterTable,
+        book: RouteBook,
+    ) -> None:
+        self._ours = ours
+        self._config = config
+        self._directory = directory
+        self._elections = elections
+        self._reach = reach
+        self._table = table
+        self._book = book
+        self._number = 0
+        self._open: dict[int, _Open] = {}
+        self._near: dict[PeerId, Contact] = {}
+        """The keepers of what this node knows as one of many."""
+        self._around: dict[str, dict[PeerId, Contact]] = {}
+        """The keepers of what it knows as rendezvous, by attribute."""
+        self._found: dict[str, tuple[Contact, ...]] = {}
+        """The nodes closest to attributes, as lookups found them."""
+        self._given: dict[str, dict[PeerId, bool]] = {}
+        """Who was told all under an attribute, and whether as rendezvous."""
+        self._mirrors: dict[str, dict[int, Contact]] = {}
+        """Who holds the parts of hot attributes."""
+        self._waiters: dict[str, list[tuple[PeerId, int]]] = {}
+        """Who is answered when these know what it asked for, and under which number."""
+        self._unwilling: dict[PeerId, float] = {}
+        self._named: dict[PeerId, tuple[Contact, ...]] = {}
+        """The next hops, and whom each was told to ask in this node's place."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was told is kept."""
+        return not self._open
+
+    @property
+    def keepers(self) -> dict[PeerId, None]:
+        """Nodes to which links are worth holding."""
+        mirrors = {each.peer: None for held in self._mirrors.values() for each in held.values()}
+        return {**mirrors, **{peer: None for given in self._given.values() for peer in given}}
+
+    def contacts(self, now: float) -> tuple[Contact, ...]:
+        """Whom the next hop should ask if this node does not answer."""
+        pool = self._directory.closest(position(self._ours), _CANDIDATES)
+        return tuple(self._mend(self._near, pool, now).values())
+
+    def named(self, peer: PeerId, keepers: tuple[Contact, ...]) -> None:
+        """A next hop was told who keeps our filters."""
+        self._named[peer] = keepers
+
+    def untold(self, now: float) -> list[PeerId]:
+        """The next hops that have to be told anew, each once."""
+        keepers = self.contacts(now)
+        untold = [peer for peer, told in self._named.items() if told and told != keepers]
+        self._named.update(dict.fromkeys(untold, keepers))
+        return untold
+
+    def around(self, attribute: str, now: float) -> tuple[Contact, ...]:
+        """The nodes closest to an attribute beside this one: where its rendezvous has its filters kept."""
+        key = attribute_key(attribute)
+        pool = [*self._found.get(attribute, ()), *self._directory.closest(key, _CANDIDATES)]
+        return tuple(self._mend(self._around.setdefault(attribute, {}), pool, now).values())
+
+    def _mend(self, keepers: dict[PeerId, Contact], pool: list[Contact], now: float) -> dict[PeerId, Contact]:
+        """Leave out who is gone and fill up. Who keeps something stays: others were told to ask there."""
+        for peer in [peer for peer in keepers if not self._is_fit(peer, now)]:
+            del keepers[peer]
+        wanted = min(self._config.backups, MOST_BACKUPS)
+        for contact in pool:
+            if len(keepers) >= wanted:
+                break
+            if contact.peer != self._ours and self._is_fit(contact.peer, now):
+                keepers.setdefault(contact.peer, Contact(contact.peer, contact.hints[:_HINTS]))
+        return keepers
+
+    def _is_fit(self, peer: PeerId, now: float) -> bool:
+        return self._unwilling.get(peer, 0.0) <= now and not self._elections.is_avoided(peer, now)
+
+    def changed(
+        self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool, now: float
+    ) -> list[ContentEffect]:
+        """A route asks for something more, or for nothing but this any more."""
+        told = self._mirror_changed(attribute, route, predicates, whole)
+        if not self._config.backups or route == self._ours:
+            return told
+        return [*told, *self.mend(attribute, now, but=(route, predicates, whole))]
+
+    def mend(
+        self,
+        attribute: str,
+        now: float,
+        but: tuple[PeerId, tuple[Predicate, ...], bool] | None = None,
+        rendezvous_told: bool = False,
+    ) -> list[ContentEffect]:
+        """See to it that those who should keep what is asked for under an attribute do; who does is told
+        nothing but what changed."""
+        held = attribute in self._elections.held
+        keepers = self.around(attribute, now) if held else self.contacts(now)
+        given = self._given.setdefault(attribute, {})
+        effects: list[ContentEffect] = []
+        for peer in [peer for peer, as_held in given.items() if as_held != held]:
+            del given[peer]
+            effects += self._tell(self._book.contact(peer), Backup(0, attribute, False, True, ()))
+        for contact in keepers:
+            if contact.peer not in given:
+                given[contact.peer] = held
+                effects += self._tell_all(contact, attribute, held)
+            elif but is not None:
+                for part in self._parts([(but[0], but[1])], but[2]):
+                    effects += self._tell(contact, Backup(0, attribute, held, False, part))
+        return effects
+
+    # Parts of hot attributes: others hold them to serve, not to keep.
+
+    def mirror(self, attribute: str, part: int, contact: Contact) -> list[ContentEffect]:
+        """Have a node hold all that is asked for under an attribute."""
+        self._mirrors.setdefault(attribute, {})[part] = contact
+        return self._mirror_all(attribute, part, contact)
+
+    def _mirror_all(self, attribute: str, part: int, contact: Contact) -> list[ContentEffect]:
+        asked = [(route, self._table.of_route(route, attribute)) for route in self._table.routes(attribute)]
+        effects: list[ContentEffect] = []
+        for number, routes in enumerate(self._parts(asked, False)):
+            message = Backup(0, part_name(attribute, part), False, number == 0, routes)
+            effects += self._tell(contact, message)
+        return effects
+
+    def _mirror_changed(
+        self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool
+    ) -> list[ContentEffect]:
+        """A route, or this node itself, asks for something more, or for nothing but this."""
+        effects: list[ContentEffect] = []
+        for part, contact in self._mirrors.get(attribute, {}).items():
+            for routes in self._parts([(route, predicates)], whole):
+                effects += self._tell(contact, Backup(0, part_name(attribute, part), False, False, routes))
+        return effects
+
+    def is_mirrored(self, attribute: str, part: int) -> bool:
+        """Whether a part is held, with all that was told."""
+        name = part_name(attribute, part)
+        is_held = part in self._mirrors.get(attribute, {})
+        return is_held and all(waits.message.attribute != name for waits in self._open.values())
+
+    def waits(self, attribute: str, waiters: list[tuple[PeerId, int]]) -> bool:
+        """Whether an answer to these has to wait until all who hold a part know what they asked for."""
+        if attribute not in self._mirrors or not self._is_open(attribute):
+            return False
+        self._waiters.setdefault(attribute, []).extend(waiters)
+        return True
+
+    def _is_open(self, attribute: str) -> bool:
+        names = [waits.message.attribute for waits in self._open.values()]
+        return any(is_part(name) and base_of(name) == attribute for name in names)
+
+    def _released(self) -> list[ContentEffect]:
+        effects: list[ContentEffect] = []
+        for attribute in [name for name in self._waiters if not self._is_open(name)]:
+            for peer, number in self._waiters.pop(attribute):
+                effects += self._reach.answer(peer, Subscribed(number, None))
+        return effects
+
+    def unmirror(self, attribute: str) -> list[ContentEffect]:
+        """The parts of an attribute are held no more."""
+        effects: list[ContentEffect] = []
+        for part, contact in self._mirrors.pop(attribute, {}).items():
+            effects += self._tell(contact, Backup(0, part_name(attribute, part), False, True, ()))
+        return effects
+
+    def located(self, attribute: str, found: tuple[Contact, ...], now: float) -> list[ContentEffect]:
+        """A lookup found the nodes closest to an attribute."""
+        self._found[attribute] = found[:_CANDIDATES]
+        if not self._config.backups:
+            return []
+        if is_part(attribute):
+            return []
+        if attribute in self._elections.held or attribute in self._given:
+            return self.mend(attribute, now)
+        return []
+
+    def _tell_all(self, contact: Contact, attribute: str, held: bool) -> list[ContentEffect]:
+        routes = [route for route in self._table.routes(attribute) if route not in (self._ours, contact.peer)]
+        asked = [(route, self._table.of_route(route, attribute)) for route in routes]
+        parts = list(self._parts(asked, False))
+        if not parts and not held:
+            return []
+        effects: list[ContentEffect] = []
+        for number, part in enumerate(parts or [()]):
+            effects += self._tell(contact, Backup(0, attribute, held, number == 0, part))
+        return effects
+
+    def _parts(
+        self, asked: list[tuple[PeerId, tuple[Predicate, ...]]], whole: bool
+    ) -> Iterator[tuple[KeptRoute, ...]]:
+        """What routes ask for, in parts that fit into messages."""
+        part: list[KeptRoute] = []
+        size = 0
+        for route, predicates in asked:
+            known = self._book.contact(route)
+            contact = Contact(route, known.hints[:_HINTS])
+            for start in range(0, max(1, len(predicates)), REPLACED // 8):
+                texts = tuple(each.text for each in predicates[start : start + REPLACED // 8])
+                part.append(KeptRoute(contact, self._book.backups(route), texts, whole and not start))
+                size += sum(map(len, texts))
+                if len(part) == ROUTES // 2 or size > _TEXT_BYTES:
+                    yield tuple(part)
+                    part, size = [], 0
+        if part:
+            yield tuple(part)
+
+    def _tell(self, contact: Contact, message: Backup, tries: int = 0) -> list[ContentEffect]:
+        self._number += 1
+        numbered = Backup(self._number, message.attribute, message.rendezvous, message.fresh, message.routes)
+        self._open[self._number] = waits = _Open(contact, numbered)
+        waits.tries = tries
+        wait = self._config.resend * 2**tries
+        return [*self._reach.say(contact, numbered), SetTimer(wait, _tick(self._number))]
+
+    def kept(self, peer: PeerId, message: Kept, now: float) -> list[ContentEffect]:
+        """A keeper has it, or will not."""
+        waits = self._open.get(message.number)
+        if waits is None or waits.contact.peer != peer:
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Kept")]
+        del self._open[message.number]
+        cancel: list[ContentEffect] = [CancelTimer(_tick(message.number))]
+        if message.reason is None:
+            return [*cancel, *self._released()]
+        record = Record(Kind.CONTROL, peer=peer, reason=message.reason, note="does not keep our filters")
+        self._unwilling[peer] = now + self._config.refresh
+        return [*cancel, record, *self.gone(peer, now)]
+
+    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
+        """A keeper did not answer: once more, and in the end another."""
+        waits = self._open.pop(int.from_bytes(tick.key), None)
+        if waits is None:
+            return []
+        if waits.tries + 1 < self._config.tries:
+            return self._tell(waits.contact, waits.message, waits.tries + 1)
+        peer = waits.contact.peer
+        self._unwilling[peer] = now + self._config.avoided
+        record = Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note="does not keep our filters")
+        return [record, *self.gone(peer, now)]
+
+    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
+        """Who is gone, or unwilling, is replaced, and the next one told all."""
+        if self._is_fit(peer, now):
+            return []
+        effects: list[ContentEffect] = []
+        for number in [number for number, waits in self._open.items() if waits.contact.peer == peer]:
+            del self._open[number]
+            effects.append(CancelTimer(_tick(number)))
+        self._named.pop(peer, None)
+        for held in self._mirrors.values():
+            for part in [part for part, contact in held.items() if contact.peer == peer]:
+                del held[part]
+        for attribute in [name for name, given in self._given.items() if peer in given]:
+            del self._given[attribute][peer]
+            effects += self.mend(attribute, now)
+        return [*effects, *self._released()]
+
+    def turn(self, now: float) -> list[ContentEffect]:
+        """A period is over: the closest are chosen anew, and told all."""
+        if not self._config.backups:
+            return []
+        self._unwilling = {peer: until for peer, until in self._unwilling.items() if until > now}
+        self._near.clear()
+        self._around.clear()
+        self._named.clear()
+        told = [
+            name for name in self._given if name in self._table.attributes or name in self._elections.held
+        ]
+        self._found = {name: self._found[name] for name in told if name in self._found}
+        self._given = {name: {} for name in told}
+        effects: list[ContentEffect] = []
+        for attribute in told:
+            effects += self.mend(attribute, now)
+        for attribute, held in self._mirrors.items():
+            for part, contact in held.items():
+                effects += self._mirror_all(attribute, part, contact)
+        return effects
+
+
+def _tick(number: int) -> Tick:
+    return Tick(OWNER, BACKUP, number.to_bytes(_NUMBER_BYTES))

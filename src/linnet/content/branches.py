@@ -1,0 +1,92 @@
+"""What is known of one event on its way down from this node: which routes have yet to answer for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linnet.content.passing import Passing
+from linnet.core.ids import Contact, EventId, PeerId
+
+Way = tuple[EventId, str]
+"""An event, and the attribute along whose filters it goes."""
+
+
+class Count(NamedTuple):
+    """What became of an event below a node."""
+
+    delivered: int
+    missed: int
+
+
+class Branch:
+    """A route that has yet to answer, and who was asked in its place."""
+
+    __slots__ = ("asked", "awaited", "backups", "contact", "has_it", "sent", "stood_in")
+
+    def __init__(self, contact: Contact, backups: tuple[Contact, ...], awaited: bool = True) -> None:
+        self.contact = contact
+        """Where it is sent: to the route itself, or past it."""
+        self.backups = list(backups)
+        """Who keeps its filters, and was not asked yet."""
+        self.asked: dict[PeerId, None] = {}
+        self.awaited = awaited
+        """Whether it may still answer by itself: not a rendezvous that is gone."""
+        self.sent = 0
+        self.stood_in = False
+        """Whether its routes are served; it is still sent to, since it may want the event itself."""
+        self.has_it = False
+        """Whether it said that it has the event and waits for others."""
+
+    @property
+    def target(self) -> PeerId:
+        """Whom it is sent to."""
+        return self.contact.peer
+
+
+class Ledger:
+    """Who has yet to answer for one event and attribute."""
+
+    __slots__ = (
+        "deadline",
+        "delivered",
+        "hops",
+        "missed",
+        "open",
+        "passing",
+        "said_as",
+        "served",
+        "settled_at",
+        "timed",
+        "tries",
+        "upstream",
+    )
+
+    def __init__(self, passing: Passing, hops: int, upstream: PeerId | None) -> None:
+        self.passing: Passing | None = passing
+        """The event, for as long as it may have to be sent again."""
+        self.hops = hops
+        self.upstream = upstream
+        self.said_as = ""
+        """The part of the attribute that it came by, if it was one."""
+        self.open: dict[PeerId, Branch] = {}
+        """By route."""
+        self.served: dict[PeerId, None] = {}
+        """Routes that were ever sent it, or stood in for: none is so twice."""
+        self.tries = 0
+        self.timed = False
+        """Whether a timer runs."""
+        self.deadline = 0.0
+        self.settled_at = 0.0
+        self.delivered = 0
+        self.missed = 0
+
+    @property
+    def count(self) -> Count:
+        """As far as it is known."""
+        return Count(self.delivered, self.missed)
+
+    def branch(self, peer: PeerId) -> PeerId | None:
+        """The open route that a peer answers for."""
+        if peer in self.open:
+            return peer
+        return next((route for route, branch in self.open.items() if branch.target == peer), None)

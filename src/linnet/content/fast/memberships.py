@@ -1,0 +1,320 @@
+"""Groups of others that this node is a member of: joining, renewing, leaving, and events that come."""
+
+from __future__ import annotations
+
+from linnet.content.commands import Match
+from linnet.content.config import ContentConfig
+from linnet.content.fast.calls import Calls
+from linnet.content.fast.commands import GroupsJoined, Listing, MembershipStatus, NotJoined
+from linnet.content.fast.config import FastConfig
+from linnet.content.fast.effects import FastEffect
+from linnet.content.fast.messages import PREDICATES, Enrol, Enrolled, Quit
+from linnet.content.fast.receipts import KEY_BYTES, receipt
+from linnet.content.fast.signed import TEXTS_CHARS, make_enrolment
+from linnet.content.fast.tasks import Entering, Leaving
+from linnet.content.filters import Filters
+from linnet.content.passing import Passing
+from linnet.content.predicates import Predicate
+from linnet.core.effects import Deliver, Reply
+from linnet.core.errors import Refused
+from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.context import Context
+from linnet.trace.records import Kind, Record
+
+CONVEY = "convey"
+
+
+class _Membership:
+    """One group, and what is wanted of it."""
+
+    __slots__ = ("asking", "changed", "key", "listing", "promised", "region", "stands", "wanted")
+
+    def __init__(self, listing: Listing, key: bytes, region: str, promised: int) -> None:
+        self.listing = listing
+        self.key = key
+        self.region = region
+        self.promised = promised
+        self.wanted: dict[int, Predicate] = {}
+        """By subscriptions of the application."""
+        self.stands = False
+        self.asking = False
+        """Whether an answer of the publisher is awaited."""
+        self.changed = False
+        """Whether something else is wanted by now than what was asked."""
+
+    @property
+    def predicates(self) -> tuple[str, ...]:
+        """All that is wanted, in as few predicates as can be."""
+        filters = Filters()
+        for predicate in self.wanted.values():
+            filters.add(predicate)
+        return tuple(sorted(predicate.text for predicate in filters))
+
+
+class _Joining:
+    """A subscription whose application waits to hear which groups have taken it."""
+
+    __slots__ = ("joined", "open", "predicate", "refused", "request", "unanswered")
+
+    def __init__(self, request: int, predicate: str, unanswered: int) -> None:
+        self.request = request
+        self.predicate = predicate
+        self.unanswered = unanswered
+        self.open: dict[TopicId, None] = {}
+        self.joined: list[Listing] = []
+        self.refused: list[NotJoined] = []
+
+
+class Memberships:
+    """What this node wants of groups. Its own groups are among them, without anything being sent."""
+
+    def __init__(
+        self,
+        context: Context,
+        config: FastConfig,
+        content: ContentConfig,
+        calls: Calls,
+        listens: tuple[str, ...],
+    ) -> None:
+        self._context = context
+        self._config = config
+        self._content = content
+        self._calls = calls
+        self._listens = listens
+        self._memberships: dict[TopicId, _Membership] = {}
+        self._joining: dict[int, _Joining] = {}
+        self._seen: dict[EventId, None] = {}
+
+    def __contains__(self, group: TopicId) -> bool:
+        return group in self._memberships
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no answer of a publisher is awaited."""
+        return not any(each.asking for each in self._memberships.values())
+
+    def publisher(self, group: TopicId) -> PeerId | None:
+        """Whose group it is, if this node is a member."""
+        known = self._memberships.get(group)
+        return None if known is None else known.listing.publisher.peer
+
+    def promised(self, group: TopicId) -> int:
+        """Members that this node said it would serve."""
+        known = self._memberships.get(group)
+        return 0 if known is None else known.promised
+
+    def serves(self, subscription: int) -> bool:
+        """Whether there is a group for a subscription."""
+        return any(subscription in each.wanted for each in self._memberships.values())
+
+    # Joining and leaving.
+
+    def join(
+        self,
+        subscription: int,
+        predicate: Predicate,
+        listings: tuple[Listing, ...],
+        region: str,
+        capacity: int | None,
+        now: float,
+    ) -> list[FastEffect]:
+        """Become a member of these groups, for one subscription."""
+        effects: list[FastEffect] = []
+        for listing in listings:
+            try:
+                effects += self._join(subscription, predicate, listing, region, capacity, now)
+            except Refused as error:
+                effects += self._decided(listing, subscription, error.reason)
+        return effects
+
+    def _join(
+        self,
+        subscription: int,
+        predicate: Predicate,
+        listing: Listing,
+        region: str,
+        capacity: int | None,
+        now: float,
+    ) -> list[FastEffect]:
+        known = self._memberships.get(listing.group)
+        if known is None:
+            if len(self._memberships) >= self._config.memberships:
+                raise Refused(Reason.TOO_MANY, f"at most {self._config.memberships} memberships")
+            known = _Membership(listing, self._context.entropy(KEY_BYTES), region, self._promise(capacity))
+            self._memberships[listing.group] = known
+        elif subscription in known.wanted:
+            return self._decided(listing, subscription, None) if known.stands else []
+        before = known.predicates
+        known.wanted[subscription] = predicate
+        after = known.predicates
+        if len(after) > PREDICATES or sum(map(len, after)) > TEXTS_CHARS:
+            del known.wanted[subscription]
+            raise Refused(Reason.TOO_MANY, "too many predicates for one group")
+        if listing.publisher.peer == self._context.peer:
+            known.stands = True
+            return self._decided(listing, subscription, None)
+        if subscription in self._joining:
+            self._joining[subscription].open[listing.group] = None
+        if known.stands and before == after:
+            return self._decided(listing, subscription, None)
+        return self._ask(known, now)
+
+    def _promise(self, capacity: int | None) -> int:
+        """What this node would serve in one more group."""
+        left = max(0, self._config.capacity - sum(each.promised for each in self._memberships.values()))
+        return left // 2 if capacity is None else max(0, min(capacity, left))
+
+    def _ask(self, known: _Membership, now: float) -> list[FastEffect]:
+        if known.asking:
+            known.changed = True
+            return []
+        known.asking, known.changed = True, False
+        listing = known.listing
+        until = int(now + 3 * self._config.refresh)
+        enrolment = make_enrolment(
+            self._context.key,
+            listing.group,
+            self._listens,
+            known.predicates,
+            known.region,
+            known.promised,
+            until,
+        )
+        number = self._calls.next_number()
+        message = Enrol(number, listing.predicate, enrolment, known.key)
+        return self._calls.ask(number, listing.publisher, message, Entering(listing.group))
+
+    def answered(self, task: Entering, answer: Enrolled, now: float) -> list[FastEffect]:
+        """A publisher says whether we are a member."""
+        return self._ended(task.group, answer.reason, now)
+
+    def failed(self, task: Entering, reason: Reason, now: float) -> list[FastEffect]:
+        """A publisher says nothing."""
+        return self._ended(task.group, reason, now)
+
+    def _ended(self, group: TopicId, reason: Reason | None, now: float) -> list[FastEffect]:
+        known = self._memberships.get(group)
+        if known is None:
+            return []
+        known.asking, known.stands = False, reason is None
+        effects: list[FastEffect] = []
+        if reason is None and known.changed:
+            return self._ask(known, now)
+        if reason is not None:
+            publisher = known.listing.publisher.peer
+            effects.append(Record(Kind.REJECTED, peer=publisher, topic=group, reason=reason, note="Enrol"))
+        for subscription in known.wanted:
+            effects += self._decided(known.listing, subscription, reason)
+        return effects
+
+    def leave(self, subscription: int, now: float) -> list[FastEffect]:
+        """A subscription has ended: groups of which nothing else is wanted are left."""
+        self._joining.pop(subscription, None)
+        effects: list[FastEffect] = []
+        for group, known in list(self._memberships.items()):
+            if known.wanted.pop(subscription, None) is None:
+                continue
+            publisher = known.listing.publisher
+            if publisher.peer == self._context.peer:
+                if not known.wanted:
+                    del self._memberships[group]
+            elif known.wanted:
+                effects += self._ask(known, now)
+            else:
+                del self._memberships[group]
+                number = self._calls.next_number()
+                task = Leaving(group, publisher.peer)
+                effects += self._calls.withdraw(publisher.peer, {Entering(group): None})
+                effects += self._calls.ask(number, publisher, Quit(number, group), task)
+        return effects
+
+    def closed(self, group: TopicId) -> list[FastEffect]:
+        """The publisher has closed a group."""
+        known = self._memberships.pop(group)
+        publisher = known.listing.publisher.peer
+        note = "the group was closed"
+        effects: list[FastEffect] = [
+            Record(Kind.EXPIRED, peer=publisher, topic=group, reason=Reason.REMOTE_CLOSED, note=note)
+        ]
+        effects += self._calls.withdraw(publisher, {Entering(group): None})
+        for subscription in known.wanted:
+            effects += self._decided(known.listing, subscription, Reason.REMOTE_CLOSED)
+        return effects
+
+    def renew(self, now: float) -> list[FastEffect]:
+        """A period is over: stay for longer, and knock once more where nobody answered."""
+        effects: list[FastEffect] = []
+        for known in self._memberships.values():
+            if known.listing.publisher.peer != self._context.peer and not known.asking:
+                effects += self._ask(known, now)
+        return effects
+
+    # What the application waits for.
+
+    def waits(self, request: int, subscription: int, predicate: str, unanswered: int) -> None:
+        """An application waits to hear which groups have taken its subscription; they are joined next."""
+        self._joining[subscription] = _Joining(request, predicate, unanswered)
+
+    def told(self, subscription: int) -> list[FastEffect]:
+        """All groups were asked: if all have answered, the application is told."""
+        joining = self._joining.get(subscription)
+        if joining is None or joining.open:
+            return []
+        del self._joining[subscription]
+        result = GroupsJoined(
+            joining.predicate, tuple(joining.joined), tuple(joining.refused), joining.unanswered
+        )
+        return [Reply(joining.request, result)]
+
+    def _decided(self, listing: Listing, subscription: int, reason: Reason | None) -> list[FastEffect]:
+        joining = self._joining.get(subscription)
+        if joining is None:
+            return []
+        was_open = joining.open.pop(listing.group, True) is None
+        if reason is None:
+            joining.joined.append(listing)
+        else:
+            joining.refused.append(NotJoined(listing, reason))
+        return self.told(subscription) if was_open else []
+
+    # Events.
+
+    def take(self, passing: Passing, hops: int) -> tuple[list[FastEffect], bool]:
+        """An event of a group: hand it to those subscriptions that accept it; whether it was new."""
+        event = passing.event
+        known = self._memberships.get(event.topic)
+        if event.id in self._seen:
+            return [Record(Kind.DUPLICATE, topic=event.topic, event=event.id, hops=hops, note=CONVEY)], False
+        self._seen[event.id] = None
+        if len(self._seen) > self._config.remembered:
+            del self._seen[next(iter(self._seen))]
+        effects: list[FastEffect] = [
+            Record(Kind.RECEIVED, topic=event.topic, event=event.id, hops=hops, note=CONVEY)
+        ]
+        wanted = {} if known is None else known.wanted
+        numbers = [number for number, each in wanted.items() if each.covers(passing.attributes)]
+        if numbers:
+            item = Match(event.id, event.author, passing.attributes.text, event.time, event.body, hops)
+            effects.append(Record(Kind.DELIVERED, topic=event.topic, event=event.id, hops=hops))
+            effects += [Deliver(number, (item,)) for number in sorted(numbers)]
+        return effects, True
+
+    def receipt(self, group: TopicId, event: EventId) -> bytes | None:
+        """Our receipt for an event."""
+        known = self._memberships.get(group)
+        return None if known is None else receipt(known.key, event)
+
+    @property
+    def linked(self) -> dict[PeerId, None]:
+        """Publishers to which a link is kept, since they could not open one to us."""
+        if self._listens:
+            return {}
+        return {each.listing.publisher.peer: None for each in self._memberships.values()}
+
+    def status(self, serves: dict[TopicId, int]) -> tuple[MembershipStatus, ...]:
+        """How memberships stand; with how many members are served for each group."""
+        return tuple(
+            MembershipStatus(each.listing, each.stands, each.promised, serves.get(group, 0))
+            for group, each in self._memberships.items()
+        )

@@ -1,0 +1,233 @@
+"""Events of ours on their way to the members of a group, and what became of them.
+
+Each goes to all deputies and to all whom the publisher serves itself, at once. A deputy answers with the
+receipts of those whom it serves. Whoever is left without one, because the deputy is gone, did not reach
+it or does not say the truth, is sent the event by the publisher itself, within the same publication.
+"""
+
+from __future__ import annotations
+
+from linnet.content.fast.calls import Calls
+from linnet.content.fast.commands import GroupOutcome, Relieved
+from linnet.content.fast.config import FastConfig
+from linnet.content.fast.effects import FastEffect
+from linnet.content.fast.group import Group
+from linnet.content.fast.messages import Convey, Conveyed
+from linnet.content.fast.tasks import Publishing
+from linnet.content.passing import Passing
+from linnet.core.effects import Reply
+from linnet.core.ids import EventId, PeerId
+from linnet.core.reasons import Reason
+from linnet.trace.records import Kind, Record
+
+_ANSWERING = 2.0
+"""How many times a deputy's patience the publisher waits for its receipts."""
+_AT_FAULT = (Reason.LOST, Reason.FORGING)
+_NOT_THERE = (Reason.NOT_A_MEMBER, Reason.UNSUPPORTED)
+
+
+class _Publication:
+    """One event."""
+
+    __slots__ = (
+        "deputies",
+        "group",
+        "missed",
+        "open",
+        "passing",
+        "reached",
+        "relieved",
+        "request",
+        "taken_back",
+    )
+
+    def __init__(self, request: int, group: Group, passing: Passing, wanted: list[PeerId]) -> None:
+        self.request = request
+        self.group = group
+        self.passing = passing
+        self.open: dict[PeerId, PeerId | None] = dict.fromkeys(wanted)
+        """Members without a receipt, each with the deputy that failed it, if one did."""
+        self.deputies: dict[PeerId, dict[PeerId, None]] = {}
+        """Whose receipts each deputy owes."""
+        self.reached = 0
+        self.missed: list[PeerId] = []
+        self.taken_back = 0
+        self.relieved: list[Relieved] = []
+
+
+class Publications:
+    """Everything that was said in groups of this node and is not settled."""
+
+    def __init__(self, config: FastConfig, calls: Calls) -> None:
+        self._config = config
+        self._calls = calls
+        self._open: dict[EventId, _Publication] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self, request: int, group: Group, passing: Passing, now: float) -> list[FastEffect]:
+        """Send an event to all who want it."""
+        matching = group.matching(passing.attributes)
+        publication = self._open[passing.id] = _Publication(request, group, passing, list(matching))
+        for peer, deputy in matching.items():
+            if deputy is not None:
+                publication.deputies.setdefault(deputy, {})[peer] = None
+        effects: list[FastEffect] = []
+        direct = [peer for peer, deputy in matching.items() if deputy is None]
+        for peer in dict.fromkeys([*publication.deputies, *direct]):
+            effects += self._send(publication, peer)
+        return [*effects, *self._settle(publication)]
+
+    def _send(self, publication: _Publication, peer: PeerId) -> list[FastEffect]:
+        passing = publication.passing
+        number = self._calls.next_number()
+        patience = int(1000 * self._config.patience)
+        serves = peer in publication.deputies
+        message = Convey(number, passing.unit, passing.card, serves, patience)
+        contact = publication.group.contact(peer)
+        return self._calls.ask(number, contact, message, Publishing(passing.id, peer), hasty=serves)
+
+    def waiting(self, task: Publishing, answer: Conveyed) -> list[FastEffect]:
+        """A deputy has it, and gathers receipts."""
+        publication = self._open.get(task.event)
+        if publication is None:
+            return []
+        effects = self._own_receipt(publication, task.member, answer)
+        return [*effects, *self._calls.extend(answer.number, _ANSWERING * self._config.patience)]
+
+    def answered(self, task: Publishing, answer: Conveyed, now: float) -> list[FastEffect]:
+        """A member has it, or a deputy all receipts that it could get."""
+        publication = self._open.get(task.event)
+        if publication is None:
+            return []
+        peer, effects = task.member, list[FastEffect]()
+        if answer.reason in _NOT_THERE:
+            effects += self._failed_member(publication, peer, answer.reason, now)
+            publication.group.remove(peer)
+            return [*effects, *self._settle(publication)]
+        effects += self._own_receipt(publication, peer, answer)
+        if peer in publication.deputies:
+            effects += self._receipts(publication, peer, answer, now)
+        if answer.reason is not None and peer in publication.open:
+            effects += self._failed_member(publication, peer, answer.reason, now)
+        return [*effects, *self._settle(publication)]
+
+    def _own_receipt(self, publication: _Publication, peer: PeerId, answer: Conveyed) -> list[FastEffect]:
+        """The receipt of who answers, for itself."""
+        group, event = publication.group, publication.passing.id
+        if peer not in publication.open or answer.reason is not None:
+            return []
+        if not group.is_receipt(peer, event, answer.receipt):
+            note = "a receipt that is not its own"
+            return [
+                Record(Kind.REJECTED, event=event, peer=peer, reason=Reason.FORGING, note=note),
+                *self._miss(publication, peer),
+            ]
+        group.answered(peer)
+        deputy = publication.open.pop(peer)
+        publication.reached += 1
+        if deputy is None or not answer.fresh:
+            return []
+        if group.doubt(deputy, peer):
+            return self._relieve(publication, deputy, Reason.LOST, "members did not get events from it")
+        note = "a member did not get an event from it"
+        return [Record(Kind.DROPPED, event=event, peer=deputy, reason=Reason.LOST, note=note)]
+
+    def _receipts(
+        self, publication: _Publication, deputy: PeerId, answer: Conveyed, now: float
+    ) -> list[FastEffect]:
+        """What a deputy shows for those whom it serves."""
+        owed = publication.deputies.pop(deputy)
+        group, event = publication.group, publication.passing.id
+        forged = False
+        for peer, given in answer.receipts:
+            if group.is_receipt(peer, event, given):
+                if peer in owed and peer in publication.open:
+                    del publication.open[peer]
+                    publication.reached += 1
+            elif peer in group:
+                forged = True
+        effects: list[FastEffect] = []
+        if forged:
+            effects += self._relieve(publication, deputy, Reason.FORGING, "receipts that nobody gave")
+        blamed = None if forged else deputy
+        return [*effects, *self._take_back(publication, list(owed), blamed)]
+
+    def _take_back(
+        self, publication: _Publication, peers: list[PeerId], deputy: PeerId | None
+    ) -> list[FastEffect]:
+        """Serve members directly after all."""
+        effects: list[FastEffect] = []
+        for peer in peers:
+            if peer not in publication.open:
+                continue
+            publication.taken_back += 1
+            if peer not in publication.group:
+                effects += self._miss(publication, peer)
+                continue
+            publication.open[peer] = deputy
+            effects += self._send(publication, peer)
+        return effects
+
+    def failed(self, task: Publishing, reason: Reason, now: float) -> list[FastEffect]:
+        """Nothing came back from a member, whatever was tried."""
+        publication = self._open.get(task.event)
+        if publication is None:
+            return []
+        effects = self._failed_member(publication, task.member, reason, now)
+        return [*effects, *self._settle(publication)]
+
+    def _failed_member(
+        self, publication: _Publication, peer: PeerId, reason: Reason, now: float
+    ) -> list[FastEffect]:
+        effects: list[FastEffect] = []
+        owed = publication.deputies.pop(peer, None)
+        if owed is not None:
+            effects += self._relieve(publication, peer, reason, "it did not answer")
+            effects += self._take_back(publication, list(owed), None)
+            if peer in publication.open and peer in publication.group and reason not in _NOT_THERE:
+                # It may be there for itself: once more, with more patience.
+                return [*effects, *self._send(publication, peer)]
+        if peer in publication.open:
+            effects += self._miss(publication, peer)
+        return effects
+
+    def _miss(self, publication: _Publication, peer: PeerId) -> list[FastEffect]:
+        del publication.open[peer]
+        if peer not in publication.group:
+            # It left in the meantime, and wants it no longer.
+            return []
+        publication.missed.append(peer)
+        if not publication.group.missed(peer):
+            return []
+        publication.group.remove(peer)
+        note = f"{self._config.strikes} events in a row without a word"
+        return [Record(Kind.EVICTED, peer=peer, topic=publication.group.id, reason=Reason.TIMEOUT, note=note)]
+
+    def _relieve(
+        self, publication: _Publication, deputy: PeerId, reason: Reason, note: str
+    ) -> list[FastEffect]:
+        group = publication.group
+        if any(each.peer == deputy for each in publication.relieved):
+            return []
+        publication.relieved.append(Relieved(deputy, reason))
+        # A link may break without any fault of its own.
+        seconds = self._config.distrust if reason in _AT_FAULT else self._config.refresh
+        group.relieve(deputy, publication.passing.event.time / 1000 + seconds)
+        return [Record(Kind.REJECTED, topic=group.id, peer=deputy, reason=reason, note=f"relieved: {note}")]
+
+    def _settle(self, publication: _Publication) -> list[FastEffect]:
+        if publication.open or publication.deputies:
+            return []
+        event = publication.passing.id
+        del self._open[event]
+        outcome = GroupOutcome(
+            event,
+            publication.reached + len(publication.missed),
+            publication.reached,
+            tuple(publication.missed),
+            publication.taken_back,
+            tuple(publication.relieved),
+        )
+        return [Reply(publication.request, outcome)]

@@ -1,0 +1,230 @@
+"""What this node's subscriptions have taken and their readers have not handled yet.
+
+The machine of content finds what a subscription accepts; here it waits, in order and counted, until the
+application has handled it. A reader is handed a window ahead; what waits is bounded, and what is not taken
+is counted and told. A subscription with a name is kept: what it takes is written down before anybody is told
+that it arrived, so that after a crash it is handed over again with the same number, and never twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from msgspec.structs import replace
+
+from linnet.content.commands import ContentItem, Match, Overflow, SubscriptionIs, Via
+from linnet.content.config import ContentConfig
+from linnet.content.effects import ContentEffect
+from linnet.content.kept import NAME_BYTES, Kept, KeptStore
+from linnet.core.effects import AfterCommit, Deliver
+from linnet.core.errors import Refused
+from linnet.core.ids import EventId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.trace.records import Kind, Record
+
+
+class _Box:
+    """One subscription."""
+
+    def __init__(self, name: str | None, predicate: str, via: Via = Via.SCOUT, next_number: int = 1) -> None:
+        self.name = name
+        self.predicate = predicate
+        self.via = via
+        self.attribute = ""
+        self.next = next_number
+        self.items: deque[ContentItem] = deque()
+        """What was not handled yet."""
+        self.bytes = 0
+        self.handed = 0
+        """How many of these its reader has."""
+        self.reader: int | None = None
+        self.lost = 0
+
+    def add(self, item: ContentItem) -> None:
+        self.items.append(item)
+        self.bytes += len(item.body) if isinstance(item, Match) else 0
+
+    def pop(self) -> ContentItem:
+        item = self.items.popleft()
+        self.bytes -= len(item.body) if isinstance(item, Match) else 0
+        return item
+
+
+class Inbox:
+    """All subscriptions of the application. `number` is what the machine calls one of them."""
+
+    def __init__(self, config: ContentConfig, cells: Cells) -> None:
+        self._config = config
+        self._store = KeptStore(cells, config.remembered)
+        self._boxes: dict[int, _Box] = {}
+        self._readers: dict[int, int] = {}
+        """By what the application calls a reader, its subscription."""
+        self._last = 0
+        for name, kept in self._store.subscriptions():
+            self._boxes[self._numbered()] = _Box(name, kept.predicate, kept.via, kept.next)
+        named = {box.name: box for box in self._boxes.values()}
+        for name, item in self._store.items():
+            if name in named:
+                named[name].add(item)
+
+    @property
+    def kept(self) -> list[tuple[int, str, Via]]:
+        """The kept subscriptions: their numbers, predicates and ways."""
+        return [
+            (number, box.predicate, box.via) for number, box in self._boxes.items() if box.name is not None
+        ]
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether something has to be durable before it may be said that an event arrived."""
+        return any(box.name is not None for box in self._boxes.values())
+
+    def reads(self, reader: int) -> bool:
+        """Whether a reader is one of content."""
+        return reader in self._readers
+
+    def find(self, name: str) -> int | None:
+        """The number of a kept subscription."""
+        return next((number for number, box in self._boxes.items() if box.name == name), None)
+
+    def open(self, reader: int, predicate: str, name: str | None, via: Via = Via.SCOUT) -> tuple[int, bool]:
+        """Somebody reads; the number of its subscription, and whether it was there before."""
+        if reader in self._readers:
+            raise Refused(Reason.IN_USE, f"there is a reader {reader} already")
+        number = None if name is None else self.find(name)
+        if number is not None:
+            box = self._boxes[number]
+            if (box.predicate, box.via) != (predicate, via):
+                stands = f"{name!r} is a subscription to {box.predicate} by {box.via.value}: forget it first"
+                raise Refused(Reason.IN_USE, stands)
+            if box.reader is not None:
+                raise Refused(Reason.IN_USE, f"{name!r} is being read already")
+        else:
+            if name is not None and not 0 < len(name.encode()) <= NAME_BYTES:
+                raise Refused(Reason.MALFORMED, f"a name has 1 to {NAME_BYTES} bytes")
+            box = _Box(name, predicate, via)
+        is_there = number is not None
+        if number is None:
+            number = self._numbered()
+            self._boxes[number] = box
+            if name is not None:
+                self._store.put(name, Kept(predicate, box.next, via))
+        box.reader = reader
+        self._readers[reader] = number
+        return number, is_there
+
+    def stands(self, number: int, attribute: str) -> None:
+        """It goes to the rendezvous of this attribute."""
+        self._boxes[number].attribute = attribute
+
+    def attribute(self, number: int) -> str:
+        """The attribute to whose rendezvous a subscription goes."""
+        return self._boxes[number].attribute
+
+    def close(self, reader: int) -> tuple[int, Via] | None:
+        """Nobody reads any more; the number and the way of the subscription if it ends with that."""
+        number = self._readers.pop(reader)
+        box = self._boxes[number]
+        box.reader, box.handed = None, 0
+        if box.name is not None:
+            return None
+        del self._boxes[number]
+        return number, box.via
+
+    def forget(self, number: int) -> tuple[int | None, Via]:
+        """A subscription ends for good, with what waits in it; who reads it, if anybody, and its way."""
+        box = self._boxes.pop(number)
+        if box.name is not None:
+            for item in box.items:
+                self._store.drop_item(box.name, item.number)
+            self._store.drop(box.name)
+        if box.reader is not None:
+            del self._readers[box.reader]
+        return box.reader, box.via
+
+    def take(self, number: int, match: Match, is_old: bool = False) -> list[ContentEffect]:
+        """The machine hands over an event that a subscription accepts; an old one is not for kept ones."""
+        box = self._boxes.get(number)
+        if box is None:
+            return []
+        if box.name is not None and is_old:
+            return [Record(Kind.DUPLICATE, event=match.event, note="content: before a restart")]
+        room = len(box.items) < self._config.inbox
+        if room and box.bytes + len(match.body) <= self._config.inbox_bytes:
+            self._add(box, replace(match, number=box.next))
+            return self.hand(number)
+        box.lost += 1
+        self._lose(box)
+        record = Record(Kind.DROPPED, event=match.event, reason=Reason.QUEUE_FULL, note="content: unread")
+        return [record, *self.hand(number)]
+
+    def is_old(self, event: EventId) -> bool:
+        """Whether kept subscriptions were handed an event before, perhaps before a restart."""
+        return self._store.has_taken(event)
+
+    def taken(self, event: EventId) -> None:
+        """All subscriptions that accept an event have been handed it."""
+        if self.is_keeping:
+            self._store.take(event)
+
+    def hand(self, number: int) -> list[ContentEffect]:
+        """Hand the reader of a subscription as much as its window holds."""
+        box = self._boxes[number]
+        if box.reader is None:
+            return []
+        some = [box.items[place] for place in range(box.handed, min(len(box.items), self._config.window))]
+        if not some:
+            return []
+        box.handed += len(some)
+        handed = Deliver(box.reader, tuple(some))
+        return [handed] if box.name is None else [AfterCommit((handed,))]
+
+    def consumed(self, reader: int, items: int) -> list[ContentEffect]:
+        """A reader has handled so many more."""
+        number = self._readers[reader]
+        box = self._boxes[number]
+        if items > box.handed:
+            raise Refused(Reason.TOO_MANY, f"{box.handed} items were handed over and not handled")
+        box.handed -= items
+        for _ in range(items):
+            item = box.pop()
+            if box.name is not None:
+                self._store.drop_item(box.name, item.number)
+        return self.hand(number)
+
+    def status(self) -> tuple[SubscriptionIs, ...]:
+        """All subscriptions as they stand."""
+        return tuple(
+            SubscriptionIs(
+                box.name,
+                box.predicate,
+                box.attribute,
+                box.reader is not None,
+                len(box.items),
+                box.lost,
+                box.via,
+            )
+            for box in self._boxes.values()
+        )
+
+    def _lose(self, box: _Box) -> None:
+        last = box.items[-1] if box.items else None
+        if isinstance(last, Overflow) and len(box.items) > box.handed:
+            last = Overflow(last.number, last.count + 1, last.reason)
+            box.items[-1] = last
+            if box.name is not None:
+                self._store.put_item(box.name, last)
+            return
+        self._add(box, Overflow(box.next, 1, Reason.QUEUE_FULL))
+
+    def _add(self, box: _Box, item: ContentItem) -> None:
+        box.add(item)
+        box.next += 1
+        if box.name is not None:
+            self._store.put_item(box.name, item)
+            self._store.put(box.name, Kept(box.predicate, box.next, box.via))
+
+    def _numbered(self) -> int:
+        self._last += 1
+        return self._last

@@ -1,0 +1,114 @@
+"""The ledger of an event at its rendezvous is held by others as well (Agostinho 2021, section 3.8).
+
+The nodes closest to the attribute's key, of which the next rendezvous will be one, are told of each event
+before its publisher is told that it was taken, then which routes have answered, and in the end that it is
+finished. If the rendezvous is gone they send what was unfinished to the next one; where that is a tracker
+itself, it goes on with those who have not answered. What is finished is forgotten.
+"""
+
+from __future__ import annotations
+
+from linnet.content.backups import Backups
+from linnet.content.branches import Count, Way
+from linnet.content.config import ContentConfig
+from linnet.content.effects import ContentEffect
+from linnet.content.messages import Log, Logged
+from linnet.content.passing import Passing
+from linnet.content.reach import Reach
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.trace.records import Kind, Record
+
+
+class _Log:
+    """What the rendezvous told of an event."""
+
+    __slots__ = ("answered", "at", "hops", "leader", "passing")
+
+    def __init__(self, leader: PeerId, passing: Passing, hops: int, at: float) -> None:
+        self.at = at
+        self.leader = leader
+        self.passing = passing
+        self.hops = hops
+        self.answered: dict[PeerId, Count] = {}
+
+
+class Trackers:
+    """Events that this node leads, and those that it tracks for others."""
+
+    def __init__(self, config: ContentConfig, reach: Reach, backups: Backups) -> None:
+        self._config = config
+        self._reach = reach
+        self._backups = backups
+        self._led: dict[Way, tuple[Contact, ...]] = {}
+        self._logs: dict[Way, _Log] = {}
+
+    def __len__(self) -> int:
+        return len(self._led) + len(self._logs)
+
+    # At the rendezvous.
+
+    def lead(self, way: Way, passing: Passing, hops: int, now: float) -> list[ContentEffect]:
+        """This node is the rendezvous: have others know of an event."""
+        if not self._config.reliable or way in self._led:
+            return []
+        trackers = self._backups.around(way[1], now) if self._config.backups else ()
+        if not trackers:
+            return []
+        self._led[way] = trackers
+        effects: list[ContentEffect] = []
+        for contact in trackers:
+            effects += self._reach.say(contact, Log(way[1], passing.unit, passing.card, hops))
+        return effects
+
+    def answered(self, way: Way, route: PeerId, count: Count) -> list[ContentEffect]:
+        """A route has answered for all below it."""
+        return self._tell(self._led.get(way, ()), Logged(*way, route, *count))
+
+    def finished(self, way: Way) -> list[ContentEffect]:
+        """All have: there is nothing left to take over."""
+        self._logs.pop(way, None)
+        return self._tell(self._led.pop(way, ()), Logged(*way, None))
+
+    def _tell(self, trackers: tuple[Contact, ...], message: Logged) -> list[ContentEffect]:
+        effects: list[ContentEffect] = []
+        for contact in trackers:
+            effects += self._reach.answer(contact.peer, message)
+        return effects
+
+    # At the others.
+
+    def log(self, leader: PeerId, way: Way, passing: Passing, hops: int, now: float) -> list[ContentEffect]:
+        """A rendezvous has an event; the oldest are given up where there are too many."""
+        self._logs[way] = _Log(leader, passing, hops, now)
+        if len(self._logs) <= self._config.tracked:
+            return []
+        oldest = next(iter(self._logs))
+        del self._logs[oldest]
+        return [Record(Kind.EVICTED, event=oldest[0], reason=Reason.TOO_MANY, note="Log")]
+
+    def logged(self, leader: PeerId, message: Logged) -> list[ContentEffect]:
+        """A rendezvous tells how far an event is."""
+        way = (message.event, message.attribute)
+        log = self._logs.get(way)
+        if log is None or log.leader != leader:
+            return [Record(Kind.REJECTED, peer=leader, reason=Reason.STALE, note="Logged")]
+        if message.route is None:
+            del self._logs[way]
+        elif len(log.answered) < self._config.routes:
+            log.answered[message.route] = Count(message.delivered, message.missed)
+        return []
+
+    def tidy(self, now: float) -> None:
+        """Forget what is too old to be taken by anybody."""
+        old = now - self._config.taken_for
+        self._logs = {way: log for way, log in self._logs.items() if log.at > old}
+
+    def known(self, way: Way) -> dict[PeerId, Count]:
+        """The routes that have answered the rendezvous before, of an event that goes on here."""
+        log = self._logs.get(way)
+        return {} if log is None else log.answered
+
+    def gone(self, leader: PeerId) -> list[tuple[str, Passing, int]]:
+        """A node is gone: what it led and did not finish."""
+        return [(way[1], log.passing, log.hops) for way, log in self._logs.items() if log.leader == leader]

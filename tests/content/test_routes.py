@@ -1,0 +1,166 @@
+"""What is known of routes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from linnet.content.config import ContentConfig
+from linnet.content.effects import OWNER
+from linnet.content.keys import attribute_key, distance, nearest_name
+from linnet.content.reach import Reach
+from linnet.content.routes import LAPSE, RouteBook
+from linnet.core.effects import SetTimer
+from linnet.core.ids import Contact, PeerId
+from linnet.core.timers import Tick
+from linnet.sim.content_world import ContentWorld
+from linnet.trace.columns import ColumnTrace
+from linnet.trace.records import Kind
+
+FIRST, SECOND = (PeerId(bytes([number]) * 32) for number in range(1, 3))
+
+
+def test_the_link_knows_best_where_a_route_is_and_the_last_word_counts_without_one() -> None:
+    reach = Reach(ContentConfig())
+    book = RouteBook(ContentConfig(), reach)
+    book.learn(FIRST, (Contact(SECOND),), Contact(FIRST, ("tls://old:1",)))
+    assert book.contact(FIRST) == Contact(FIRST, ("tls://old:1",))
+    reach.link_up(FIRST, ("tls://new:1",))
+    assert book.contact(FIRST) == Contact(FIRST, ("tls://new:1",))
+    assert (book.backups(FIRST), book.backups(SECOND)) == ((Contact(SECOND),), ())
+
+
+def test_a_route_that_stays_away_lapses_and_one_that_comes_back_does_not() -> None:
+    reach = Reach(ContentConfig())
+    book = RouteBook(ContentConfig(avoided=60.0), reach)
+    book.learn(FIRST, (Contact(SECOND),))
+    assert book.gone(SECOND) == []
+    assert book.gone(FIRST) == [SetTimer(60.0, Tick(OWNER, LAPSE, FIRST))]
+    reach.link_up(FIRST)
+    assert not book.lapsed(FIRST)
+    assert book.backups(FIRST) == (Contact(SECOND),)
+    assert book.lapsed(SECOND)
+
+
+def test_the_oldest_are_forgotten() -> None:
+    book = RouteBook(ContentConfig(routes=1), Reach(ContentConfig()))
+    book.learn(FIRST, (Contact(SECOND),))
+    book.learn(SECOND, (Contact(FIRST),))
+    assert (book.backups(FIRST), book.backups(SECOND)) == ((), (Contact(FIRST),))
+
+
+# Shortcuts past routes.
+
+
+def tree(parents: dict[int, int], config: ContentConfig) -> tuple[ContentWorld, list[str], ColumnTrace]:
+    """Nodes by their distance to "stock", each with the next hop that is given; the rendezvous is 0."""
+    trace = ColumnTrace()
+    world = ContentWorld(len(parents) + 1, 1, config, trace=trace)
+    key = attribute_key("stock")
+    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
+    peers = [world.identities[name].peer for name in ordered]
+    for place, peer in enumerate(peers):
+        above = [peers[parents[place]]] if place else []
+        world.tables.know(peer, [*above, *peers[place + 1 :]])
+    world.run(0.5)
+    return world, ordered, trace
+
+
+def narrow(world: ContentWorld, ordered: list[str], *places: int) -> str:
+    """A predicate with one attribute more, which goes to the rendezvous of "stock" from these nodes."""
+    peers = [world.identities[ordered[place]].peer for place in places]
+    names = (f"a{number}" for number in range(1000))
+    near = (name for name in names if all(nearest_name(peer, (name, "stock")) == "stock" for peer in peers))
+    return f"{next(near)}/stock"
+
+
+def received(
+    world: ContentWorld, ordered: list[str], trace: ColumnTrace, body: bytes, said: str = "stock"
+) -> list[tuple[int, int]]:
+    """Publish at the rendezvous: who is sent the event, and by whom."""
+    before = len(list(trace.rows()))
+    world.publish(ordered[0], said, body)
+    world.run(30.0)
+    places = {world.identities[name].peer: place for place, name in enumerate(ordered)}
+    return sorted(
+        (places[PeerId(row.node)], places[PeerId(row.peer or b"")])
+        for row in list(trace.rows())[before:]
+        if row.kind == Kind.RECEIVED and row.note == "notice"
+    )
+
+
+CHAIN = {1: 0, 2: 1, 3: 2}
+REDIRECT = [ContentConfig(redirect=True), ContentConfig(redirect=True, reliable=False)]
+
+
+@pytest.mark.parametrize("config", REDIRECT)
+def test_nodes_with_one_route_are_passed_by_and_do_nothing(config: ContentConfig) -> None:
+    world, ordered, trace = tree(CHAIN, config)
+    world.subscribe(ordered[3], "stock")
+    world.run(5.0)
+    assert received(world, ordered, trace, b"x") == [(3, 0)]
+    assert world.bodies(ordered[3]) == [b"x"]
+
+
+@pytest.mark.parametrize("config", REDIRECT)
+@pytest.mark.parametrize("is_covered", [False, True])
+def test_a_second_subscriber_ends_all_shortcuts_past_its_way_also_when_it_is_covered(
+    config: ContentConfig, is_covered: bool
+) -> None:
+    world, ordered, trace = tree({**CHAIN, 4: 3, 5: 3, 6: 2}, config)
+    second = narrow(world, ordered, 5, 6) if is_covered else "stock"
+    world.subscribe(ordered[4], "stock")
+    world.run(5.0)
+    assert received(world, ordered, trace, b"x") == [(4, 0)]
+    world.subscribe(ordered[5], second)
+    world.run(5.0)
+    assert received(world, ordered, trace, b"y", second) == [(3, 0), (4, 3), (5, 3)]
+    world.subscribe(ordered[6], second)
+    world.run(5.0)
+    assert received(world, ordered, trace, b"z", second) == [(2, 0), (3, 2), (4, 3), (5, 3), (6, 2)]
+    assert [world.bodies(ordered[place]) for place in (4, 5, 6)] == [[b"x", b"y", b"z"], [b"y", b"z"], [b"z"]]
+
+
+@pytest.mark.parametrize("config", REDIRECT)
+def test_a_node_with_a_subscription_of_its_own_is_never_passed_by(config: ContentConfig) -> None:
+    world, ordered, trace = tree(CHAIN, config)
+    world.subscribe(ordered[3], "stock")
+    world.run(5.0)
+    world.subscribe(ordered[1], narrow(world, ordered, 1))
+    world.run(5.0)
+    assert received(world, ordered, trace, b"x", narrow(world, ordered, 1)) == [(1, 0), (3, 1)]
+    assert (world.bodies(ordered[1]), world.bodies(ordered[3])) == ([b"x"], [b"x"])
+
+
+def test_where_a_shortcut_is_dead_the_event_takes_the_route_and_then_others_stand_in() -> None:
+    world, ordered, _ = tree({**CHAIN, 4: 3, 5: 3}, ContentConfig(redirect=True, lately=0.0))
+    for place in (4, 5):
+        world.subscribe(ordered[place], "stock")
+    world.run(5.0)
+    world.crash(ordered[3], silent=True)
+    world.publish(ordered[0], "stock", b"x")
+    world.run(60.0)
+    assert (world.bodies(ordered[4]), world.bodies(ordered[5])) == ([b"x"], [b"x"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_shortcuts_subscriptions_come_and_go_and_nobody_misses_anything(seed: int) -> None:
+    luck = Random(seed)
+    parents = {place: luck.randrange(max(0, place - 3), place) for place in range(1, 16)}
+    world, ordered, _ = tree(parents, ContentConfig(redirect=True))
+    asked: dict[int, int] = {}
+    expected: dict[int, list[bytes]] = {}
+    for step in range(25):
+        place = luck.randrange(16)
+        if place in asked:
+            world.unsubscribe(ordered[place], asked.pop(place))
+        else:
+            asked[place] = world.subscribe(ordered[place], luck.choice(["stock", "apple/stock"]))
+        world.run(3.0)
+        body = str(step).encode()
+        world.publish(ordered[luck.randrange(16)], "apple/stock", body)
+        world.run(5.0)
+        for each in asked:
+            expected.setdefault(each, []).append(body)
+    assert {place: world.bodies(ordered[place]) for place in expected} == expected

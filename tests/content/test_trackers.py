@@ -1,0 +1,153 @@
+"""Ledgers are held by others as well, and forgotten when they are finished."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+from linnet.content.application import Application
+from linnet.content.backups import Backups
+from linnet.content.branches import Count
+from linnet.content.commands import PublishContent
+from linnet.content.config import ContentConfig
+from linnet.content.elections import Elections
+from linnet.content.keys import attribute_key, distance
+from linnet.content.messages import Log, Logged
+from linnet.content.passing import Passing
+from linnet.content.reach import Reach
+from linnet.content.routes import RouteBook
+from linnet.content.table import FilterTable
+from linnet.content.trackers import Trackers
+from linnet.core.effects import Send
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
+from linnet.event.signing import verify_unit
+from linnet.overlay.kademlia.ids import NodeId
+from linnet.sim.clock import START
+from linnet.sim.content_world import ContentWorld
+from linnet.sim.identities import seeded_identity
+from linnet.store.memory import MemoryStore
+from linnet.trace.records import Kind, Record
+
+OURS, ROUTE, FIRST, SECOND = (PeerId(bytes([number]) * 32) for number in range(1, 5))
+
+
+class Known:
+    """A directory of two."""
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        return [Contact(FIRST), Contact(SECOND)][:count]
+
+
+def trackers(**more: object) -> Trackers:
+    config = ContentConfig(**more)  # type: ignore[arg-type] # its fields
+    reach, table = Reach(config), FilterTable()
+    for peer in (FIRST, SECOND):
+        reach.link_up(peer)
+    elections = Elections(OURS, config, Known())
+    book = RouteBook(config, reach)
+    return Trackers(config, reach, Backups(OURS, config, Known(), elections, reach, table, book))
+
+
+def event() -> Passing:
+    identity = seeded_identity(7, "n", START)
+    context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit)
+    return Application(context, ContentConfig()).sign(PublishContent("stock", b"x"), START)
+
+
+PASSING = event()
+WAY = (PASSING.id, "stock")
+
+
+def sends(effects: list[object]) -> list[tuple[PeerId, object]]:
+    return [(each.peer, each.message) for each in effects if isinstance(each, Send)]
+
+
+def test_trackers_know_of_an_event_of_who_answered_and_of_its_end() -> None:
+    leading = trackers(backups=2)
+    log = Log("stock", PASSING.unit, PASSING.card, 3)
+    assert sends([*leading.lead(WAY, PASSING, 3, START)]) == [(FIRST, log), (SECOND, log)]
+    assert leading.lead(WAY, PASSING, 3, START) == [], "once"
+    told = Logged(*WAY, ROUTE, 4, 1)
+    assert sends([*leading.answered(WAY, ROUTE, Count(4, 1))]) == [(FIRST, told), (SECOND, told)]
+    end = Logged(*WAY, None)
+    assert sends([*leading.finished(WAY)]) == [(FIRST, end), (SECOND, end)]
+    assert (leading.finished(WAY), len(leading)) == ([], 0)
+
+
+def test_what_is_unfinished_when_the_rendezvous_is_gone_goes_on_without_those_who_answered() -> None:
+    tracking = trackers()
+    tracking.log(FIRST, WAY, PASSING, 3, START)
+    tracking.logged(FIRST, Logged(*WAY, ROUTE, 4, 1))
+    assert tracking.gone(SECOND) == []
+    assert tracking.gone(FIRST) == [("stock", PASSING, 3)]
+    assert tracking.known(WAY) == {ROUTE: Count(4, 1)}
+    tracking.logged(FIRST, Logged(*WAY, None))
+    assert (tracking.gone(FIRST), tracking.known(WAY), len(tracking)) == ([], {}, 0)
+
+
+def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:
+    tracking = trackers()
+    tracking.log(FIRST, WAY, PASSING, 3, START)
+    for peer, way in ((SECOND, WAY), (FIRST, (PASSING.id, "other"))):
+        (record,) = tracking.logged(peer, Logged(*way, None))
+        assert isinstance(record, Record)
+        assert (record.kind, record.reason) == (Kind.REJECTED, Reason.STALE)
+    assert len(tracking) == 1
+
+
+def test_logs_are_bounded_in_number_and_time() -> None:
+    tracking = trackers(tracked=1, refresh=10.0)
+    tracking.log(FIRST, WAY, PASSING, 3, START)
+    (evicted,) = tracking.log(FIRST, (PASSING.id, "other"), PASSING, 3, START)
+    assert isinstance(evicted, Record)
+    assert (evicted.kind, len(tracking)) == (Kind.EVICTED, 1)
+    tracking.tidy(START + 20.0)
+    assert len(tracking) == 0
+
+
+def test_without_backups_and_without_acknowledgements_nobody_tracks() -> None:
+    assert trackers(backups=0).lead(WAY, PASSING, 0, START) == []
+    assert trackers(reliable=False).lead(WAY, PASSING, 0, START) == []
+
+
+def test_an_event_outlives_its_publisher_and_its_rendezvous() -> None:
+    """The way down is broken at a node that crashed; before that is mended, both of these crash."""
+    world = ContentWorld(9, 1, ContentConfig(backups=3, lately=0.0))
+    key = attribute_key("stock")
+    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
+    peers = [world.identities[name].peer for name in ordered]
+    for place, peer in enumerate(peers):
+        world.tables.know(peer, [*peers[max(0, place - 1) : place], *peers[place + 1 :]])
+    world.run(0.5)
+    world.subscribe(ordered[4], "stock")
+    world.run(10.0)
+    world.crash(ordered[2], silent=True)
+    world.publish(ordered[1], "stock", b"x")
+    world.run(1.0)
+    assert not world.bodies(ordered[4])
+    world.crash(ordered[0])
+    world.crash(ordered[1])
+    world.run(120.0)
+    assert world.bodies(ordered[4]) == [b"x"]
+
+
+def test_what_is_kept_of_events_stays_the_same_however_long_it_runs() -> None:
+    world = ContentWorld(12, 2, ContentConfig(refresh=30.0))
+    world.run(0.5)
+    for name in world.names[:8]:
+        world.subscribe(name, "stock/price[0,10]")
+    world.run(5.0)
+    kept: list[int] = []
+    for number in range(120 if os.environ.get("LINNET_SOAK") else 12):
+        for name in world.names[8:]:
+            for price in range(5):
+                world.publish(name, f"stock/price={price}", f"{number} {price}".encode())
+            world.run(6.0)
+        world.run(6.0)
+        kept.append(sum(scout.remembered for scout in world.scouts.values()))
+    assert len(world.matches["node0"]) == 20 * len(kept)
+    assert max(kept[len(kept) // 2 :]) <= 1.2 * max(kept[3 : len(kept) // 2]), kept
+    assert kept[-1] < 2000
