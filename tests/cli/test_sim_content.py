@@ -42,3 +42,11 @@ def test_what_is_missing_ends_in_a_failure_and_is_named() -> None:
     run = CliRunner().invoke(_app(), ["--nodes", "60", "--contacts", "4", "--no-confirm"])
     assert run.exit_code == 1
     assert "misses" in run.output
+
+
+def test_crashes_and_backups_are_chosen() -> None:
+    chosen = ["--scenario", "fault", "--backups", "1", "--crashes", "1", "--place", "4"]
+    run = CliRunner().invoke(_app(), [*FEW, *chosen, "--json"])
+    assert run.exit_code == 0
+    found = json.loads(run.stdout)
+    assert (found["crashed"], found["missing"], found["untold"]) == (1, 0, 0)

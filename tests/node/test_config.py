@@ -14,10 +14,10 @@ from linnet.node.config import (
     RelaySection,
     StorageSection,
     StreamSection,
-    check,
-    peer_config,
 )
 from linnet.node.config import TrackerSection as Tracker
+from linnet.node.config_problems import check
+from linnet.node.peer_settings import peer_config
 from linnet.overlay.config import MemberConfig
 from linnet.peer.config import PeerConfig
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig

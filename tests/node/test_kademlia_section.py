@@ -8,8 +8,10 @@ from linnet.core.errors import ConfigError
 from linnet.core.ids import PeerId
 from linnet.identity.text import Sort, to_text
 from linnet.node.addresses import parse_contact
-from linnet.node.config import EdgeSection, NodeConfig, check, peer_config
+from linnet.node.config import EdgeSection, NodeConfig
+from linnet.node.config_problems import check
 from linnet.node.kademlia_section import KademliaSection, kademlia_config
+from linnet.node.peer_settings import peer_config
 from linnet.overlay.kademlia.config import KademliaConfig
 
 FIRST = f"{to_text(Sort.DEVICE, b'f' * 32)}@192.0.2.7:7700"

@@ -9,8 +9,10 @@ from linnet.core.ids import PeerId
 from linnet.identity.text import Sort, to_text
 from linnet.names.config import NamesConfig
 from linnet.node.addresses import parse_contact
-from linnet.node.config import NodeConfig, check, peer_config
+from linnet.node.config import NodeConfig
+from linnet.node.config_problems import check
 from linnet.node.names_section import NamesSection, names_config, names_problems
+from linnet.node.peer_settings import peer_config
 
 STORE = f"{to_text(Sort.DEVICE, b's' * 32)}@192.0.2.7:7700"
 

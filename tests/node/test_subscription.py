@@ -189,5 +189,5 @@ async def test_a_reader_that_never_waits_starts_one_task_to_tell(machine: Machin
             events = aiter(subscription)
             for _ in range(4 * ACKNOWLEDGE_EVERY):
                 await anext(events)
-            assert spawned == ["acknowledge s"]
+            assert spawned == ["acknowledge items of 7"]
         assert sum(machine.consumed) == 4 * ACKNOWLEDGE_EVERY - 1

@@ -24,6 +24,7 @@ from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.overlay.kademlia.messages import FindNode, FindRecord, KeepRecord, NodesAre, PingNode, RecordsAre
 from linnet.overlay.kademlia.records import Stored
 from linnet.peer.config import PeerConfig
+from linnet.peer.content import Content
 from linnet.peer.network import Network, NetworkEffect
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
@@ -43,7 +44,7 @@ def network(kademlia: KademliaConfig | None = None) -> Network:
     table = None
     if kademlia is not None:
         table = Kademlia(Contact(BOB.peer, ("tls://192.0.2.1:1",)), kademlia, store.cells, Random(1))
-    made = Network(table, names, ())
+    made = Network(table, names, Content(context, PeerConfig(), table), ())
     made.start(NOW)
     made.link_up(LinkUp(OTHER, Hello(1, 1, {"kademlia": 1}, listens=("tls://198.51.100.1:1",)), True), NOW)
     return made

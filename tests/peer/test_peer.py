@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from linnet.content.config import ContentConfig
 from linnet.core.effects import AfterCommit, Deliver, Dial, HangUp, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact
@@ -105,8 +106,10 @@ def test_it_says_what_it_is() -> None:
     peer = Alone(is_tracker=True, storage=(StorageRule("tea"),), listens=HINTS, agent="me").peer
     hello = peer.hello
     assert (hello.roles, hello.listens, hello.agent) == (("tracker", "storage"), HINTS, "me")
-    assert hello.protocols == {name: PROTOCOLS[name] for name in PROTOCOLS if name != "kademlia"}
-    assert Alone(kademlia=KademliaConfig()).peer.hello.protocols == PROTOCOLS
+    asked_for = ("kademlia", "content", "fast")
+    assert hello.protocols == {name: PROTOCOLS[name] for name in PROTOCOLS if name not in asked_for}
+    everything = Alone(kademlia=KademliaConfig(), content=ContentConfig()).peer
+    assert everything.hello.protocols == PROTOCOLS
     assert Alone().peer.roles == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import ceil, log2
 
 import pytest
 
@@ -27,6 +28,7 @@ def test_the_published_scenarios_lose_nothing_at_60_nodes(
     assert (report.expected, report.missing, report.false_positives) == (expected, 0, 0)
     assert report.rendezvous_disagreements == 0
     assert report.duplicates_share < 0.0833, "the least that was published"
+    assert report.untold == 0
 
 
 @pytest.mark.parametrize("variant", Variant)
@@ -62,8 +64,40 @@ def test_a_fault_is_told_to_the_publisher() -> None:
     assert report.unsettled > 0
 
 
+@pytest.mark.parametrize("nodes", [15, 30, 60, *([250, 1000] if SOAK else [])])
+def test_hops_are_logarithmic(nodes: int) -> None:
+    """On the way up and down together; each step halves the distance, or better."""
+    report = run(nodes=nodes)
+    assert report.max_hops <= ceil(log2(nodes)) + 1
+    assert report.mean_hops <= log2(nodes) / 2
+
+
 @pytest.mark.skipif(not SOAK, reason="a heavy count")
-@pytest.mark.parametrize("nodes", [250, 1000])
+@pytest.mark.parametrize("nodes", [250, 1000, 5000])
 def test_nothing_is_missing_in_larger_networks(nodes: int) -> None:
     report = run(nodes=nodes)
     assert (report.missing, report.rendezvous_disagreements) == (0, 0)
+
+
+PLACES = range(0, 60, 1 if SOAK else 10)
+
+
+def faults(backups: int, crashes: int) -> list[ContentReport]:
+    """Nodes with consecutive ids crash silently at many places; what is missed is not sent later."""
+    chosen = {"course": Course.FAULT, "backups": backups, "crashes": crashes, "lately": 0.0}
+    return [run(place=place, **chosen) for place in PLACES]
+
+
+@pytest.mark.parametrize("backups", [1, 2, 3])
+def test_as_many_consecutive_crashes_as_backups_lose_nothing(backups: int) -> None:
+    assert [(report.missing, report.crashed) for report in faults(backups, backups)] == [
+        (0, backups) for _ in PLACES
+    ]
+
+
+@pytest.mark.parametrize("backups", [0, 1, 2, 3])
+def test_one_crash_more_may_lose_something_but_never_without_a_word(backups: int) -> None:
+    reports = faults(backups, backups + 1 if backups else 3)
+    assert [report.untold for report in reports] == [0 for _ in PLACES]
+    if not backups:
+        assert sum(report.missing for report in reports) > 0, "or the test before this one shows nothing"

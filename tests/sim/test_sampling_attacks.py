@@ -173,6 +173,17 @@ THOUSAND = AttackPlan(nodes=1000, liars=100, rounds=400)
 
 @soak
 @pytest.mark.timeout(3600)
+def test_a_thousand_nodes_without_introductions_are_forgotten() -> None:
+    plan = msgspec.structs.replace(THOUSAND, liars=0, rounds=200)
+    forgotten = run(pulling(Parts(10, 10, is_introduced=False), view=20), plan)
+    assert forgotten[9].unknown < forgotten[49].unknown < forgotten[-1].unknown
+    assert forgotten[-1].unknown > 900
+    known = run(shipped(TrackerlessConfig()), plan)
+    assert max(figures.unknown for figures in known) == 0
+
+
+@soak
+@pytest.mark.timeout(3600)
 def test_a_thousand_nodes_with_everything_taken_in() -> None:
     """Counting alone does not help where all that an answer names is offered, and any member gives way."""
     figures = run(

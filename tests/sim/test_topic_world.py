@@ -31,3 +31,13 @@ def test_messages_may_be_weighed() -> None:
     messages, size = world.world.sent(world.nodes[0].identity.peer)
     assert size == 10 * messages > 0
     assert sum(count for count, _ in world.world.kinds.values()) >= messages
+
+
+def test_what_nodes_wrote_stays_with_every_run() -> None:
+    world = OverlayWorld(SMALL, INTERESTS)
+    world.run(60.0)
+    store = world.nodes[0].store
+    written = dict(store.cells.scan("trackerless"))
+    store.rollback()
+    assert written
+    assert dict(store.cells.scan("trackerless")) == written

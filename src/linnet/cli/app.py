@@ -36,6 +36,7 @@ from linnet.cli import (
     up,
 )
 from linnet.cli.chat import command as chat
+from linnet.cli.content.commands import COMMANDS as CONTENT_COMMANDS
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
 from linnet.cli.identity import backup, devices, recover, revoke
@@ -43,6 +44,8 @@ from linnet.cli.lab import (
     audit,
     generate_chats,
     ingest,
+    match,
+    study_content,
     study_groups,
     study_overlay,
     study_places,
@@ -108,6 +111,7 @@ lan = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 trusting = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 without = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 lab = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+content = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 study = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 generate = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -210,6 +214,9 @@ app.add_typer(name_group(_add), name="name", help="Names: what leads where.", ep
 for each in PLACE_COMMANDS:
     _add(place, *each)
 app.add_typer(place, name="place", help="Places: a host, guests, and what it looks like.", epilog=EXIT_CODES)
+for each in CONTENT_COMMANDS:
+    _add(content, *each)
+app.add_typer(content, name="content", help="Content: subscribe to what is said.", epilog=EXIT_CODES)
 _add(identity, "backup", backup.backup, "Your key as 24 words, for paper.", backup.EPILOG)
 _add(identity, "recover", recover.recover, "A new device of yours from them.", recover.EPILOG)
 _add(identity, "devices", devices.devices, "Every device of yours.", devices.EPILOG)
@@ -232,11 +239,13 @@ _add(lab, "ingest", ingest.ingest, "Read traces of the world into tables.", inge
 _add(generate, "chats", generate_chats.chats, "Chats like those of WhatsApp.", generate_chats.EPILOG)
 lab.add_typer(generate, name="generate", help="Make workloads.", epilog=EXIT_CODES)
 _add(study, "overlay", study_overlay.overlay, "Nodes without trackers.", study_overlay.EPILOG)
+_add(study, "content", study_content.content, "Who gets what it asked for.", study_content.EPILOG)
 _add(study, "groups", study_groups.groups, "What keys without a server cost.", study_groups.EPILOG)
 _add(study, "places", study_places.places, "What a log of fragments tells.", study_places.EPILOG)
 _add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
 _add(study, "retention", study_retention.retention, "How long relays should keep.", study_retention.EPILOG)
 _add(study, "streams", study_streams.streams, "How streams spread.", study_streams.EPILOG)
+_add(lab, "match", match.match, "Which subscriptions accept which events?", match.EPILOG)
 lab.add_typer(study, name="study", help="Rerun the experiments of the papers.", epilog=EXIT_CODES)
 _add(lab, "audit", audit.audit, "What became of every message?", audit.EPILOG)
 _add(lab, "watch", watch.watch, "The same, while nodes run.", watch.EPILOG)

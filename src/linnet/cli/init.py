@@ -54,7 +54,8 @@ def first_config(label: str, tracker: list[str] | None, listen: list[str] | None
     """The configuration of a new home; `ConfigError` if it is wrong."""
     from msgspec.structs import replace
 
-    from linnet.node.config import NodeConfig, NodeSection, check
+    from linnet.node.config import NodeConfig, NodeSection
+    from linnet.node.config_problems import check
 
     section = NodeSection(label=label, trackers=tuple(tracker or ()))
     if listen:

@@ -19,13 +19,20 @@ EPILOG = examples(
     "linnet sim content --nodes 60 --scenario event-burst",
     "linnet sim content --nodes 250 --variant base-unreliable --seed 1 --json",
     "linnet sim content --nodes 250 --contacts 8 --no-confirm",
+    "linnet sim content --scenario fault --backups 3 --crashes 3 --place 20",
 )
-_VARIANTS = ("base-unreliable", "base-reliable")
+_VARIANTS = ("base-unreliable", "base-reliable", "redirect-unreliable", "redirect-reliable", "fast")
 _SCENARIOS = ("normal", "sub-burst", "event-burst", "fault")
 
 Nodes = Annotated[int, typer.Option(min=10, max=10_000, help="Nodes; one in fifteen publishes.")]
 Chosen = Annotated[
-    str, typer.Option("--variant", metavar="NAME", help="base-unreliable or base-reliable, so far.")
+    str,
+    typer.Option(
+        "--variant",
+        metavar="NAME",
+        help="base-unreliable, base-reliable, redirect-unreliable, redirect-reliable (past nodes with one"
+        " route), or fast: groups of publishers.",
+    ),
 ]
 Happening = Annotated[
     str, typer.Option("--scenario", metavar="NAME", help="normal, sub-burst, event-burst or fault.")
@@ -39,6 +46,12 @@ Confirm = Annotated[
     bool,
     typer.Option(help="Look all over the network before acting as rendezvous; without, as published."),
 ]
+Backups = Annotated[int, typer.Option(min=0, max=8, help="Nodes that keep the filters of each node.")]
+Crashes = Annotated[
+    int | None,
+    typer.Option(min=1, help="In a fault: nodes with consecutive ids that crash; without, as published."),
+]
+Place = Annotated[int, typer.Option(min=0, help="The first of these in the order of ids.")]
 Latency = Annotated[
     str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
 ]
@@ -55,12 +68,15 @@ def content(
     loss: Loss = 0.0,
     contacts: Contacts = None,
     confirm: Confirm = True,
+    backups: Backups = 2,
+    crashes: Crashes = None,
+    place: Place = 0,
     latency: Latency = "constant:10",
     seed: Seed = 1,
     trace: Trace = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run ScoutSubs over a simulated network: the shipped node, a virtual clock, seeded links.
+    """Run ScoutSubs or FastDelivery over a simulated network: shipped nodes, a virtual clock, seeded links.
 
     Nodes subscribe by predicates and publish events with attributes (Agostinho 2021, chapter 5); who should
     have what is worked out from all predicates at once. Exits 1 if something is missing, or is where nobody
@@ -84,6 +100,9 @@ def content(
             latency=latency,
             contacts=contacts,
             confirm=confirm,
+            backups=backups,
+            crashes=crashes,
+            place=place,
             seed=seed,
         )
         kept = ColumnTrace()
@@ -115,9 +134,11 @@ def _rows(report: ContentReport) -> list[tuple[str, object]]:
         ("further receptions, share of expected", f"{report.duplicates_share:.4f}"),
         ("mean latency (simulated), ms", f"{report.mean_latency_ms:.1f}"),
         ("longest latency (simulated), ms", f"{report.max_latency_ms:.1f}"),
-        ("mean hops", f"{report.mean_hops:.2f}"),
+        ("mean hops, most hops", f"{report.mean_hops:.2f}, {report.max_hops}"),
         ("rendezvous that others do not agree with", report.rendezvous_disagreements),
+        ("nodes that crashed", report.crashed),
         ("publications not known to have arrived", report.unsettled),
+        ("publications missing somewhere without a word", report.untold),
         ("filters at the node with most", report.most_filters),
         ("messages", f"{report.messages:,}"),
         ("virtual time, s", report.virtual_seconds),

@@ -137,7 +137,8 @@ def configured(
     from msgspec.structs import replace
 
     from linnet.cli.running_node import stream_name
-    from linnet.node.config import StorageSection, check
+    from linnet.node.config import StorageSection
+    from linnet.node.config_problems import check
     from linnet.node.home import open_home
     from linnet.trace.records import Level
 
@@ -176,7 +177,7 @@ def with_proxy(config: NodeConfig, proxy_role: bool, devices: list[str], anyone:
     """The same with the proxy role and whom it serves; `ConfigError` if that is wrong."""
     from msgspec.structs import replace
 
-    from linnet.node.config import check
+    from linnet.node.config_problems import check
 
     proxy = replace(config.proxy, enabled=config.proxy.enabled or proxy_role)
     if anyone and proxy.enabled:
@@ -194,7 +195,7 @@ def behind_proxies(config: NodeConfig, proxies: list[str]) -> NodeConfig:
     """The same on the edge, with these proxies before those configured."""
     from msgspec.structs import replace
 
-    from linnet.node.config import check
+    from linnet.node.config_problems import check
 
     if not proxies:
         return config
@@ -208,7 +209,7 @@ def with_relay(config: NodeConfig, relay_role: bool, allow: list[str]) -> NodeCo
     """The same with the relay role and whom it serves; `ConfigError` if that is wrong."""
     from msgspec.structs import replace
 
-    from linnet.node.config import check
+    from linnet.node.config_problems import check
     from linnet.rooms.config import RelayPolicy
 
     relay = replace(config.relay, enabled=config.relay.enabled or relay_role)
@@ -227,7 +228,7 @@ def without_trackers(config: NodeConfig, overlay: Overlay | None, bootstrap: lis
     """The same with an overlay and nodes to begin with; whoever names some and no tracker means the ring."""
     from msgspec.structs import replace
 
-    from linnet.node.config import check
+    from linnet.node.config_problems import check
 
     node = replace(config.node, bootstrap=(*config.node.bootstrap, *bootstrap))
     if overlay is None and bootstrap and not node.trackers:

@@ -8,7 +8,7 @@ import re
 from msgspec import Struct
 
 from linnet.core.errors import BadText
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.identity.text import Sort, from_text, to_text
 
 SCHEMES = ("tls", "wss")
@@ -135,3 +135,13 @@ def _port(port: str, text: str) -> int:
 def _shown(text: str) -> str:
     """The text as a person may read it: bounded and with no control characters."""
     return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…")
+
+
+def parse_device(text: str) -> PeerId:
+    """The key of a device, as people write it."""
+    return PeerId(from_text(Sort.DEVICE, text))
+
+
+def parse_person(text: str) -> AuthorId:
+    """The key of a person, as people write it."""
+    return AuthorId(from_text(Sort.PERSON, text))

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from linnet.node.caller import ANSWER_SECONDS, ControlError, NodeUnreachable, control_socket
+from linnet.node.content_calls import ContentCalls
 from linnet.node.control_types import (
     BlockRequest,
     ConnectRequest,
@@ -56,7 +57,7 @@ from linnet.node.sealed_types import (
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
 
 
-class ControlClient(RoomCalls, PlaceCalls, LanCalls, EdgeCalls, NameCalls):
+class ControlClient(RoomCalls, PlaceCalls, ContentCalls, LanCalls, EdgeCalls, NameCalls):
     """One caller of the control API; close it, or use it as a context."""
 
     def status(self) -> StatusReply:

@@ -7,37 +7,26 @@ one layer are that layer's own type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict
 
-from linnet.core.errors import BadText, ConfigError
-from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.ids import Contact
 from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
 from linnet.delivery.config import DeliveryConfig
-from linnet.edge.config import PresenceConfig
-from linnet.edge.proxy_config import EdgeConfig, EdgeLimits, ProxyConfig, ProxyLimits
-from linnet.identity.text import Sort, from_text
-from linnet.net.config import LanConfig, NetConfig
-from linnet.node.addresses import is_loopback, parse_contact, parse_hint, parse_http, split_hint
-from linnet.node.config_types import Problem
+from linnet.edge.proxy_config import EdgeLimits, ProxyLimits
+from linnet.net.config import NetConfig
+from linnet.node.addresses import parse_contact, parse_hint
+from linnet.node.content_section import ContentSection, GroupsSection
 from linnet.node.kademlia_section import (
     KademliaSection,
-    kademlia_bootstrap,
-    kademlia_config,
-    kademlia_problems,
 )
-from linnet.node.names_section import NamesSection, names_config, names_problems
-from linnet.node.toml_lines import Path
+from linnet.node.names_section import NamesSection
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, Overlay, TrackerConfig
 from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.overlay.trackerless.plausible import filter_faults
-from linnet.peer.config import LinkConfig, PeerConfig
+from linnet.peer.config import LinkConfig
 from linnet.places.config import PlacesConfig
-from linnet.rooms.config import RelayConfig, RelayLimits, RelayPolicy, RoomsConfig
-from linnet.streams.options import StorageRule, StreamOptions
+from linnet.rooms.config import RelayLimits, RoomsConfig
 from linnet.trace.records import Level
 
 StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
@@ -196,6 +185,8 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     lan: LanSection = LanSection()
     names: NamesSection = NamesSection()
     kademlia: KademliaSection = KademliaSection()
+    content: ContentSection = ContentSection()
+    content_groups: GroupsSection = GroupsSection()
     trace: TraceSection = TraceSection()
     control: ControlSection = ControlSection()
     overlay: MemberConfig = MemberConfig()
@@ -220,206 +211,3 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     def advertised(self) -> tuple[str, ...]:
         """What to tell others, if that is not where we listen."""
         return tuple(map(parse_hint, self.node.advertise))
-
-
-def problems_of(config: NodeConfig) -> list[Problem]:
-    """What types alone do not see: addresses, repeated streams, listening wider than was said."""
-    found: list[Problem] = []
-    for number, address in enumerate(config.node.listen):
-        found += _listen_problem(config.node, number, address)
-    for number, address in enumerate(config.node.advertise):
-        found += _address_problem(("node", "advertise", number), parse_hint, address)
-    for number, address in enumerate(config.node.trackers):
-        found += _address_problem(("node", "trackers", number), parse_contact, address)
-    for number, address in enumerate(config.node.bootstrap):
-        found += _address_problem(("node", "bootstrap", number), parse_contact, address)
-    for name, stream in config.streams.items():
-        for number, address in enumerate(stream.trackers):
-            found += _address_problem(("streams", name, "trackers", number), parse_contact, address)
-    if config.tracker.enabled and config.tracker.control is not config.overlay.control:
-        found.append(
-            Problem(("tracker", "control"), "differs from overlay.control; a network speaks one of them")
-        )
-    for number, person in enumerate(config.relay.allow):
-        found += _address_problem(("relay", "allow", number), _person, person)
-    if config.relay.allow and config.relay.policy is RelayPolicy.OPEN:
-        found.append(
-            Problem(("relay", "allow"), 'has no meaning where relay.policy is "open": take one of them out')
-        )
-    found += [Problem(("trackerless", name), what) for name, what in filter_faults(config.trackerless)]
-    found += [*_http_problem(config), *_edge_problems(config), *names_problems(config.names)]
-    found += kademlia_problems(config.kademlia, bool(config.edge.proxies))
-    seen: dict[str, None] = {}
-    for number, rule in enumerate(config.storage):
-        if rule.stream in seen:
-            found.append(Problem(("storage", number, "stream"), f"{rule.stream!r} is stored twice; keep one"))
-        seen[rule.stream] = None
-    return found
-
-
-def check(config: NodeConfig) -> None:
-    """Raise `ConfigError` with all that is wrong; a configuration from a file was checked already."""
-    found = problems_of(config)
-    if found:
-        raise ConfigError("\n".join(f"{path_text(problem.path)}: {problem.what}" for problem in found))
-
-
-def path_text(path: Path) -> str:
-    """A path as people write it: ``streams."a b".degree``, ``storage[2].quota``."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            shown = part if part.isidentifier() and part.isascii() else f'"{part}"'
-            text += f".{shown}" if text else shown
-    return text
-
-
-def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent: str) -> PeerConfig:
-    """What the node machine is told, with its own key and the addresses that were bound."""
-    listens = config.advertised or bound
-    trackers = config.trackers
-    if config.tracker.enabled and all(contact.peer != peer for contact in trackers):
-        # The others have it in their lists; it cannot name its own port before it has one.
-        trackers = (*trackers, Contact(peer, listens))
-    return PeerConfig(
-        listens=listens,
-        trackers=trackers,
-        overlay=config.node.overlay,
-        trackerless=_trackerless_config(config),
-        bootstrap=tuple(map(parse_contact, config.node.bootstrap)),
-        is_tracker=config.tracker.enabled,
-        storage=tuple(StorageRule(rule.stream, rule.retention, rule.quota) for rule in config.storage),
-        streams={
-            name: StreamOptions(
-                stream.degree, stream.near, tuple(map(parse_contact, stream.trackers)), stream.overlay
-            )
-            for name, stream in config.streams.items()
-        },
-        agent=agent,
-        member=config.overlay,
-        tracker=config.tracker,
-        delivery=config.delivery,
-        links=config.links,
-        rooms=config.rooms,
-        names=names_config(config.names),
-        kademlia=kademlia_config(config.kademlia),
-        kademlia_bootstrap=kademlia_bootstrap(config.kademlia),
-        places=config.places,
-        relay=_relay_config(config.relay) if config.relay.enabled else None,
-        edge=_edge_config(config.edge),
-        proxy=_proxy_config(config.proxy) if config.proxy.enabled else None,
-        lan=PresenceConfig() if config.lan.enabled else None,
-    )
-
-
-def lan_config(config: NodeConfig) -> LanConfig | None:
-    """What the driver is told of local networks."""
-    return LanConfig(interfaces=config.lan.interfaces) if config.lan.enabled else None
-
-
-def _trackerless_config(config: NodeConfig) -> TrackerlessConfig | None:
-    section = config.trackerless
-    chosen = (config.node.overlay, *(stream.overlay for stream in config.streams.values()))
-    if not (section.enabled or config.node.bootstrap or Overlay.RING in chosen):
-        return None
-    names = TrackerlessConfig.__struct_fields__
-    return TrackerlessConfig(**{name: value for name, value in asdict(section).items() if name in names})
-
-
-def _relay_config(section: RelaySection) -> RelayConfig:
-    limits = {name: value for name, value in asdict(section).items() if name in RelayConfig.__struct_fields__}
-    limits["allow"] = tuple(map(_person, section.allow))
-    return RelayConfig(**limits)
-
-
-def _edge_config(section: EdgeSection) -> EdgeConfig:
-    limits = {name: value for name, value in asdict(section).items() if name in EdgeLimits.__struct_fields__}
-    return EdgeConfig(**limits, proxies=tuple(map(parse_contact, section.proxies)))
-
-
-def _proxy_config(section: ProxySection) -> ProxyConfig:
-    limits = {name: value for name, value in asdict(section).items() if name in ProxyLimits.__struct_fields__}
-    return ProxyConfig(**limits, allow=tuple(map(_device, section.allow)))
-
-
-def _device(text: str) -> PeerId:
-    return PeerId(from_text(Sort.DEVICE, text))
-
-
-def _person(text: str) -> AuthorId:
-    return AuthorId(from_text(Sort.PERSON, text))
-
-
-def _listen_problem(node: NodeSection, number: int, address: str) -> list[Problem]:
-    path: Path = ("node", "listen", number)
-    found = _address_problem(path, lambda text: parse_hint(text, any_port=True), address)
-    if found:
-        return found
-    host = split_hint(address)[0]
-    if not is_loopback(host) and not node.listen_wide:
-        wider = f"{address!r} can be reached from other machines; set listen_wide = true if that is meant, "
-        return [Problem(path, wider + "or listen at 127.0.0.1")]
-    if host in ("0.0.0.0", "::") and not node.advertise:  # noqa: S104 - compared, not bound
-        return [
-            Problem(path, f"{address!r} is every address of this machine: name in advertise the one to dial")
-        ]
-    return []
-
-
-def _edge_problems(config: NodeConfig) -> list[Problem]:
-    """A node on the edge has no other role; whom a proxy serves is said once."""
-    found: list[Problem] = []
-    for number, address in enumerate(config.edge.proxies):
-        found += _address_problem(("edge", "proxies", number), parse_contact, address)
-    for number, device in enumerate(config.proxy.allow):
-        found += _address_problem(("proxy", "allow", number), _device, device)
-    if config.proxy.allow and config.proxy.open:
-        found.append(
-            Problem(("proxy", "allow"), "has no meaning where proxy.open is true: take one of them out")
-        )
-    if not config.edge.proxies:
-        return found
-    told = (
-        "has no meaning on the edge, where a node has links to its proxies and on local networks alone: "
-        "take it or edge.proxies out"
-    )
-    others: dict[Path, bool] = {
-        ("node", "listen"): config.node.listen not in ((), NodeSection().listen),
-        ("node", "advertise"): bool(config.node.advertise),
-        ("node", "trackers"): bool(config.node.trackers),
-        ("node", "bootstrap"): bool(config.node.bootstrap),
-        ("node", "overlay"): config.node.overlay is not Overlay.TRACKER,
-        ("trackerless", "enabled"): config.trackerless.enabled,
-        ("tracker", "enabled"): config.tracker.enabled,
-        ("relay", "enabled"): config.relay.enabled,
-        ("proxy", "enabled"): config.proxy.enabled,
-        ("storage",): bool(config.storage),
-    }
-    return [*found, *(Problem(path, told) for path, is_set in others.items() if is_set)]
-
-
-def _http_problem(config: NodeConfig) -> list[Problem]:
-    path: Path = ("relay", "http")
-    if not config.relay.http:
-        return []
-    found = _address_problem(path, parse_http, config.relay.http)
-    if found:
-        return found
-    if not config.relay.enabled:
-        return [Problem(path, "has no meaning where relay.enabled is false")]
-    if not is_loopback(parse_http(config.relay.http).host) and not config.node.listen_wide:
-        wider = (
-            f"{config.relay.http!r} can be reached from other machines; set node.listen_wide = true if that "
-        )
-        return [Problem(path, wider + "is meant, or serve it at 127.0.0.1")]
-    return []
-
-
-def _address_problem(path: Path, parse: Callable[[str], object], text: str) -> list[Problem]:
-    try:
-        parse(text)
-    except BadText as error:
-        return [Problem(path, str(error))]
-    return []

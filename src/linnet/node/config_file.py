@@ -10,7 +10,8 @@ import msgspec
 from msgspec import inspect
 
 from linnet.core.errors import ConfigError
-from linnet.node.config import NodeConfig, path_text, problems_of
+from linnet.node.config import NodeConfig
+from linnet.node.config_problems import path_text, problems_of
 from linnet.node.config_types import Problem, problems
 from linnet.node.toml_lines import key_lines, line_of
 

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.identity.text import Sort, from_text
 from linnet.node.addresses import parse_contact
+from linnet.node.content_control import ContentControl
 from linnet.node.control_errors import ApiError
 from linnet.node.control_types import (
     BlockRequest,
@@ -56,6 +57,7 @@ class Control(
     DeviceControl,
     SecurityControl,
     PlaceControl,
+    ContentControl,
     SealedControl,
     OverlayControl,
     LanControl,

@@ -18,8 +18,8 @@ from linnet.core.stores import Cells
 from linnet.delivery.cards import kept_cards, kept_revocations
 from linnet.delivery.commands import Done
 from linnet.identity.cards import Card, Revocation
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
-from linnet.node.room import expected
 from linnet.node.rooms import Rooms
 from linnet.rooms.access.facts import revocation_key
 from linnet.rooms.content import REVOCATION, Membership

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from linnet.delivery.commands import Done
 from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, Sleep, Wake
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
-from linnet.node.room import expected
 
 
 class NodeEdge:

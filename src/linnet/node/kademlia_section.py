@@ -47,6 +47,9 @@ def kademlia_problems(section: KademliaSection, is_edge: bool) -> list[Problem]:
         except BadText as error:
             found.append(Problem(("kademlia", "bootstrap", number), str(error)))
     if section.enabled and is_edge:
-        what = "has no meaning on the edge, where a node has links to its proxies alone: take one of them out"
+        what = (
+            "has no meaning on the edge, where a node has links to its proxies and on local networks alone: "
+            "take it or edge.proxies out"
+        )
         found.append(Problem(("kademlia", "enabled"), what))
     return found

@@ -7,8 +7,8 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Done
 from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus, NetworkStatus
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
-from linnet.node.room import expected
 
 
 class Lan:

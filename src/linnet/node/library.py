@@ -19,35 +19,42 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self
 
+from linnet.content.commands import SubscribeContent
 from linnet.core.effects import Deliver
-from linnet.core.errors import LinnetError, Refused
+from linnet.core.errors import LinnetError
 from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.delivery.cards import kept_card
-from linnet.delivery.commands import Declined, Done
-from linnet.delivery.items import Ended, Item
+from linnet.delivery.commands import Done
+from linnet.delivery.items import Ended
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
 from linnet.net.driver import Driver
 from linnet.net.failure import DriverStopped
 from linnet.net.listener import Listener, listen
 from linnet.node.addresses import contact_text, parse_contact
+from linnet.node.answers import expected
 from linnet.node.background import Background
 from linnet.node.batching import Batching
-from linnet.node.config import NodeConfig, check, lan_config, peer_config
+from linnet.node.config import NodeConfig
+from linnet.node.config_problems import check
+from linnet.node.content import NodeContent
+from linnet.node.content_items import ContentItems
 from linnet.node.devices import Devices
 from linnet.node.edge import NodeEdge
 from linnet.node.home import Home, held, new_card, open_home
 from linnet.node.lan import Lan
 from linnet.node.names import NodeNames
 from linnet.node.overlay import NodeOverlay
+from linnet.node.peer_settings import lan_config, peer_config
 from linnet.node.people import People
 from linnet.node.place_items import PlaceItems
 from linnet.node.places import Places
-from linnet.node.room import Room, expected
+from linnet.node.reader import Reader
+from linnet.node.room import Room
 from linnet.node.rooms import Rooms
 from linnet.node.sealed_streams import SealedStreams
 from linnet.node.subscription import Subscription
@@ -67,7 +74,6 @@ from linnet.peer.interface import (
 )
 from linnet.peer.peer import Peer
 from linnet.places.commands import WatchPlace
-from linnet.places.items import PlaceItem
 from linnet.rooms.commands import AskRelay, ReadRoom
 from linnet.rooms.content import JoinRule, Newcomers
 from linnet.rooms.results import RelayReplies, RelayReport
@@ -104,7 +110,7 @@ class Node:
         self._given_config = config
         self._given_trace = trace
         self._make_machine = machine
-        self._subscriptions: dict[int, Subscription | PlaceItems] = {}
+        self._subscriptions: dict[int, Reader[Any, Any]] = {}
         self._last_number = 0
         self._is_open = False
         self.trace_file: JsonTrace | None = None
@@ -140,6 +146,7 @@ class Node:
             self._batching = Batching(self._driver.ask, self._background.spawn)
             self.rooms = Rooms(self.author, self._ask, self._read_room, self.clock.now)
             self.places = Places(lambda: self.contact, self._ask, self._read_place)
+            self.content = NodeContent(self._ask, self._read_content)
             self.sealed = SealedStreams(self._ask)
             self.lan = Lan(self._ask)
             self.edge = NodeEdge(self._ask)
@@ -150,7 +157,7 @@ class Node:
             if self.trace_file is not None:
                 self._background.spawn(_flush(self.trace_file), "flush the trace")
             stack.push_async_callback(self._leave)
-            _done(await self._driver.ask(Start()))
+            expected(await self._driver.ask(Start()), Done)
             self._is_open = True
             self._stack = stack.pop_all()
         return self
@@ -262,34 +269,27 @@ class Node:
 
     async def status(self) -> NodeStatus:
         """How things stand."""
-        result = await self._driver.ask(Examine())
-        if not isinstance(result, NodeStatus):
-            raise Refused(Reason.BUG, f"examine was answered by {type(result).__name__}")
-        return result
+        return expected(await self._driver.ask(Examine()), NodeStatus)
 
     async def connect(self, contact: Contact | str) -> None:
         """Keep a link to this peer, ``KEY@HOST:PORT``, until `disconnect`."""
         given = parse_contact(contact) if isinstance(contact, str) else contact
-        _done(await self._driver.ask(Connect(given)))
+        expected(await self._driver.ask(Connect(given)), Done)
 
     async def disconnect(self, peer: PeerId) -> None:
         """Let go of a link that `connect` asked for."""
-        _done(await self._driver.ask(Disconnect(peer)))
+        expected(await self._driver.ask(Disconnect(peer)), Done)
 
     async def block(self, peer: PeerId, blocked: bool = True) -> None:
         """Have nothing to do with this device any more, or again."""
-        _done(await self._driver.ask(Block(peer, blocked)))
+        expected(await self._driver.ask(Block(peer, blocked)), Done)
 
     async def declare(self, stream: str, policy: Policy, sealed: bool = False) -> Published:
         """Publish the policy of a stream of ours: who may publish, how it is linked.
 
         A `sealed` one is read by those alone whom this device lets in (`sealed.allow`), and stays so.
         """
-        result = await self._driver.ask(Declare(stream, policy, sealed))
-        if isinstance(result, Published):
-            return result
-        _done(result)
-        raise Refused(Reason.BUG, "declare was answered by nothing")
+        return expected(await self._driver.ask(Declare(stream, policy, sealed)), Published)
 
     def _read_home(self, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Home | None:
         """Who we are and how we are configured, from the home or new."""
@@ -357,7 +357,11 @@ class Node:
         made = command(self._numbered())
         return PlaceItems(made, self._driver.ask, self._background.spawn, self._register)
 
-    def _register(self, subscription: Subscription | PlaceItems, is_open: bool) -> None:
+    def _read_content(self, command: Callable[[int], SubscribeContent]) -> ContentItems:
+        made = command(self._numbered())
+        return ContentItems(made, self._driver.ask, self._background.spawn, self._register)
+
+    def _register(self, subscription: Reader[Any, Any], is_open: bool) -> None:
         if is_open:
             self._subscriptions[subscription.number] = subscription
         else:
@@ -365,11 +369,9 @@ class Node:
 
     def _delivered(self, effect: Deliver[Handed]) -> None:
         subscription = self._subscriptions.get(effect.subscription)
-        # The machine answers each command with items of its own sort.
-        if isinstance(subscription, PlaceItems):
-            subscription.deliver(cast("tuple[PlaceItem, ...]", effect.items))
-        elif subscription is not None:
-            subscription.deliver(cast("tuple[Item, ...]", effect.items))
+        if subscription is not None:
+            # The machine answers each command with items of its own sort.
+            subscription.deliver(effect.items)
 
 
 async def _flush(trace: JsonTrace) -> None:
@@ -389,10 +391,3 @@ def _bodies(bodies: Bodies) -> tuple[bytes, ...]:
     if isinstance(bodies, bytes | str):
         bodies = (bodies,)
     return tuple(body.encode() if isinstance(body, str) else bytes(body) for body in bodies)
-
-
-def _done(result: Result) -> None:
-    if isinstance(result, Declined):
-        raise Refused(result.reason, result.detail)
-    if not isinstance(result, Done):
-        raise Refused(Reason.BUG, f"a command was answered by {type(result).__name__}")

@@ -38,8 +38,8 @@ from linnet.names.commands import (
 )
 from linnet.names.derivation import Password, Stretched, stretch
 from linnet.node.addresses import parse_contact
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
-from linnet.node.room import expected
 
 TRIES = 3
 """Times that a password is made ready for where an address leads, if it leads elsewhere meanwhile."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from linnet.node.content_operations import CONTENT_OPERATIONS
 from linnet.node.control_types import (
     BlockRequest,
     ConnectRequest,
@@ -207,6 +208,7 @@ OPERATIONS = (
     *ROOM_OPERATIONS,
     *NAME_OPERATIONS,
     *PLACE_OPERATIONS,
+    *CONTENT_OPERATIONS,
     Operation("stop", "POST", "/v1/stop", "Stop the node, in good order.", DoneReply, status=202),
     Operation("openapi", "GET", "/v1/openapi.json", "This description.", dict),
 )

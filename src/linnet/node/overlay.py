@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 from linnet.core.ids import PeerId
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
-from linnet.node.room import expected
 from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.commands import ExamineOverlay, ExaminePrivacy, ListTrust, SetTrust, TrustIs
 from linnet.overlay.trackerless.privacy import BudgetIs

@@ -15,6 +15,7 @@ from linnet.delivery.cards import kept_cards
 from linnet.delivery.commands import Done
 from linnet.delivery.items import Item
 from linnet.event.event import Event
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
 from linnet.node.known_people import (
     KnownPerson,
@@ -26,7 +27,6 @@ from linnet.node.known_people import (
     tell,
     warnings,
 )
-from linnet.node.room import expected
 from linnet.node.rooms import Rooms
 from linnet.rooms.commands import NotePerson
 from linnet.rooms.content import Membership

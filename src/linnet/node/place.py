@@ -23,10 +23,10 @@ from linnet.core.errors import LocalError
 from linnet.core.ids import AuthorId, Contact, TopicId
 from linnet.delivery.commands import Done
 from linnet.identity.text import Sort, short, to_text
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
 from linnet.node.place_items import PlaceItems
 from linnet.node.place_messages import BODY_BYTES, Listening, Progress
-from linnet.node.room import expected
 from linnet.places.address import PlaceAddress
 from linnet.places.channel.psyc import ASSIGN, TRANSIENT, Modifier
 from linnet.places.commands import (

@@ -10,9 +10,9 @@ from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, from_text, to_text
 from linnet.names.commands import NotResolved, Resolved, ResolveName
 from linnet.node.addresses import parse_contact
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
 from linnet.node.place import NAME, Place, Reading, Value, assigned, transient
-from linnet.node.room import expected
 from linnet.places.address import PlaceAddress, is_address, parse_address
 from linnet.places.commands import (
     Announce,

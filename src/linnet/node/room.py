@@ -19,11 +19,12 @@ from typing import TypeVar
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
+from linnet.delivery.commands import Done
 from linnet.event.event import MESSAGE, Event
 from linnet.identity.cards import Revocation
 from linnet.identity.text import Sort, short, to_text
 from linnet.node.addresses import parse_contact
+from linnet.node.answers import expected
 from linnet.node.attachment_files import IncomingFile, OutgoingFile
 from linnet.node.batching import Ask
 from linnet.node.subscription import Subscription
@@ -267,12 +268,3 @@ class Room:
 
     async def _told(self, command: Command) -> Sent:
         return expected(await self._ask(command), Sent)
-
-
-def expected(result: object, kind: type[R]) -> R:
-    """The answer that a command has; `Refused` if it was declined."""
-    if isinstance(result, Declined):
-        raise Refused(result.reason, result.detail)
-    if not isinstance(result, kind):
-        raise Refused(Reason.BUG, f"a command was answered by {type(result).__name__}")
-    return result

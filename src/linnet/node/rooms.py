@@ -9,8 +9,9 @@ from msgspec import Struct
 from linnet.core.errors import BadText
 from linnet.core.ids import AuthorId, Contact, EventId, TopicId
 from linnet.node.addresses import parse_contact
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
-from linnet.node.room import Room, Subscribing, expected
+from linnet.node.room import Room, Subscribing
 from linnet.node.room_names import choose_room
 from linnet.node.room_views import room_text
 from linnet.rooms.commands import CreateRoom, ExamineRelay, ExamineRooms, JoinRoom

@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 from linnet.core.ids import AuthorId, DeviceId
+from linnet.node.answers import expected
 from linnet.node.batching import Ask
-from linnet.node.room import expected
 from linnet.streams.commands import (
     AllowReader,
     AskToRead,

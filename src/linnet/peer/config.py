@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from linnet.content.config import ContentConfig
+from linnet.content.fast.config import FastConfig
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.delivery.config import DeliveryConfig
 from linnet.edge.config import PresenceConfig
@@ -80,7 +81,10 @@ class PeerConfig(Struct, frozen=True):
     member: MemberConfig = MemberConfig()
     tracker: TrackerConfig = TrackerConfig()
     delivery: DeliveryConfig = DeliveryConfig()
-    content: ContentConfig = ContentConfig()
+    content: ContentConfig | None = None
+    """How this node takes part in content, which needs the hash table; None: it does not."""
+    fast: FastConfig = FastConfig()
+    """How groups of a publisher are served (`linnet.content.fast`)."""
     links: LinkConfig = LinkConfig()
     rooms: RoomsConfig = RoomsConfig()
     relay: RelayConfig | None = None

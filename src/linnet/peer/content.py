@@ -1,91 +1,165 @@
-"""Content at a node: the machine, and where its lookups are answered."""
+"""Content at a node: its machines, and whom of the hash table over the network they may speak to.
+
+Not everyone in the hash table takes part in content. Who does is said in the hello of a link; who does not
+is left out of what the machines know, so that a rendezvous is the nearest of those who take part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from linnet.content.commands import ContentCommand, ContentResult, Match
-from linnet.content.directory import Directory, Locate, Located
-from linnet.content.effects import ContentEffect
+from linnet.content.commands import ContentCommand
+from linnet.content.directory import Directory, Located
+from linnet.content.effects import OWNER as CONTENT_OWNER
+from linnet.content.fast.commands import FastCommand
+from linnet.content.fast.delivery import FastDelivery
+from linnet.content.fast.effects import OWNER as FAST_OWNER
+from linnet.content.fast.messages import FastMessage
 from linnet.content.messages import ContentMessage
 from linnet.content.scout import Scout
-from linnet.core.effects import CancelTimer, Deliver, Hold, Release, Reply, Send, SetTimer
+from linnet.core.effects import Reply
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery.commands import Declined
+from linnet.delivery.commands import Consumed, Declined, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.overlay.kademlia.ids import NodeId
+from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.peer.config import PeerConfig
+from linnet.peer.content_desk import ContentDesk, DeskEffect
 from linnet.trace.records import Kind, Record
 
-ContentPartEffect: TypeAlias = (
-    Send[ContentMessage]
-    | Hold
-    | Release
-    | SetTimer[Tick]
-    | CancelTimer[Tick]
-    | Deliver[Match]
-    | Reply[ContentResult]
-    | Reply[Declined]
-    | Record
-)
+PROTOCOL = "content"
+PROTOCOLS = (PROTOCOL, "fast")
+"""What a node speaks that takes part."""
+OWNERS = (CONTENT_OWNER, FAST_OWNER)
+"""Whose timers are content's."""
+ABSENT = "this node does not take part in content: set content.enabled = true"
+UNFOUND = f"{ABSENT} and, as rendezvous are found by the hash table, kademlia.enabled = true"
+LACKING = 4096
+"""Peers without content that are remembered; a forgotten one costs a link."""
 
 
 class Search(Directory, Protocol):
-    """A directory that can also look all over the network."""
+    """A directory that can also look all over the network at once: that of a simulation."""
 
     def search(self, key: NodeId) -> tuple[Contact, ...]:
         """The nodes closest to a key of all that answer, this node not among them, the closest first."""
 
 
+class TableDirectory:
+    """What this node knows of others by the routing table of Kademlia."""
+
+    def __init__(self, kademlia: Kademlia) -> None:
+        self._table = kademlia.table
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        """See `Directory.closest`."""
+        return [*self._table.nearest(key, count)]
+
+
+class _Speaking:
+    """A directory without those who are known not to take part in content."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self.lacking: dict[PeerId, None] = {}
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        """See `Directory.closest`."""
+        near = self._directory.closest(key, count + len(self.lacking))
+        return [contact for contact in near if contact.peer not in self.lacking][:count]
+
+    def met(self, event: LinkUp) -> bool:
+        """A link is up; whether who is there takes part."""
+        if PROTOCOL in event.hello.protocols:
+            self.lacking.pop(event.peer, None)
+            return True
+        self.lacking[event.peer] = None
+        if len(self.lacking) > LACKING:
+            del self.lacking[next(iter(self.lacking))]
+        return False
+
+    def found(self, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
+        """What a lookup found, without them."""
+        return tuple(contact for contact in contacts if contact.peer not in self.lacking)
+
+
 class Content:
-    """Content, if this node was told how others are found; otherwise every word of it is declined."""
+    """Content, if this node takes part and can find others; otherwise every word of it is declined."""
 
-    def __init__(self, context: Context, config: PeerConfig, search: Search | None) -> None:
-        self._search = search
-        self.scout = None if search is None else Scout(context, config.content, search)
+    def __init__(
+        self, context: Context, config: PeerConfig, kademlia: Kademlia | None, search: Search | None = None
+    ) -> None:
+        self.search = search
+        """What answers lookups at once, in a simulation."""
+        self.scout: Scout | None = None
+        self.fast: FastDelivery | None = None
+        self._desk: ContentDesk | None = None
+        found = search if search is not None else None if kademlia is None else TableDirectory(kademlia)
+        self._absent = UNFOUND if found is None else ABSENT
+        if config.content is not None and found is not None:
+            self._speaking = _Speaking(found)
+            self.scout = Scout(context, config.content, self._speaking)
+            self.fast = FastDelivery(context, config.fast, config.content, self._speaking, config.listens)
+            self._desk = ContentDesk(config.content, context.store.cells, self.scout, self.fast)
 
-    def start(self, now: float) -> list[ContentPartEffect]:
-        """The node begins."""
-        return [] if self.scout is None else self._found(self.scout.start(now), now)
+    @property
+    def is_on(self) -> bool:
+        """Whether this node takes part."""
+        return self._desk is not None
 
-    def ask(self, request: int, command: ContentCommand, now: float) -> list[ContentPartEffect]:
+    def start(self, now: float) -> list[DeskEffect]:
+        """The node begins: what is kept is told again."""
+        if self.scout is None or self.fast is None or self._desk is None:
+            return []
+        return [*self.scout.start(now), *self.fast.start(now), *self._desk.start(now)]
+
+    def ask(self, request: int, command: ContentCommand | FastCommand, now: float) -> list[DeskEffect]:
         """A command of the application."""
-        if self.scout is None:
-            return [Reply(request, Declined(Reason.UNSUPPORTED, "this node does not take part in content"))]
-        return self._found(self.scout.ask(request, command, now), now)
+        if self._desk is None:
+            return [Reply(request, Declined(Reason.UNSUPPORTED, self._absent))]
+        return self._desk.ask(request, command, now)
 
-    def on_message(self, peer: PeerId, message: ContentMessage, now: float) -> list[ContentPartEffect]:
+    def reads(self, reader: int) -> bool:
+        """Whether a reader is one of content."""
+        return self._desk is not None and self._desk.reads(reader)
+
+    def reader_says(self, request: int, command: Unsubscribe | Consumed, now: float) -> list[DeskEffect]:
+        """A reader has handled something, or reads no more."""
+        return [] if self._desk is None else self._desk.reader_says(request, command, now)
+
+    def on_message(self, peer: PeerId, message: ContentMessage | FastMessage, now: float) -> list[DeskEffect]:
         """A message of a peer."""
-        if self.scout is None:
+        if self.scout is None or self.fast is None or self._desk is None:
             note = f"{type(message).__name__}: this node does not take part in content"
             return [Record(Kind.REJECTED, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
-        return self._found(self.scout.on_message(peer, message, now), now)
+        if isinstance(message, FastMessage):
+            return self._desk.handed([*self.fast.on_message(peer, message, now)])
+        return self._desk.handed([*self.scout.on_message(peer, message, now)])
 
-    def links(self, event: LinkUp | LinkDown | DialFailed, now: float) -> list[ContentPartEffect]:
+    def links(self, event: LinkUp | LinkDown | DialFailed, now: float) -> list[DeskEffect]:
         """A link is up or down, or none came of a dial."""
-        if self.scout is None:
+        if self.scout is None or self.fast is None or self._desk is None:
             return []
         if isinstance(event, LinkUp):
-            return self._found(self.scout.link_up(event, now), now)
-        return self._found(self.scout.link_gone(event, now), now)
+            if self._speaking.met(event):
+                return self._desk.handed([*self.scout.link_up(event, now), *self.fast.link_up(event, now)])
+            event = DialFailed(event.peer, Reason.UNSUPPORTED)
+        return self._desk.handed([*self.scout.link_gone(event, now), *self.fast.link_gone(event, now)])
 
-    def fired(self, tick: Tick, now: float) -> list[ContentPartEffect]:
+    def located(self, key: NodeId, contacts: tuple[Contact, ...], now: float) -> list[DeskEffect]:
+        """A lookup has ended."""
+        if self.scout is None or self.fast is None or self._desk is None:
+            return []
+        found = Located(key, self._speaking.found(contacts))
+        # Both may have asked for it; who did not takes no notice.
+        return self._desk.handed([*self.scout.located(found, now), *self.fast.located(found, now)])
+
+    def fired(self, tick: Tick, now: float) -> list[DeskEffect]:
         """A timer has run out."""
-        return [] if self.scout is None else self._found(self.scout.fired(tick, now), now)
-
-    def _found(self, effects: Sequence[ContentEffect], now: float) -> list[ContentPartEffect]:
-        """With every lookup answered, and what comes of that."""
-        out: list[ContentPartEffect] = []
-        waiting = [*effects]
-        while waiting:
-            effect = waiting.pop(0)
-            if not isinstance(effect, Locate):
-                out.append(effect)
-            elif self.scout is not None and self._search is not None:
-                found = Located(effect.key, self._search.search(effect.key))
-                waiting = [*self.scout.located(found, now), *waiting]
-        return out
+        if self.scout is None or self.fast is None or self._desk is None:
+            return []
+        machine = self.fast if tick.owner == FAST_OWNER else self.scout
+        return self._desk.handed([*machine.fired(tick, now)])

@@ -127,8 +127,10 @@ class Edge:
         if self._client is None:
             return []
         if tick.owner == client.OWNER:
-            return self._do(self._client.fired(tick), now)
-        return self._sleep(False, now) if tick.what == "sleep" else self._wake()
+            # Asleep no proxy is missed; whether one is, is seen once we are awake.
+            is_idle = self._sleeping.asleep and tick.what == "failover"
+            return [] if is_idle else self._do(self._client.fired(tick), now)
+        return self._sleep(False, now) if tick.what == "sleep" else self._wake(now)
 
     def ask(self, request: int, command: ProxyCommand, now: float) -> list[EdgePartEffect]:
         """What the application wants."""
@@ -136,14 +138,14 @@ class Edge:
             return [Reply(request, self.status())]
         if self._client is None:
             return [Reply(request, Declined(Reason.NOT_ALLOWED, _NO_EDGE))]
-        acted = self._sleep(True, now) if isinstance(command, Sleep) else self._wake()
+        acted = self._sleep(True, now) if isinstance(command, Sleep) else self._wake(now)
         return [*acted, Reply(request, Done())]
 
-    def stir(self, command: StreamCommand | RoomCommand) -> list[EdgePartEffect]:
+    def stir(self, command: StreamCommand | RoomCommand, now: float) -> list[EdgePartEffect]:
         """The application has something to send: in battery mode that ends sleep."""
         if not isinstance(command, Publish | SendToRoom) or not self._sleeping.stir():
             return []
-        return self._wake()
+        return self._wake(now)
 
     def is_foreign(self, peer: PeerId) -> bool:
         """Whether this node may have no link to a peer: on the edge, if it is no proxy and not nearby."""
@@ -212,10 +214,11 @@ class Edge:
         fell = Record(Kind.CONTROL, note="asleep")
         return [*said, fell, *self._links.sleep(), *self._sleeping.sleep(told)]
 
-    def _wake(self) -> list[EdgePartEffect]:
+    def _wake(self, now: float) -> list[EdgePartEffect]:
         if not self._sleeping.asleep:
             return []
-        return [Record(Kind.CONTROL, note="awake"), *self._links.wake(), *self._sleeping.wake()]
+        looked = [] if self._client is None else self._do(self._client.woke(), now)
+        return [Record(Kind.CONTROL, note="awake"), *self._links.wake(), *self._sleeping.wake(), *looked]
 
     def _do(self, effects: Iterable[ClientEffect | ProxyEffect], now: float) -> list[EdgePartEffect]:
         """Do what is asked of streams; the rest is passed on."""

@@ -9,7 +9,8 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from linnet.content.commands import ContentCommand, ContentResult, Match
+from linnet.content.commands import ContentCommand, ContentItem, ContentResult
+from linnet.content.fast.commands import FastCommand, FastResult
 from linnet.core.effects import (
     AfterCommit,
     Announce,
@@ -134,6 +135,7 @@ Command: TypeAlias = (
     | PlaceCommand
     | NamesCommand
     | ContentCommand
+    | FastCommand
     | Start
     | Stop
     | Connect
@@ -150,6 +152,7 @@ Result: TypeAlias = (
     | PlaceResult
     | NamesResult
     | ContentResult
+    | FastResult
     | NodeStatus
     | Done
     | Declined
@@ -170,7 +173,7 @@ Input: TypeAlias = (
     | TimerFired[Tick]
     | Asked[Command]
 )
-Handed: TypeAlias = Item | PlaceItem | Match
+Handed: TypeAlias = Item | PlaceItem | ContentItem
 """What subscriptions of all sorts are handed."""
 
 Promise: TypeAlias = Send[Message] | Deliver[Handed] | Reply[Result] | Record

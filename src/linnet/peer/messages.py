@@ -2,7 +2,7 @@
 
 Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 18 overlay, 19 to 29 and 80 overlays without trackers, 30 to
 39 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge, 90 to 109 places, 110 to 119 names, 120 to 129
-the hash table over the network, 130 to 149 content; the next part takes 150.
+the hash table over the network, 130 to 149 content, 150 to 169 its groups; the next part takes 170.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
+from linnet.content.fast.messages import Browsed, Convey, FastMessage
 from linnet.content.messages import ContentMessage, Notice, Publish
 from linnet.core.hello import Hello
 from linnet.core.ids import Count
@@ -79,6 +80,7 @@ Message: TypeAlias = (
     | NameMessage
     | KademliaMessage
     | ContentMessage
+    | FastMessage
 )
 
 BULK = (
@@ -102,6 +104,8 @@ BULK = (
     KeepRecord,
     Publish,
     Notice,
+    Convey,
+    Browsed,
 )
 """What waits in the data lane of an outbox; all other messages go before."""
 
@@ -117,6 +121,7 @@ PROTOCOLS = {
     "names": 1,
     "kademlia": 1,
     "content": 1,
+    "fast": 1,
 }
 """Protocols of this node with their versions, for `Hello`."""
 
@@ -132,6 +137,7 @@ PROTOCOL_OF: dict[type, str] = {
     **dict.fromkeys(get_args(NameMessage), "names"),
     **dict.fromkeys(get_args(KademliaMessage), "kademlia"),
     **dict.fromkeys(get_args(ContentMessage), "content"),
+    **dict.fromkeys(get_args(FastMessage), "fast"),
 }
 """Which protocol a message belongs to: one that the other side lacks is never used with it."""
 

@@ -19,7 +19,7 @@ from linnet.overlay.effects import TrackerEffect
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
 from linnet.overlay.overlays import OverlaysEffect
 from linnet.peer.account import AccountEffect
-from linnet.peer.content import ContentPartEffect
+from linnet.peer.content import PROTOCOLS as CONTENT
 from linnet.peer.edge import Edge, EdgePartEffect
 from linnet.peer.interface import Effect, Input, NodeStatus
 from linnet.peer.links import Links, LinksEffect
@@ -43,11 +43,12 @@ Asking: TypeAlias = (
     | AccountEffect
     | PlaceEffect
     | NetworkEffect
-    | ContentPartEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
+_CHOSEN = (KADEMLIA, *CONTENT)
+"""Protocols of which nothing is said to whoever did not choose to take part."""
 _FOR_THE_NODE = frozenset({Hold, Release, Blame})
 _LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
 
@@ -67,8 +68,8 @@ class Outgoing:
 
     def link_up(self, peer: PeerId, spoken: Iterable[str]) -> None:
         """A peer speaks these protocols."""
-        # Of the hash table nothing is ever said to who does not take part.
-        lacking = tuple(name for name in PROTOCOLS if name not in spoken and name != KADEMLIA)
+        # Of the hash table and of content nothing is ever said to who does not take part.
+        lacking = tuple(name for name in PROTOCOLS if name not in spoken and name not in _CHOSEN)
         if lacking:
             self._lacking[peer] = lacking
 

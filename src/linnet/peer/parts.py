@@ -70,8 +70,8 @@ class Parts:
         self.places = Places(self.context, config.places, config.listens, _keeper(config))
         self.names = Names(self.context, config.names, in_network=config.kademlia is not None)
         kademlia = _kademlia(config, identity, self.context)
-        self.network = Network(kademlia, self.names, config.kademlia_bootstrap)
-        self.content = Content(self.context, config, search)
+        self.content = Content(self.context, config, kademlia, search)
+        self.network = Network(kademlia, self.names, self.content, config.kademlia_bootstrap)
         self.edge = Edge(config, store, self.streams, self.links)
         self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
 

@@ -8,11 +8,10 @@ is looped back, so that a node may be its own tracker and storage.
 from __future__ import annotations
 
 from random import Random
-from typing import assert_never, cast, get_args
+from typing import assert_never, get_args
 
 from linnet.content.commands import ContentCommand
-from linnet.content.effects import OWNER as CONTENT_OWNER
-from linnet.content.messages import ContentMessage
+from linnet.content.fast.commands import FastCommand
 from linnet.core.effects import AfterCommit, HangUp, Hold, Release, Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import PeerId
@@ -37,9 +36,8 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
-from linnet.delivery.messages import Data, DeliveryMessage
+from linnet.delivery.messages import Data
 from linnet.edge.commands import LanCommand
-from linnet.edge.messages import EdgeMessage
 from linnet.edge.notices import LanPeer
 from linnet.edge.presence import OWNER as PRESENCE_OWNER
 from linnet.edge.presence import PresenceEffect
@@ -47,19 +45,15 @@ from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
 from linnet.names.commands import NamesCommand
-from linnet.names.messages import NameMessage
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
-from linnet.overlay.kademlia.messages import KademliaMessage
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import OverlayNotice
 from linnet.overlay.overlays import OverlaysEffect
-from linnet.overlay.tracked import Graph
 from linnet.overlay.trackerless.commands import TrackerlessCommand
 from linnet.overlay.trackerless.messages import TrackerlessMessage
-from linnet.peer import links
 from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.content import PROTOCOLS as CONTENT
 from linnet.peer.content import Search
-from linnet.peer.edge import OWNERS as EDGE_OWNERS
 from linnet.peer.interface import (
     Block,
     Command,
@@ -68,38 +62,28 @@ from linnet.peer.interface import (
     Effect,
     Examine,
     Input,
-    NodeStatus,
     Start,
     Stop,
 )
 from linnet.peer.local_networks import parted
 from linnet.peer.messages import PROTOCOLS, LinkMessage, Message, Pong
-from linnet.peer.network import OWNERS as NETWORK_OWNERS
 from linnet.peer.outgoing import Asking, Outgoing
 from linnet.peer.parts import Parts
+from linnet.peer.routes import message_routes, timer_routes
+from linnet.peer.status import node_status
 from linnet.places.commands import PlaceCommand
-from linnet.places.messages import PlaceMessage
-from linnet.places.places import OWNERS as PLACE_OWNERS
+from linnet.places.messages import Replay, Replayed
 from linnet.rooms.commands import AskRelay, RoomCommand
-from linnet.rooms.messages import RoomMessage
-from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.streams.commands import StreamCommand
-from linnet.streams.messages import StreamMessage
-from linnet.streams.streams import OWNERS as STREAM_OWNERS
 from linnet.trace.records import Kind, Record
 
 _BLOCKED = "blocked"
-_LINK_MESSAGES = frozenset(get_args(LinkMessage))
-_OVERLAY_MESSAGES = frozenset(get_args(OverlayMessage))
-_TRACKERLESS_MESSAGES = frozenset(get_args(TrackerlessMessage))
-_EDGE_MESSAGES = frozenset(get_args(EdgeMessage))
-_ROOM_MESSAGES = frozenset(get_args(RoomMessage))
-_PLACE_MESSAGES = frozenset(get_args(PlaceMessage))
-_NETWORK_MESSAGES = frozenset(get_args(NameMessage) + get_args(KademliaMessage))
-_WITHOUT_TABLE = {name: version for name, version in PROTOCOLS.items() if name != KADEMLIA}
-_CONTENT_MESSAGES = frozenset(get_args(ContentMessage))
 
 _NOTICES = frozenset(get_args(OverlayNotice))
+
+_MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed})
+"""Messages that are not counted as control: there are as many as there is to be told, and who asks for more
+than it may, or answers what nobody asked, is blamed by the part that sees it."""
 
 
 class Peer:
@@ -119,11 +103,9 @@ class Peer:
         self._config = config
         self._ours = identity.peer
         self._store = store
-        parts = Parts(config, identity, store, rng, verifier, card_check, entropy, search)
-        self._context = parts.context
+        self._parts = parts = Parts(config, identity, store, rng, verifier, card_check, entropy, search)
         self._links = parts.links
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
-        self._member = parts.member
         self._tracker = parts.tracker
         self._account = parts.account
         self._overlays = parts.overlays
@@ -139,18 +121,34 @@ class Peer:
         self._hello = Hello(
             WIRE_VERSION,
             WIRE_VERSION,
-            PROTOCOLS if self._network.is_on else _WITHOUT_TABLE,
+            self._spoken(),
             self.roles,
             FRAME_BYTES,
             config.listens,
             config.agent,
         )
         self._outgoing = Outgoing(self._ours, self._hello, self._links, self._edge)
+        self._by_message = message_routes(parts) | {
+            **dict.fromkeys(get_args(LinkMessage), self._on_link_message),
+            **dict.fromkeys(get_args(OverlayMessage), self._on_tracker_overlay),
+            **dict.fromkeys(get_args(TrackerlessMessage), self._on_trackerless),
+            Data: self._on_data,
+        }
+        self._by_owner = timer_routes(parts) | {
+            "tracker": self._tracker_fired,
+            PRESENCE_OWNER: self._local_fired,
+        }
 
     @property
     def hello(self) -> Hello:
         """What to say first on each link."""
         return self._hello
+
+    def _spoken(self) -> dict[str, int]:
+        """Protocols of this node: those that it does."""
+        absent = [] if self._network.is_on else [KADEMLIA]
+        absent += () if self.content.is_on else CONTENT
+        return {name: version for name, version in PROTOCOLS.items() if name not in absent}
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -206,12 +204,10 @@ class Peer:
                 mended = self._links.link_down(peer, reason, now)
                 down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
                 down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
-                down += self.content.links(event, now)
                 return [*self._overlay(event, now), *down, *self._edge.links(event, now), *mended]
             case DialFailed(peer, reason):
                 failed: list[Asking] = [*self._rooms.dial_failed(event, now)]
                 failed += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
-                failed += self.content.links(event, now)
                 failed += self._links.dial_failed(peer, reason)
                 return [*self._overlay(event, now), *self._edge.links(event, now), *failed]
             case Probed():
@@ -232,6 +228,8 @@ class Peer:
         asked, notices = parted(effects)
         self._account.announced(asked, now)
         out: list[Asking] = [*asked, *self._edge.on_local(notices, self._local, now)]
+        if self._edge.is_edge:
+            out += self._rooms.settle(self._local.spoken, now)
         for notice in notices:
             if self._edge.is_ours(notice.contact.peer if isinstance(notice, LanPeer) else notice.peer):
                 continue
@@ -243,33 +241,16 @@ class Peer:
         return out
 
     def _received(self, peer: PeerId, message: Message, now: float) -> list[Asking]:
-        # By type and not by isinstance: a union of twenty classes is slow to ask.
         kind = type(message)
-        if kind is not Data and not self._links.spend(peer, now):
+        if kind not in _MEASURED_ELSEWHERE and not self._links.spend(peer, now):
             return self._too_much(peer)
-        if kind in _LINK_MESSAGES:
-            return self._on_link_message(peer, message, now)  # type: ignore[arg-type] # just seen
-        if kind in _OVERLAY_MESSAGES:
-            return self._overlay(Received(peer, message), now)  # type: ignore[arg-type] # just seen
-        if kind in _TRACKERLESS_MESSAGES:
-            if self._edge.is_ours(peer):
-                note = f"{kind.__name__}: nothing but streams is spoken of with a proxy"
-                return [Record(Kind.REJECTED, peer=peer, reason=Reason.NOT_ALLOWED, note=note)]
-            heard = self._overlays.on_message(peer, cast("TrackerlessMessage", message), now)
-            return self._noticed(heard, now)
-        if kind is Data:
-            return self._on_data(peer, cast("Data", message), now)
-        if kind in _EDGE_MESSAGES:
-            return [*self._edge.on_message(peer, cast("EdgeMessage", message), now)]
-        if kind in _PLACE_MESSAGES:
-            return [*self._places.on_message(peer, cast("PlaceMessage", message), now)]
-        if kind in _NETWORK_MESSAGES:
-            return [*self._network.on_message(peer, cast("NameMessage | KademliaMessage", message), now)]
-        if kind in _CONTENT_MESSAGES:
-            return [*self.content.on_message(peer, cast("ContentMessage", message), now)]
-        if kind in _ROOM_MESSAGES:
-            return [*self._rooms.on_message(peer, cast("RoomMessage", message), now)]
-        return [*self._streams.on_message(peer, cast("DeliveryMessage | StreamMessage", message), now)]
+        return [*self._by_message[kind](peer, message, now)]
+
+    def _on_trackerless(self, peer: PeerId, message: TrackerlessMessage, now: float) -> list[Asking]:
+        if self._edge.is_ours(peer):
+            note = f"{type(message).__name__}: nothing but streams is spoken of with a proxy"
+            return [Record(Kind.REJECTED, peer=peer, reason=Reason.NOT_ALLOWED, note=note)]
+        return self._noticed(self._overlays.on_message(peer, message, now), now)
 
     def _on_link_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[Asking]:
         effects = self._links.on_message(peer, message, now)
@@ -291,18 +272,20 @@ class Peer:
         self._outgoing.link_up(event.peer, event.hello.protocols)
         up: list[Asking] = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
         up += [*self._places.link_up(event, now), *self._network.link_up(event, now)]
-        up += self.content.links(event, now)
         return [*effects, *up, *self._overlay(event, now), *self._edge.links(event, now)]
 
-    def _overlay(
-        self, event: LinkUp | LinkDown | DialFailed | Received[OverlayMessage], now: float
-    ) -> list[Asking]:
-        """Both sides of the tracker overlay hear of links and its messages; each takes its own."""
-        if isinstance(event, Received):
-            told = self._overlays.on_tracker_message(event.peer, event.message, now)
-        else:
-            told = [] if self._edge.is_ours(event.peer) else self._overlays.links(event, now)
-        effects = self._noticed(told, now)
+    def _on_tracker_overlay(self, peer: PeerId, message: OverlayMessage, now: float) -> list[Asking]:
+        """Both sides of the tracker overlay hear its messages; each takes its own."""
+        effects = self._noticed(self._overlays.on_tracker_message(peer, message, now), now)
+        if self._tracker is not None:
+            effects += self._tracker.handle(Received(peer, message), now)
+        return effects
+
+    def _overlay(self, event: LinkUp | LinkDown | DialFailed, now: float) -> list[Asking]:
+        """Overlays, and the tracker if this node is one, hear of all links."""
+        effects = self._noticed(
+            [] if self._edge.is_ours(event.peer) else self._overlays.links(event, now), now
+        )
         if self._tracker is not None:
             effects += self._tracker.handle(event, now)
         return effects
@@ -327,25 +310,16 @@ class Peer:
         return out
 
     def _fired(self, tick: Tick, now: float) -> list[Asking]:
-        if tick.owner in STREAM_OWNERS:
-            return [*self._streams.fired(tick, now)]
-        if tick.owner == links.OWNER:
-            return [*self._links.fired(tick, now)]
-        if tick.owner == "tracker":
-            return [] if self._tracker is None else [*self._tracker.handle(TimerFired(tick), now)]
-        if tick.owner in ROOM_OWNERS:
-            return [*self._rooms.fired(tick, now)]
-        if tick.owner in PLACE_OWNERS:
-            return [*self._places.fired(tick, now)]
-        if tick.owner in NETWORK_OWNERS:
-            return [*self._network.fired(tick, now)]
-        if tick.owner == CONTENT_OWNER:
-            return [*self.content.fired(tick, now)]
-        if tick.owner in EDGE_OWNERS:
-            return [*self._edge.fired(tick, now)]
-        if tick.owner == PRESENCE_OWNER:
-            return self._on_local(self._local.fired(tick, now), now)
+        told = self._by_owner.get(tick.owner)
+        if told is not None:
+            return [*told(tick, now)]
         return self._noticed(self._overlays.fired(tick, now), now)
+
+    def _tracker_fired(self, tick: Tick, now: float) -> list[Asking]:
+        return [] if self._tracker is None else [*self._tracker.handle(TimerFired(tick), now)]
+
+    def _local_fired(self, tick: Tick, now: float) -> list[Asking]:
+        return self._on_local(self._local.fired(tick, now), now)
 
     def _asked(self, request: int, command: Command, now: float) -> list[Asking]:
         match command:
@@ -355,7 +329,7 @@ class Peer:
                 found = self._noticed(self._overlays.start(self._config.bootstrap, now), now)
                 found += self._on_local([], now)
                 started = [*found, *self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
-                started += [*self._places.start(now), *self._network.start(now), *self.content.start(now)]
+                started += [*self._places.start(now), *self._network.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
@@ -373,9 +347,7 @@ class Peer:
             case Block(peer, blocked):
                 return self._block(request, peer, blocked)
             case Examine():
-                return [Reply(request, self._status())]
-            case _ if isinstance(command, ContentCommand):
-                return [*self.content.ask(request, command, now)]
+                return [Reply(request, node_status(self._parts, self._config, self.roles, self._started_at))]
             case _:
                 return self._asked_parts(request, command, now)
 
@@ -388,20 +360,16 @@ class Peer:
         | ProxyCommand
         | TrackerlessCommand
         | PlaceCommand
-        | NamesCommand,
+        | NamesCommand
+        | ContentCommand
+        | FastCommand,
         now: float,
     ) -> list[Asking]:
         match command:
             case AskRelay(peer) if peer in self._links.blocked:
                 return [Reply(request, Declined(Reason.BLOCKED, "this device is blocked here"))]
-            case Unsubscribe(number) if self._rooms.reads(number):
-                return [*self._rooms.unsubscribe(request, command)]
-            case Unsubscribe(number) if self._places.reads(number):
-                return [*self._places.unsubscribe(request, command)]
-            case Consumed(number) if self._places.reads(number):
-                return [*self._places.consumed(request, command)]
-            case Consumed(number) if self._rooms.reads(number):
-                return [*self._rooms.consumed(request, command)]
+            case Unsubscribe() | Consumed():
+                return self._reader_says(request, command, now)
             case _ if isinstance(command, LanCommand):
                 changed, replies = self._local.ask(request, command, now)
                 return [*self._on_local(changed, now), *replies]
@@ -411,12 +379,24 @@ class Peer:
                 return [*self._account.ask(request, command, now)]
             case _ if isinstance(command, PlaceCommand):
                 return [*self._places.ask(request, command, now)]
-            case _ if isinstance(command, NamesCommand):
+            case _ if isinstance(command, NamesCommand | ContentCommand | FastCommand):
                 return [*self._network.ask(request, command, now)]
             case _ if isinstance(command, RoomCommand):
-                return [*self._edge.stir(command), *self._rooms.ask(request, command, now)]
+                return [*self._edge.stir(command, now), *self._rooms.ask(request, command, now)]
             case _:
-                return [*self._edge.stir(command), *self._streams.ask(request, command, now)]
+                return [*self._edge.stir(command, now), *self._streams.ask(request, command, now)]
+
+    def _reader_says(self, request: int, command: Unsubscribe | Consumed, now: float) -> list[Asking]:
+        """A subscription of any sort was handled so far, or ends."""
+        number = command.subscription
+        if self.content.reads(number):
+            return [*self._network.reader_says(request, command, now)]
+        for part in (self._rooms, self._places):
+            if part.reads(number) and isinstance(command, Unsubscribe):
+                return [*part.unsubscribe(request, command)]
+            if part.reads(number) and isinstance(command, Consumed):
+                return [*part.consumed(request, command)]
+        return [*self._edge.stir(command, now), *self._streams.ask(request, command, now)]
 
     def _block(self, request: int, peer: PeerId, blocked: bool) -> list[Asking]:
         if blocked:
@@ -424,23 +404,3 @@ class Peer:
         else:
             self._store.cells.delete(_BLOCKED, peer)
         return [*self._links.block(peer, blocked), AfterCommit((Reply(request, Done()),))]
-
-    def _status(self) -> NodeStatus:
-        tracked: tuple[Graph, ...] = ()
-        if self._tracker is not None:
-            graphs = map(self._tracker.graph, self._tracker.topics)
-            tracked = tuple(graph for graph in graphs if graph is not None)
-        return NodeStatus(
-            self._ours,
-            self._context.author,
-            self._started_at,
-            self.roles,
-            self._config.listens,
-            self._member.reachable,
-            self._member.reachable_reason,
-            tuple(self._links.blocked),
-            self._links.status(),
-            self._streams.status(),
-            tracked,
-            self._rooms.status(),
-        )

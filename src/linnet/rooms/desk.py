@@ -177,7 +177,8 @@ class Desk:
         contacts = tuple(each for each in command.contacts if not self._is_out_of_reach(each))
         if not contacts:
             detail = (
-                "this node has links to its proxies alone: join by an invitation that names one as a relay"
+                "beyond local networks this node has links to its proxies alone: join by an invitation that "
+                "names one as a relay"
             )
             raise Refused(Reason.NO_ADDRESS, detail)
         joining = Joining(command.room, request, command.ticket, contacts, command.knock, self._context.card)
@@ -243,7 +244,8 @@ class Desk:
         if room.view.is_relay(relay):
             raise Refused(Reason.IN_USE, "it is a relay of this room already")
         if self._is_out_of_reach(command.contact):
-            raise Refused(Reason.NOT_ALLOWED, "this node has links to its proxies alone: name one of them")
+            detail = "beyond local networks this node has links to its proxies alone: name one of them"
+            raise Refused(Reason.NOT_ALLOWED, detail)
         key = room.id + relay
         if key in self.adding:
             raise Refused(Reason.IN_USE, "it is being asked already")

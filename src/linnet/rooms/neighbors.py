@@ -10,7 +10,7 @@ There are no timers here: what is due is looked at whenever something happens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TypeAlias, assert_never
 
 from linnet.core.effects import Blame, CancelTimer, Hold, Release, Send, SetTimer
@@ -77,7 +77,7 @@ class Neighbors:
         self._online: dict[PeerId, None] = {}
         self._graph: dict[PeerId, None] = {}
         """Neighbours in the tracker's graph."""
-        self._in_graph = False
+        self._in_graph = self._was_near = False
         self._stay = _STAY_FIRST
         self._stay_until = self._left_at = float("-inf")
         self._relays: dict[PeerId, Contact] = {}
@@ -85,11 +85,19 @@ class Neighbors:
         """Devices that are held no more, whatever others tell of them; the latest are last."""
         self._silent: dict[PeerId, float] = {}
         """Since when a peer's link is open without a greeting."""
+        self.nearby: Container[TopicId] | None = None
+        """On the edge, the rooms whose members are looked for on local networks, on a ring; nobody else is
+        dialled or greeted there. None: this node is not on the edge."""
 
     @property
     def online(self) -> tuple[PeerId, ...]:
         """Devices of members that have greeted and are there: whom to pass things on to."""
         return tuple(self._online)
+
+    @property
+    def beside(self) -> tuple[PeerId, ...]:
+        """Neighbours that the overlay names."""
+        return tuple(self._graph)
 
     @property
     def in_graph(self) -> bool:
@@ -98,7 +106,8 @@ class Neighbors:
 
     def knows(self, peer: PeerId) -> bool:
         """Whether this is a device of the room as far as is known: whom to greet when a link opens."""
-        return peer in self._book or peer in self._relays or peer in self._graph
+        is_met = self.nearby is None and peer in self._book
+        return is_met or peer in self._relays or peer in self._graph
 
     def person_of(self, peer: PeerId) -> AuthorId | None:
         """Whose device it was when it greeted; None if it never has."""
@@ -201,6 +210,10 @@ class Neighbors:
             del self._expelled[peer]
         return self.know([contact for contact in back.values() if contact is not None], now)
 
+    def settle(self, now: float) -> list[NeighborsEffect]:
+        """What may be said on local networks is another now."""
+        return self._settle(now)
+
     def noticed(self, notice: OverlayNotice, now: float) -> list[NeighborsEffect]:
         """The tracker overlay says who is a neighbour in its graph."""
         match notice:
@@ -221,7 +234,7 @@ class Neighbors:
         effects: list[NeighborsEffect] = []
         if not self._in_graph and self._wants_graph():
             effects += self._join(now)
-        elif self._in_graph and not self._is_ring and now >= self._stay_until and self._is_small(now):
+        elif self._in_graph and not self._is_ring and (self._was_near or self._is_over(now)):
             effects += self._leave(now)
         if not self._graph:
             effects += self._mesh.resize(self._most)
@@ -230,8 +243,12 @@ class Neighbors:
         return effects + self._pass_over_silent(now)
 
     @property
+    def _is_near(self) -> bool:
+        return self.nearby is not None and self._room in self.nearby
+
+    @property
     def _is_ring(self) -> bool:
-        return self._overlay is Overlay.RING
+        return self._overlay is Overlay.RING or self._is_near
 
     def _is_crowded(self) -> bool:
         """Whether the neighbours of the graph are enough: a small room on a ring stays a mesh as well."""
@@ -244,19 +261,29 @@ class Neighbors:
         """
         return self._is_ring or (bool(self._trackers) and len(self._online) > self._most)
 
-    def _is_small(self, now: float) -> bool:
-        """Whether so few are there that a mesh will do, with a quarter to spare."""
+    def _is_over(self, now: float) -> bool:
+        """Whether we stayed for long, and so few are there that a mesh will do, with a quarter to spare."""
         there = max(len(self._online), self._book.met_since(now - _LIVELY))
-        return there <= self._most * 3 // 4
+        return now >= self._stay_until and there <= self._most * 3 // 4
 
     def _join(self, now: float) -> list[NeighborsEffect]:
         left_in_vain = now - self._left_at < _LIVELY
         self._stay = min(2 * self._stay, _STAY_MOST) if left_in_vain else _STAY_FIRST
         self._in_graph, self._stay_until = True, now + self._stay
+        self._was_near = self._is_near
         met = map(self._book.contact, self._book.by_freshness()[:_TOLD])
         joined = self._overlays.join(
-            self._room, self._overlay, self._trackers, self._degree, False, False, now, tuple(met)
+            self._room,
+            Overlay.RING if self._is_near else self._overlay,
+            self._trackers,
+            self._degree,
+            False,
+            False,
+            now,
+            () if self._is_near else tuple(met),
         )
+        # Who has us as a neighbour already is one at once.
+        self._graph.update((each.peer, None) for each in joined if isinstance(each, NeighborUp))
         return self._without_notices(joined)
 
     def _leave(self, now: float) -> list[NeighborsEffect]:

@@ -58,9 +58,16 @@ class Setting:
         """Who says who the neighbours are: a tracker in large rooms, or a ring, which also finds members."""
         self.trackers = trackers
         self.listens = listens
+        self.nearby: dict[TopicId, None] = {}
+        """On the edge, the rooms that are spoken of on local networks, beside their relays."""
         self.only = only
         """The peers to whom this node has links at all: its proxies. Then members are not dialled, and of a
         room's relays those are used that are among them. None: to anyone."""
+
+    def is_kept_from(self, peer: PeerId, room: TopicId) -> bool:
+        """Whether a room is not to be spoken of with a peer: on the edge, with those on a local network where
+        it is not allowed."""
+        return self.only is not None and peer not in self.only and room not in self.nearby
 
     @cached_property
     def relay_seed(self) -> int:
@@ -114,6 +121,8 @@ class Parts:
         self.neighbors = Neighbors(
             room, context, mesh, setting.overlays, setting.trackers, overlay=setting.overlay
         )
+        if setting.only is not None:
+            self.neighbors.nearby = setting.nearby
         self.relays = RelayUse(
             room, context.peer, config, cells, setting.relay_seed, context.links, setting.only
         )

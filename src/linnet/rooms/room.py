@@ -312,6 +312,15 @@ class Room:
             effects.append(self.meeting.approach(notice.peer))
         return effects
 
+    def nearby(self, now: float) -> list[RoomStep]:
+        """What may be said on local networks is another now: where nothing may, those there are gone."""
+        there = self.neighbors.beside
+        effects: list[RoomStep] = [*self.neighbors.settle(now)]
+        beside = self.neighbors.beside
+        for peer in there if not beside else ():
+            effects += self.link_down(peer, now)
+        return [*effects, *(self.meeting.approach(peer) for peer in beside if peer not in there)]
+
     # What follows from a change of state.
 
     def _changed(self, now: float) -> list[RoomStep]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from linnet.core.effects import AfterCommit, Reply, Send
@@ -180,13 +181,19 @@ class Rooms:
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[RoomEffect]:
         """An event of a room, on its way among those who are online."""
         room = self._registry.get(data.unit.topic)
-        return [] if room is None else room.settle(room.on_data(peer, data, now), now)
+        if room is None:
+            return []
+        if self._registry.setting.is_kept_from(peer, room.id):
+            return [_kept(peer, room.id)]
+        return room.settle(room.on_data(peer, data, now), now)
 
     def on_message(self, peer: PeerId, message: RoomMessage, now: float) -> list[RoomEffect]:
         """What a peer says about a room."""
         if isinstance(message, RelayInfo):
             return self._on_info(peer, message, now)
         topic = message.topic if isinstance(message, CAUSAL) else message.room
+        if self._registry.setting.is_kept_from(peer, topic):
+            return [_kept(peer, topic)]
         asks = topic not in self._registry and isinstance(message, RelayAsk | Greet)
         if self._relay is not None and (asks or self._relay.serves(topic)):
             return self._relay.on_message(peer, message, now)
@@ -312,6 +319,18 @@ class Rooms:
         for room in self._registry:
             room.relays.rtt(peer, seconds)
 
+    def settle(self, nearby: Iterable[TopicId], now: float) -> list[RoomEffect]:
+        """On the edge: which rooms are spoken of on local networks, beside their relays."""
+        known, wanted = self._registry.setting.nearby, dict.fromkeys(nearby)
+        if known == wanted:
+            return []
+        known.clear()
+        known.update(wanted)
+        effects: list[RoomEffect] = []
+        for room in self._registry:
+            effects += room.settle(room.nearby(now), now)
+        return effects
+
     def noticed(self, notice: OverlayNotice, now: float) -> list[RoomEffect]:
         """A tracker's graph says who is a neighbour in a room."""
         room = self._registry.get(notice.topic)
@@ -334,3 +353,8 @@ class Rooms:
             return [] if adding is None else self._desk.relay_silent(adding)
         known = self._registry.get(topic)
         return [] if known is None else known.settle(known.fired(tick, now), now)
+
+
+def _kept(peer: PeerId, room: TopicId) -> Record:
+    note = "a room that is not allowed on this local network"
+    return Record(Kind.REJECTED, room, peer=peer, reason=Reason.NOT_ALLOWED, note=note)

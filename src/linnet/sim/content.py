@@ -10,10 +10,13 @@ from msgspec import Struct
 
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
+from linnet.content.fast.commands import GroupOutcome
+from linnet.content.fast.memberships import CONVEY
 from linnet.content.keys import attribute_key
 from linnet.content.notices import NOTICE
 from linnet.content.predicates import Predicate, read_attributes, read_predicate
 from linnet.core.ids import EventId, PeerId
+from linnet.sim.content_groups import GroupsWorld
 from linnet.sim.content_workload import Course, Publication, Workload
 from linnet.sim.content_world import ContentWorld
 from linnet.sim.links import LinkModel, named_latency
@@ -33,6 +36,10 @@ class Variant(StrEnum):
 
     BASE_UNRELIABLE = "base-unreliable"
     BASE_RELIABLE = "base-reliable"
+    REDIRECT_UNRELIABLE = "redirect-unreliable"
+    REDIRECT_RELIABLE = "redirect-reliable"
+    FAST = "fast"
+    """Groups of publishers (FastDelivery), found on boards and joined."""
 
 
 class ContentScenario(Struct, frozen=True):
@@ -48,6 +55,15 @@ class ContentScenario(Struct, frozen=True):
     """Nodes that each node knows at most; None: as many as its buckets hold."""
     confirm: bool = True
     """Whether a node looks all over the network before it acts as rendezvous."""
+    backups: int = 2
+    """Nodes that keep the filters of each: so many crashes at once lose nothing."""
+    crashes: int | None = None
+    """In a fault, nodes with consecutive ids that crash right before it is said; None: as published. Where
+    there are acknowledgements they crash silently: their links seem to be up until pings fail."""
+    place: int = 0
+    """The place of the first of them in the order of ids."""
+    lately: float = 30.0
+    """Seconds for which nodes keep events for those who come from another next hop; 0: backups alone help."""
     seed: int = 1
     limit: float = 600.0
     """Virtual seconds after which what has not arrived is missing."""
@@ -74,8 +90,12 @@ class ContentReport(Struct, frozen=True, kw_only=True):
     max_latency_ms: float
     mean_hops: float
     """Links from the publisher to the application, on the way up and down."""
+    max_hops: int
     rendezvous_disagreements: int
     """Nodes that act as rendezvous of an attribute though another is closer to it."""
+    crashed: int
+    untold: int
+    """Publications that are missing somewhere though their publisher was told that all have them."""
     unsettled: int
     """Publications of which the publisher did not learn that all have it; of unreliable ones none does."""
     most_filters: int
@@ -101,6 +121,7 @@ class _Figures(Struct, frozen=True):
     late: list[float]
     hops: list[int]
     unsettled: int
+    untold: int
 
 
 class _Judge:
@@ -133,30 +154,30 @@ def run_content(
     tell = progress or _silent
     began = time.perf_counter()
     kept = ColumnTrace() if trace is None else trace
-    config = ContentConfig(reliable=scenario.variant is Variant.BASE_RELIABLE, confirm=scenario.confirm)
-    links = LinkModel(named_latency(scenario.latency), loss=scenario.loss)
-    world = ContentWorld(scenario.nodes, scenario.seed, config, links, kept, scenario.contacts)
+    world = _world(scenario, kept)
     names = list(world.names)
     named_luck(scenario.seed, "roles").shuffle(names)
     workload = Workload(names, scenario.course)
+    _open_groups(world, workload, scenario.limit)
     tell(0.1, "nodes subscribe")
     for name, predicate in workload.subscriptions():
         world.subscribe(name, predicate)
     _settle(world, scenario.limit)
     world.run(_SETTLING)
-    for name in workload.crashed():
-        world.crash(name)
-    if workload.crashed():
-        world.run(1.0)
+    crashed = _crash(world, workload, scenario, world.config.reliable)
     tell(0.5, "nodes publish")
     published_at = world.network.now
     for name, predicate in workload.further():
         world.subscribe(name, predicate)
-    said = [(each, world.publish(each.node, each.attributes, each.body)) for each in workload.publications()]
+    said = [
+        (each, world.publish(each.node, each.attributes, each.body))
+        for each in workload.publications()
+        if each.node not in crashed
+    ]
     world.run(_STEP)
     _settle(world, scenario.limit)
     tell(0.9, "judging")
-    judge = _Judge(workload.subscriptions(), workload.further(), workload.crashed())
+    judge = _Judge(workload.subscriptions(), workload.further(), crashed)
     figures = _figures(world, judge, said, published_at, kept)
     return ContentReport(
         nodes=scenario.nodes,
@@ -173,6 +194,9 @@ def run_content(
         mean_latency_ms=_mean(figures.late),
         max_latency_ms=max(figures.late, default=0.0),
         mean_hops=_mean(figures.hops),
+        max_hops=max(figures.hops, default=0),
+        crashed=len(crashed),
+        untold=figures.untold,
         unsettled=figures.unsettled,
         rendezvous_disagreements=_disagreements(world),
         most_filters=max(len(scout.table) for scout in world.scouts.values()),
@@ -183,14 +207,50 @@ def run_content(
     )
 
 
+def _world(scenario: ContentScenario, kept: ColumnTrace) -> ContentWorld:
+    config = ContentConfig(
+        redirect=scenario.variant in (Variant.REDIRECT_UNRELIABLE, Variant.REDIRECT_RELIABLE),
+        reliable=scenario.variant not in (Variant.BASE_UNRELIABLE, Variant.REDIRECT_UNRELIABLE),
+        confirm=scenario.confirm,
+        backups=scenario.backups,
+        lately=scenario.lately,
+    )
+    links = LinkModel(named_latency(scenario.latency), loss=scenario.loss)
+    kind = GroupsWorld if scenario.variant is Variant.FAST else ContentWorld
+    return kind(scenario.nodes, scenario.seed, config, links, kept, scenario.contacts)
+
+
+def _open_groups(world: ContentWorld, workload: Workload, limit: float) -> None:
+    """Whoever will say something has a group for it, where there are groups."""
+    if isinstance(world, GroupsWorld):
+        for each in workload.publications():
+            world.open(each.node, each.attributes)
+        _settle(world, limit)
+
+
+def _crash(world: ContentWorld, workload: Workload, scenario: ContentScenario, silent: bool) -> list[str]:
+    """Let nodes crash; who they were."""
+    if scenario.course is not Course.FAULT or scenario.crashes is None:
+        crashed = workload.crashed()
+        for name in crashed:
+            world.crash(name)
+        world.run(1.0 if crashed else 0.0)
+        return crashed
+    ordered = world.in_order()
+    crashed = [ordered[(scenario.place + each) % len(ordered)] for each in range(scenario.crashes)]
+    for name in crashed:
+        world.crash(name, silent=silent)
+    if not silent:
+        world.run(0.05)
+    return crashed
+
+
 def _settle(world: ContentWorld, limit: float) -> None:
     """Run until no node waits for anything, or for so long."""
     end = world.network.elapsed + limit
     world.run(_STEP)
     while world.network.elapsed < end and not all(
-        scout.is_settled
-        for name, scout in world.scouts.items()
-        if world.network.is_up(world.identities[name].peer)
+        world.is_settled(name) for name in world.names if world.network.is_up(world.identities[name].peer)
     ):
         world.run(_STEP)
 
@@ -205,11 +265,13 @@ def _figures(
     events = _events_of(world, said)
     wanted: dict[tuple[str, EventId], Publication] = {}
     missing: list[str] = []
+    incomplete: dict[int, None] = {}
     for publication, request in said:
         event = events.get(request)
         for name in judge.expected(publication):
             if event is None or event not in world.handed(name):
                 missing.append(f"{name} misses {publication.attributes} of {publication.node}")
+                incomplete[request] = None
             if event is not None:
                 wanted[name, event] = publication
     late = [
@@ -230,6 +292,7 @@ def _figures(
         late=late,
         hops=[match.hops for _, match in matches],
         unsettled=sum(not _is_settled(outcome) for outcome in outcomes),
+        untold=sum(_is_settled(world.network.answers.get(request)) for request in incomplete),
     )
 
 
@@ -238,6 +301,8 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _is_settled(outcome: object) -> bool:
+    if isinstance(outcome, GroupOutcome):
+        return not outcome.missed
     return isinstance(outcome, Outcome) and all(
         fate.reason is None and not fate.missed for fate in outcome.fates
     )
@@ -249,7 +314,7 @@ def _events_of(world: ContentWorld, said: list[tuple[Publication, int]]) -> dict
     by_body = {match.body: match.event for each in world.matches.values() for match, _ in each}
     for publication, request in said:
         outcome = world.network.answers.get(request)
-        if isinstance(outcome, Outcome):
+        if isinstance(outcome, Outcome | GroupOutcome):
             found[request] = outcome.event
         elif publication.body in by_body:
             found[request] = by_body[publication.body]
@@ -260,7 +325,11 @@ def _receptions(world: ContentWorld, kept: ColumnTrace) -> dict[tuple[str, Event
     """How often an event came down to a node, whatever was done with it then."""
     counted: dict[tuple[str, EventId], int] = {}
     for row in kept.rows():
-        if row.note == NOTICE and row.event is not None and row.kind in (Kind.RECEIVED, Kind.DUPLICATE):
+        if (
+            row.note in (NOTICE, CONVEY)
+            and row.event is not None
+            and row.kind in (Kind.RECEIVED, Kind.DUPLICATE)
+        ):
             pair = (world.node_of[PeerId(row.node)], EventId(row.event))
             counted[pair] = counted.get(pair, 0) + 1
     return counted

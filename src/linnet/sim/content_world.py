@@ -6,8 +6,11 @@ from node to node as Kademlia does, without taking time: a stand-in for the look
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from linnet.content.commands import Match, PublishContent, SubscribeContent, UnsubscribeContent
 from linnet.content.config import ContentConfig
+from linnet.content.fast.delivery import FastDelivery
 from linnet.content.keys import distance, position
 from linnet.content.scout import Scout
 from linnet.core.effects import Deliver
@@ -29,6 +32,8 @@ HINTS = ("tls://sim:1",)
 BUCKET = 20
 """Contacts of each distance that a node knows, as in IPFS."""
 _ALPHA = 3
+UNREAD = 1_000_000
+"""Matches that one subscription may hold."""
 
 
 class Tables:
@@ -37,6 +42,7 @@ class Tables:
     def __init__(self, peers: list[PeerId], seed: int, bucket: int = BUCKET, most: int | None = None) -> None:
         self._numbers = {peer: int.from_bytes(position(peer)) for peer in peers}
         self._down: dict[PeerId, None] = {}
+        self._sides: dict[PeerId, int] = {}
         self._known = {peer: self._draw(peer, seed, bucket, most) for peer in peers}
 
     def _draw(self, own: PeerId, seed: int, bucket: int, most: int | None) -> list[PeerId]:
@@ -52,6 +58,10 @@ class Tables:
                 known.append(peer)
         return known
 
+    def known(self, own: PeerId) -> list[PeerId]:
+        """Whom a node knows."""
+        return list(self._known[own])
+
     def know(self, own: PeerId, others: list[PeerId]) -> None:
         """Let a node know exactly these."""
         self._known[own] = others
@@ -59,6 +69,13 @@ class Tables:
     def fail(self, peer: PeerId) -> None:
         """A node does not answer lookups any more; others go on to know it until they notice."""
         self._down[peer] = None
+
+    def part(self, sides: list[list[PeerId]]) -> None:
+        """Lookups do not reach the other side of a partition; none: they reach all."""
+        self._sides = {peer: number for number, side in enumerate(sides) for peer in side}
+
+    def _answers(self, peer: PeerId, own: PeerId) -> bool:
+        return peer not in self._down and self._sides.get(peer) == self._sides.get(own)
 
     def near(self, own: PeerId, key: NodeId, count: int) -> list[PeerId]:
         """The closest to a key that a node knows."""
@@ -70,7 +87,7 @@ class Tables:
         number = int.from_bytes(key)
         found: dict[PeerId, bool] = dict.fromkeys(self.near(own, key, BUCKET), False)
         while True:
-            alive = [peer for peer in found if peer not in self._down]
+            alive = [peer for peer in found if self._answers(peer, own)]
             closest = sorted(alive, key=lambda peer: self._numbers[peer] ^ number)[:BUCKET]
             unasked = [peer for peer in closest if not found[peer]][:_ALPHA]
             if not unasked:
@@ -120,6 +137,7 @@ class ContentWorld:
         self.tables = Tables([each.peer for each in self.identities.values()], seed, most=contacts)
         self.node_of: dict[PeerId, str] = {each.peer: name for name, each in self.identities.items()}
         self.scouts: dict[str, Scout] = {}
+        self.groups: dict[str, FastDelivery] = {}
         self.matches: dict[str, list[tuple[Match, float]]] = {}
         """By node, what its subscriptions were handed, and when."""
         self._subscriptions = 0
@@ -127,7 +145,7 @@ class ContentWorld:
         for name, identity in self.identities.items():
             store = MemoryStore()
             machine = Peer(
-                PeerConfig(listens=HINTS, content=self.config),
+                self._config_of(name),
                 identity,
                 store,
                 named_luck(seed, name),
@@ -139,8 +157,19 @@ class ContentWorld:
             if scout is None:
                 raise RuntimeError("a node without content")
             self.scouts[name] = scout
+            if machine.content.fast is not None:
+                self.groups[name] = machine.content.fast
             self.network.add(identity.peer, machine, deliver=self._deliver, store=store)
             self.network.ask(identity.peer, Start())
+
+    def _config_of(self, name: str) -> PeerConfig:
+        # Nobody acknowledges here what an application was handed.
+        unread = replace(self.config, window=UNREAD, inbox=UNREAD)
+        return PeerConfig(listens=HINTS, content=unread)
+
+    def is_settled(self, name: str) -> bool:
+        """Whether a node waits for nothing."""
+        return self.scouts[name].is_settled and self.groups[name].is_settled
 
     def subscribe(self, name: str, predicate: str) -> int:
         """Let a node subscribe; the number of the subscription."""
@@ -156,10 +185,10 @@ class ContentWorld:
         """Let a node say something; the number of its answer."""
         return self.network.ask(self.identities[name].peer, PublishContent(attributes, body))
 
-    def crash(self, name: str) -> None:
-        """Stop a node for good."""
+    def crash(self, name: str, *, silent: bool = False) -> None:
+        """Stop a node for good; silently, as when power fails: its links seem to be up until pings fail."""
         peer = self.identities[name].peer
-        self.network.crash(peer)
+        self.network.crash(peer, silent=silent)
         self.tables.fail(peer)
 
     def run(self, seconds: float) -> None:
@@ -170,6 +199,10 @@ class ContentWorld:
         """The node that is really the closest to a key, of those that are up."""
         up = [each.peer for each in self.identities.values() if self.network.is_up(each.peer)]
         return self.node_of[min(up, key=lambda peer: distance(peer, attribute_key))]
+
+    def in_order(self) -> list[str]:
+        """All nodes by their ids, so that neighbours in this list have consecutive ones."""
+        return sorted(self.names, key=lambda name: position(self.identities[name].peer))
 
     def bodies(self, name: str) -> list[bytes]:
         """What a node was handed, in its order."""

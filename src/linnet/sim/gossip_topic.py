@@ -3,7 +3,7 @@
 The parts are the shipped ones: `Flood` for passing on, `Barriers` for order and recovery, the heads walk and
 set reconciliation for what was missed. What is the simulation's own: anybody may publish, cards are
 known to all, and the log is a dictionary. Barriers cannot show the loss of a topic's last event, so its heads
-are told to new neighbours, and to one of them after silence.
+are told to new neighbours, and after silence to one after the other until all know or were told.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ class GossipTopic:
         self._walks = Walks(self._dag)
         self._sync = GossipSync(self.topic, self._ours, self._dag, self._ids)
         self._quiet = 1
+        self._even: dict[PeerId, tuple[EventId, ...]] = {}
+        """The heads that a neighbour was told, or told us."""
 
     def revive(self, route: Routing | None) -> None:
         """The node was down: what it had is there, what was under way is not."""
@@ -145,13 +147,13 @@ class GossipTopic:
     def up(self, peer: PeerId) -> list[Any]:
         """A neighbour in this topic is there: it is told how far we are."""
         self.flood.up(peer)
-        effects: list[Any] = [Send(peer, self._heads())] if self._log else []
-        return effects
+        return [self._tell(peer)] if self._log else []
 
     def down(self, peer: PeerId, now: float) -> list[Any]:
         """A neighbour is there no more."""
         self.flood.down(peer)
         self._walks.forget(peer)
+        self._even.pop(peer, None)
         return [*self._sync.down(peer), *self._barriers.down(peer, now)]
 
     def fired(self, tick: Tick, now: float) -> list[Any]:
@@ -206,7 +208,9 @@ class GossipTopic:
         effects: list[Any] = [*self._sync.compare(peer, Told(told.heads, told.events))]
         ours = self._sync.heads
         if not effects and ours != told.heads and any(head not in told.heads for head in ours):
-            effects.append(Send(peer, self._heads()))
+            effects.append(self._tell(peer))
+        elif peer in self.flood.neighbors:
+            self._even[peer] = told.heads
         return effects
 
     def _give(self, want: Want) -> Given:
@@ -270,22 +274,29 @@ class GossipTopic:
         return SetTimer(self._pause * self._rng.uniform(1.0, 1.5), Tick(OWNER, "heads", self.topic))
 
     def _tell_one(self) -> list[Any]:
-        """Nothing happened for a while: tell one neighbour how far we are, and then ever more rarely."""
+        """Nothing happened for a while: tell a neighbour how far we are; once all know, ever more rarely."""
+        up, heads = tuple(self.flood.neighbors), self._sync.heads
+        behind = [peer for peer in up if self._even.get(peer) != heads]
         again = self._pause * self._quiet * self._rng.uniform(1.0, 1.5)
-        self._quiet = min(2 * self._quiet, _LONGEST)
+        if not behind:
+            self._quiet = min(2 * self._quiet, _LONGEST)
         effects: list[Any] = [SetTimer(again, Tick(OWNER, "heads", self.topic))]
-        up = tuple(self.flood.neighbors)
         if up:
-            effects.append(Send(self._rng.choice(up), self._heads()))
+            effects.append(self._tell(self._rng.choice(behind or up)))
         return effects
+
+    def _tell(self, peer: PeerId) -> Send[TellHeads]:
+        heads = self._heads()
+        if peer in self.flood.neighbors:
+            self._even[peer] = heads.heads
+        return Send(peer, heads)
 
     def _news(self) -> SetTimer[Tick]:
         """What was missed here the neighbours may lack as well: they are told in a moment how far we are."""
         return SetTimer(_NEWS, Tick(OWNER, "news", self.topic))
 
     def _tell_all(self) -> list[Any]:
-        heads = self._heads()
-        return [Send(peer, heads) for peer in self.flood.neighbors]
+        return [self._tell(peer) for peer in self.flood.neighbors]
 
 
 def references(event: Event) -> tuple[EventId, ...]:

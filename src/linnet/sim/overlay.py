@@ -75,7 +75,7 @@ class OverlayCourse:
         """All rounds."""
         scenario = self.scenario
         for number in range(1, self.rounds + 1):
-            self.world.world.run(number * self.world.period)
+            self.world.run(number * self.world.period)
             if scenario.warmup <= number < scenario.warmup + scenario.rounds - scenario.away:
                 self._churn(number)
             if number % _LOOK == 0:

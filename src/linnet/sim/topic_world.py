@@ -31,6 +31,10 @@ _START_ROUNDS = 3.0
 """Rounds over which all nodes start."""
 
 
+def _written() -> None:
+    """Nobody waits for a store in memory."""
+
+
 class SimulatedNode:
     """What stays of a node when it goes down, and its machine while it is up."""
 
@@ -110,6 +114,12 @@ class TopicWorld:
         raise NotImplementedError
 
     # What nodes do.
+
+    def run(self, until: float) -> None:
+        """Let time pass; what nodes wrote meanwhile stays, so that no store holds how to take it back."""
+        self.world.run(until)
+        for node in self.nodes:
+            node.store.commit(_written)
 
     def _make(self, node: SimulatedNode) -> None:
         overlay = self._machine(node)

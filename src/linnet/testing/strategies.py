@@ -32,6 +32,8 @@ def _of(info: inspect.Type) -> st.SearchStrategy[Any]:
         case inspect.VarTupleType():
             least, most = _sizes(info, 4)
             return st.lists(_of(info.item_type), min_size=least, max_size=most).map(tuple)
+        case inspect.TupleType():
+            return st.tuples(*map(_of, info.item_types))
         case inspect.DictType():
             least, most = _sizes(info, 4)
             keys, items = _of(info.key_type), _of(info.value_type)

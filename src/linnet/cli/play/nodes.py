@@ -86,6 +86,11 @@ class LiveNode:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def pid(self) -> int | None:
+        """Its process; None if it is stopped."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def control(self) -> ControlClient:
         """Its control API; `Failure` if it is stopped."""
         if self._control is None:

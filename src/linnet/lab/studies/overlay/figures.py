@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linnet.lab.report.parts import Figure
+from linnet.lab.studies.overlay import bounds
 from linnet.lab.studies.overlay.mending import JOIN
 from linnet.lab.studies.overlay.parameters import FANOUTS
 from linnet.lab.studies.overlay.view import View
@@ -37,6 +38,7 @@ def figures(view: View) -> Iterator[Figure]:
     yield from _degrees(view)
     yield from _mending(view)
     yield from _choosing(view)
+    yield from bounds.figures(view.outcomes)
     yield from _scale(view)
 
 

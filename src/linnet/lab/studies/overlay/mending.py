@@ -53,7 +53,7 @@ class Disturbed:
         self.late = sorted(late)
         starts = dict.fromkeys(self.late, self.rest + 1.0) if plan.kind == JOIN else {}
         self.world = OverlayWorld(scenario, interests, starts)
-        self.world.world.run(self.rest)
+        self.world.run(self.rest)
         self.period = scenario.config.period
 
     def publish(self) -> None:

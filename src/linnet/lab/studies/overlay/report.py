@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linnet.lab.report.parts import Section
-from linnet.lab.studies.overlay import drawings, tables
+from linnet.lab.studies.overlay import bounds, drawings, tables
 from linnet.lab.studies.overlay.view import View
 
 _DRAWN = "Real data that was not found, and is drawn instead: {missing}. Give a folder with it by --data."
@@ -29,4 +29,5 @@ def sections(view: View) -> Iterator[Section]:
     yield Section(title="Whole overlays", grids=(tables.living(view),))
     yield Section(title="Neighbours and subscriptions", plots=tuple(drawings.degrees(view)))
     yield Section(title="When something happens", grids=(tables.mending(view),))
+    yield Section(title="Attacks and their bounds", grids=(bounds.grid(view.outcomes),))
     yield Section(title="Tracker or ring", grids=(tables.choosing(view),))

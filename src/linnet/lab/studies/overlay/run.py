@@ -12,6 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from linnet.lab.studies.overlay.attacks import SamplingPlan, measure_attack
+from linnet.lab.studies.overlay.bounds import BOUNDS, BoundsPlan, measure_bounds
 from linnet.lab.studies.overlay.choosing import ChoosingPlan, measure_choosing
 from linnet.lab.studies.overlay.data import Surroundings
 from linnet.lab.studies.overlay.filters import PPM, FilterPlan, measure_filters
@@ -113,6 +114,10 @@ def _choosing(case: Case, around: Surroundings, users: int) -> Measures:
     return _singles(measure_choosing(_plan(case, ChoosingPlan), case.seed, around))
 
 
+def _bounds(case: Case, around: Surroundings, users: int) -> Measures:
+    return measure_bounds(_plan(case, BoundsPlan))
+
+
 _EXPERIMENTS: dict[str, Callable[[Case, Surroundings, int], Measures]] = {
     SAMPLING: _sampling,
     FILTERS: _filters,
@@ -121,6 +126,7 @@ _EXPERIMENTS: dict[str, Callable[[Case, Surroundings, int], Measures]] = {
     DEGREES: _living,
     MENDING: _mending,
     CHOOSING: _choosing,
+    BOUNDS: _bounds,
     SCALE: _scale,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linnet.lab.report.parts import Check
+from linnet.lab.studies.overlay import bounds
 from linnet.lab.studies.overlay.attacks import TRUSTING
 from linnet.lab.studies.overlay.mending import FAILURE, PARTITION
 from linnet.lab.studies.overlay.parameters import FAILURES, SHARES
@@ -26,6 +27,7 @@ def checks(view: View) -> tuple[Check, ...]:
         *_mending(view),
         _never(view),
         *_degrees(view),
+        *bounds.checks(view.outcomes),
     )
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from linnet.lab.studies.overlay.attacks import BRAHMS, CYCLON, OURS, TRUSTING, WAYS, SamplingPlan
+from linnet.lab.studies.overlay.bounds import BOUNDS, BoundsPlan, bounds_plans
 from linnet.lab.studies.overlay.choosing import RING, TRACKER, ChoosingPlan
 from linnet.lab.studies.overlay.data import Surroundings
 from linnet.lab.studies.overlay.filters import FilterPlan
@@ -34,7 +35,7 @@ from linnet.sim.sampling_attacks import Attack
 
 SAMPLING, FILTERS, RINGS, LIVING, DEGREES = "sampling", "filters", "rings", "living", "degrees"
 MENDING, CHOOSING, SCALE = "mending", "choosing", "scale"
-Plan = SamplingPlan | FilterPlan | RingPlan | LivingPlan | MendingPlan | ChoosingPlan
+Plan = SamplingPlan | FilterPlan | RingPlan | LivingPlan | MendingPlan | ChoosingPlan | BoundsPlan
 
 CALM, LIARS, CHURN, PHONES = "calm", "liars", "liars and churn", "phones"
 ALL_LIARS = 0.1
@@ -70,6 +71,7 @@ def stages(parameters: OverlayParameters, around: Surroundings) -> dict[str, lis
         DEGREES: degree_cases(parameters),
         MENDING: mending_cases(parameters, around),
         CHOOSING: choosing_cases(parameters, around),
+        BOUNDS: bounds_cases(parameters),
         SCALE: scale_cases(parameters, around),
     }
     return {name: cases for name, cases in found.items() if cases}
@@ -210,6 +212,13 @@ def choosing_cases(parameters: OverlayParameters, around: Surroundings) -> list[
         case
         for overlay in (TRACKER, RING)
         for case in _cases(CHOOSING, overlay, ChoosingPlan(overlay, plain), parameters, parameters.repeats)
+    ]
+
+
+def bounds_cases(parameters: OverlayParameters) -> list[Case]:
+    """Attacks with bounds. Settings: the attack."""
+    return [
+        case for plan in bounds_plans(parameters) for case in _cases(BOUNDS, plan.attack, plan, parameters, 1)
     ]
 
 

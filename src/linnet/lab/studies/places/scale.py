@@ -137,7 +137,9 @@ def _told(
         "generations": workshop.stage(
             "generations", GENERATION_FAULTS, lambda: line.generation_faults(taken.frame), inputs=[taken]
         ),
-        "verdicts": workshop.stage("verdicts", VERDICTS, lambda: tested(taken.frame), inputs=[taken]),
+        "verdicts": workshop.stage(
+            "verdicts", VERDICTS, lambda: members.sampled_verdicts(taken.frame, TESTED), inputs=[taken]
+        ),
     }
 
 
@@ -169,12 +171,6 @@ def summarised(taken: DataFrame) -> DataFrame:
     """Messages put together, with a fingerprint of each text. Grain: (place, message)."""
     found = reassembly.messages_of(taken)
     return found.withColumn("text", F.xxhash64("text"))
-
-
-def tested(taken: DataFrame) -> DataFrame:
-    """Everybody who was ever in a place, with some of its messages. Grain: that of a test."""
-    tests = members.every_test(taken.where((F.col("message") % TESTED == 0) | F.col("nym").isNotNull()))
-    return members.verdicts(members.changes_of(taken), tests.where(F.col("message") % TESTED == 0))
 
 
 def sampled_places(parameters: PlacesParameters) -> list[int]:

@@ -1,0 +1,1 @@
+"""Content: subscribe to what is said."""

@@ -1,0 +1,1 @@
+"""The study of content: the published scenarios, run with the shipped machines."""

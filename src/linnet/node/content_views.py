@@ -1,0 +1,112 @@
+"""Content as the control API tells it."""
+
+from __future__ import annotations
+
+from linnet.content.commands import ContentIs, ContentItem, Match, Outcome, Overflow
+from linnet.content.fast.commands import GroupOutcome, GroupsStatus, Listing
+from linnet.delivery.items import Ended
+from linnet.identity.text import Sort, to_text
+from linnet.node.addresses import contact_text
+from linnet.node.content_types import (
+    ContentItemView,
+    ContentPublishReply,
+    ContentReply,
+    FateView,
+    GroupsReply,
+    ListingView,
+    MatchView,
+    MembershipView,
+    OverflowView,
+    OwnGroupView,
+    SubscriptionView,
+)
+from linnet.node.control_types import EndedView
+from linnet.node.place_views import text_of
+
+
+def outcome_view(outcome: Outcome) -> ContentPublishReply:
+    """What became of an event."""
+    return ContentPublishReply(
+        to_text(Sort.EVENT, outcome.event),
+        sum(fate.delivered for fate in outcome.fates),
+        sum(fate.missed for fate in outcome.fates),
+        tuple(
+            FateView(fate.attribute, fate.delivered, fate.missed, fate.reason and fate.reason.value)
+            for fate in outcome.fates
+        ),
+    )
+
+
+def group_outcome_view(group: str, outcome: GroupOutcome) -> ContentPublishReply:
+    """What became of an event that was said in a group."""
+    return ContentPublishReply(
+        to_text(Sort.EVENT, outcome.event),
+        outcome.reached,
+        len(outcome.missed),
+        (),
+        group,
+        outcome.wanted,
+        outcome.taken_back,
+    )
+
+
+def listing_view(listing: Listing) -> ListingView:
+    """A group, and whose it is."""
+    person = None if listing.author is None else to_text(Sort.PERSON, listing.author)
+    group, publisher = to_text(Sort.TOPIC, listing.group), contact_text(listing.publisher)
+    return ListingView(group, listing.predicate, publisher, person)
+
+
+def groups_view(status: GroupsStatus) -> GroupsReply:
+    """How groups stand."""
+    ours = (
+        OwnGroupView(
+            to_text(Sort.TOPIC, each.group),
+            each.predicate,
+            each.listed,
+            each.boards,
+            each.members,
+            each.direct,
+        )
+        for each in status.groups
+    )
+    joined = (
+        MembershipView(listing_view(each.listing), each.stands, each.promised, each.serves)
+        for each in status.memberships
+    )
+    return GroupsReply(tuple(ours), tuple(joined), status.postings)
+
+
+def content_view(status: ContentIs) -> ContentReply:
+    """How content stands."""
+    return ContentReply(
+        tuple(
+            SubscriptionView(
+                each.name, each.predicate, each.attribute, each.read, each.waiting, each.lost, each.via
+            )
+            for each in status.subscriptions
+        ),
+        status.rendezvous,
+        status.routes,
+        status.settled,
+    )
+
+
+def item_view(item: ContentItem | Ended) -> ContentItemView:
+    """What a subscription is handed."""
+    match item:
+        case Match():
+            return MatchView(
+                item.number,
+                to_text(Sort.EVENT, item.event),
+                to_text(Sort.PERSON, item.author),
+                item.attributes,
+                item.time / 1000,
+                item.hops,
+                item.body,
+                text_of(item.body),
+            )
+        case Overflow(number, count, reason):
+            return OverflowView(number, count, reason.value)
+        case Ended(reason):
+            return EndedView(None if reason is None else reason.value)

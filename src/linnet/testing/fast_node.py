@@ -1,0 +1,142 @@
+"""One node's groups by hand: the machine alone, and the words of those around it."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TypeVar
+
+from linnet.content.config import ContentConfig
+from linnet.content.fast.commands import FastCommand, OpenGroup
+from linnet.content.fast.config import FastConfig
+from linnet.content.fast.delivery import FastDelivery
+from linnet.content.fast.effects import FastEffect
+from linnet.content.fast.messages import Convey, Conveyed, Enrol, Entrust, Entrusted, FastMessage
+from linnet.content.fast.receipts import receipt
+from linnet.content.fast.signed import group_id, make_enrolment
+from linnet.core.effects import Reply, Send
+from linnet.core.hello import WIRE_VERSION, Hello
+from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.reasons import Reason
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
+from linnet.event.signing import unit_head, verify_unit
+from linnet.overlay.kademlia.ids import NodeId
+from linnet.sim.clock import START
+from linnet.store.memory import MemoryStore
+from linnet.testing.identities import known_identity
+from linnet.trace.records import Kind, Record
+
+HINTS = ("tls://a:1",)
+M = TypeVar("M", bound=FastMessage)
+
+
+class Nobody:
+    """A directory of nobody."""
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        """See `Directory.closest`."""
+        return []
+
+
+def receipt_key(name: str) -> bytes:
+    """The key that a member of this name shares with its publisher."""
+    return name.encode().ljust(32, b".")
+
+
+class FastNode:
+    """A machine with links to whoever is named."""
+
+    def __init__(self, name: str, config: FastConfig | None = None) -> None:
+        self.identity = known_identity(name)
+        self.peer = self.identity.peer
+        context = Context(
+            self.identity.device,
+            self.identity.card,
+            MemoryStore(),
+            DeliveryConfig(),
+            Random(name),  # noqa: S311 - a test has to be repeatable
+            verify_unit,
+        )
+        self.config = config or FastConfig()
+        self.machine = FastDelivery(context, self.config, ContentConfig(), Nobody(), HINTS)
+        self.now = START
+        self._requests = 0
+
+    def ask(self, command: FastCommand) -> list[FastEffect]:
+        """A command of the application."""
+        self._requests += 1
+        return self.machine.ask(self._requests, command, self.now)
+
+    def hear(self, name: str, message: FastMessage) -> list[FastEffect]:
+        """A message of the node of this name, to which there is a link from then on."""
+        self.up(name)
+        return self.machine.on_message(known_identity(name).peer, message, self.now)
+
+    def up(self, name: str) -> list[FastEffect]:
+        """A link to the node of this name is up."""
+        hello = Hello(WIRE_VERSION, WIRE_VERSION, {"fast": 1}, listens=HINTS)
+        return self.machine.link_up(LinkUp(known_identity(name).peer, hello, False), self.now)
+
+    def down(self, name: str, reason: Reason = Reason.CRASHED) -> list[FastEffect]:
+        """The link to it is down."""
+        return self.machine.link_gone(LinkDown(known_identity(name).peer, reason), self.now)
+
+
+class LonePublisher(FastNode):
+    """A node with a group; its members are words of the test."""
+
+    def __init__(self, group: str = "stock", config: FastConfig | None = None) -> None:
+        super().__init__("publisher", config)
+        self.group = group_id(self.peer, group)
+        self.text = group
+        self.ask(OpenGroup(group, listed=False))
+
+    def enrol(self, name: str, capacity: int = 0, predicate: str | None = None) -> list[FastEffect]:
+        """One joins."""
+        identity = known_identity(name)
+        until = int(self.now + 10_000)
+        wanted = (predicate or self.text,)
+        enrolment = make_enrolment(identity.device, self.group, HINTS, wanted, "here", capacity, until)
+        return self.hear(name, Enrol(1, self.text, enrolment, receipt_key(name)))
+
+    def fill(self, *names: str) -> list[FastEffect]:
+        """Some join, the first could serve ten; it says yes to all that it is asked."""
+        effects: list[FastEffect] = []
+        for number, name in enumerate(names):
+            effects = self.enrol(name, 0 if number else 10)
+            for entrust in sent(effects, names[0], Entrust):
+                self.hear(names[0], Entrusted(entrust.number, None))
+        return effects
+
+    def receive(
+        self,
+        convey: Convey,
+        name: str,
+        *others: str,
+        fresh: bool = True,
+        reason: Reason | None = None,
+    ) -> list[FastEffect]:
+        """A member answers, with receipts of others that it shows."""
+        event = unit_head(convey.unit)
+        shown = tuple((known_identity(each).peer, receipt(receipt_key(each), event)) for each in others)
+        own = receipt(receipt_key(name), event)
+        return self.hear(name, Conveyed(convey.number, event, own, fresh, False, shown, reason))
+
+
+def sent(effects: list[FastEffect], name: str, kind: type[M]) -> list[M]:
+    """The messages of one type that go to a node."""
+    peer = known_identity(name).peer
+    found = [each.message for each in effects if isinstance(each, Send) and each.peer == peer]
+    return [message for message in found if isinstance(message, kind)]
+
+
+def replies(effects: list[FastEffect]) -> list[object]:
+    """What the application is answered."""
+    return [each.result for each in effects if isinstance(each, Reply)]
+
+
+def complaints(effects: list[FastEffect]) -> list[tuple[PeerId | None, Reason | None]]:
+    """Who did something wrong, and what."""
+    kinds = (Kind.REJECTED, Kind.DROPPED, Kind.EVICTED)
+    return [(each.peer, each.reason) for each in effects if isinstance(each, Record) and each.kind in kinds]

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import json
+
+from tests.cli.content.market import Market
+
+
+def test_what_was_published_elsewhere_is_printed_once_and_kept_until_then(market: Market) -> None:
+    market.keep("cheap", "stock/price[10,20]")
+    market.ada.ok("content", "publish", "stock/price=12.5", "cheap")
+    market.ada.ok("content", "publish", "stock/price=25", "dear")
+    market.ada.ok("content", "publish", "stock/price=20")
+    words = ("content", "subscribe", "price[10,20]/stock", "--name", "cheap", "--timeout", "20", "--count")
+    assert market.bea.ok(*words, "1") == "price=12.5/stock\tcheap\n"
+    assert market.bea.ok(*words, "1") == "price=20/stock\n"
+    market.ada.ok("content", "publish", "stock/price=11", "again")
+    match = json.loads(market.bea.ok(*words, "1", "--json"))
+    assert (match["type"], match["number"], match["text"]) == ("match", 3, "again")
+
+
+def test_too_few_and_what_cannot_be_read_are_told(market: Market) -> None:
+    told = market.bea.fails(1, "content", "subscribe", "nobody", "--count", "1", "--timeout", "0.2")
+    assert "0 of 1 matches came in 0.2 s" in told
+    assert "goes with --name" in market.bea.fails(2, "content", "subscribe", "nobody", "--detach")
+    told = market.bea.fails(2, "content", "subscribe", "stock/price[10,")
+    assert told.splitlines() == [
+        "linnet: character 16: expected a number or a date, found the end",
+        "  stock/price[10,",
+        "                 ^",
+    ]

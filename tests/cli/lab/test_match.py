@@ -1,0 +1,29 @@
+"""The command: wrong numbers are told before Spark starts; what it runs is in tests/lab/matching."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from linnet.cli.app import told
+from linnet.cli.lab.match import EPILOG, match
+
+app = typer.Typer()
+app.command("match", epilog=EPILOG)(told(match))
+
+
+@pytest.mark.parametrize(
+    ("words", "told_"),
+    [
+        (("--events", "0"), "--events"),
+        (("--capacity", "1"), "--capacity"),
+        (("--data", "/no/such/folder"), "--data"),
+    ],
+)
+def test_wrong_input_is_told(tmp_path: Path, words: tuple[str, ...], told_: str) -> None:
+    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert told_ in result.stderr

@@ -1,0 +1,182 @@
+"""What happens in content whose nodes are killed: a plan that follows from a seed, how it went, a verdict."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+from msgspec import Struct
+from tests.node.content_world import ContentCrashWorld, MatchReader
+from tests.node.crash_world import UNREACHED, until
+
+from linnet.cli.exits import Failure
+from linnet.content.predicates import read_attributes
+from linnet.node.client import ControlError
+from linnet.node.content_types import ContentPublishReply
+
+CALLS = 16
+
+
+class ContentSize(Struct, frozen=True):
+    """How many of everything."""
+
+    nodes: int
+    events: int
+    kills: int
+    seconds: float
+    """How long all this takes, about."""
+    quiet: float
+    """Seconds at the end, at most, until everyone has everything."""
+
+
+class Say(Struct, frozen=True):
+    """A node publishes."""
+
+    who: str
+    attributes: str
+
+
+class Kill(Struct, frozen=True):
+    """A node is killed, and started again after so many seconds."""
+
+    who: str
+    away: float
+
+
+def record(luck: Random) -> str:
+    """A record of one of three feeds."""
+    match luck.randrange(3):
+        case 0:
+            symbol = luck.choice(("LINN", "WREN"))
+            return f'stock/symbol="{symbol}"/price={luck.randint(80, 110)}'
+        case 1:
+            station = luck.choice(("NORTH-1", "SOUTH-1"))
+            return f'weather/station="{station}"/rain={luck.randint(0, 10)}/wind={luck.randint(0, 20)}'
+        case _:
+            return f"quake/strength={luck.randint(1, 8)}"
+
+
+def plan(names: list[str], size: ContentSize, luck: Random) -> list[tuple[float, Say | Kill]]:
+    """What is to happen at which second."""
+    acts: list[tuple[float, Say | Kill]] = [
+        (luck.uniform(0.0, size.seconds), Say(luck.choice(names), record(luck))) for _ in range(size.events)
+    ]
+    acts += [
+        (luck.uniform(0.05, 0.95) * size.seconds, Kill(luck.choice(names), luck.uniform(0.0, 3.0)))
+        for _ in range(size.kills)
+    ]
+    return sorted(acts, key=lambda act: act[0])
+
+
+class ContentCourse:
+    """Performs a plan over a world that is set up, and remembers what publishers were told."""
+
+    def __init__(self, world: ContentCrashWorld, size: ContentSize, luck: Random) -> None:
+        self._world = world
+        self._size = size
+        self._plan = plan(list(world.nodes), size, luck)
+        self._calls = ThreadPoolExecutor(CALLS)
+        self._returns: list[threading.Thread] = []
+        self.said: dict[str, tuple[str, ContentPublishReply]] = {}
+        """Events whose publishers were told what became of them: their attributes, and what was told."""
+        self.unanswered = self.declined = self.pairs = self.told = 0
+        self.failures: list[str] = []
+        self.settled_after: float | None = None
+
+    def run(self) -> None:
+        """Everything; then all are started, and have time until everyone has everything."""
+        began = time.monotonic()
+        try:
+            for when, act in self._plan:
+                time.sleep(max(0.0, began + when - time.monotonic()))
+                self._perform(act)
+        finally:
+            for thread in self._returns:
+                thread.join()
+            self._world.start_all()
+            self._calls.shutdown()
+        calm = time.monotonic()
+        if until(lambda: not any(True for _ in self.lacking()), self._size.quiet):
+            self.settled_after = time.monotonic() - calm
+
+    def _perform(self, act: Say | Kill) -> None:
+        if isinstance(act, Say):
+            self._calls.submit(self._say, act)
+            return
+        self._world.kill(act.who)
+        thread = threading.Thread(target=self._return, args=(act,))
+        self._returns.append(thread)
+        thread.start()
+
+    def _return(self, act: Kill) -> None:
+        time.sleep(act.away)
+        killed = self._world.killed[act.who]
+        try:
+            self._world.start(act.who)
+        except Failure as failure:
+            if self._world.killed[act.who] == killed:
+                self.failures.append(str(failure))
+
+    def _say(self, act: Say) -> None:
+        try:
+            reply = self._world.nodes[act.who].control.publish_content(act.attributes)
+        except ControlError as error:
+            self.declined += 1
+            self.failures.append(f"{act.who} was declined: {error}")
+        except UNREACHED:
+            self.unanswered += 1
+        else:
+            self.said[reply.event] = (act.attributes, reply)
+
+    # The verdict.
+
+    def lacking(self) -> Iterator[tuple[MatchReader, str, ContentPublishReply]]:
+        """Who wants an event of which its publisher knows what became, and was not handed it."""
+        heard = {name: {each.event for each in reader.heard} for name, reader in self._world.readers.items()}
+        for event, (text, reply) in self.said.copy().items():
+            attributes = read_attributes(text)
+            for name, reader in self._world.readers.items():
+                if reader.predicate.covers(attributes) and event not in heard[name]:
+                    yield reader, event, reply
+
+    def problems(self) -> list[str]:
+        """All that must not be; empty if all is as it must be."""
+        found = [*self.failures, *self._world.last_words()]
+        for reader, event, reply in self.lacking():
+            if reply.missed or any(fate.reason is not None for fate in reply.fates):
+                self.told += 1
+            else:
+                found.append(f"{reader.name}: lacks {event[:12]}, of which nobody was told: {reply.fates}")
+        for reader in self._world.readers.values():
+            found += [f"{reader.name}: {what}" for what in reader.strange]
+            found += self._repeated(reader)
+            for each in reader.heard:
+                if not reader.predicate.covers(read_attributes(each.attributes)):
+                    found.append(f"{reader.name}: did not want {each.attributes}")
+        self.pairs = sum(
+            reader.predicate.covers(read_attributes(text))
+            for text, _ in self.said.values()
+            for reader in self._world.readers.values()
+        )
+        return found
+
+    def _repeated(self, reader: MatchReader) -> Iterator[str]:
+        """An event has one number for good, and once it was handled it does not come again."""
+        numbers: dict[str, int] = {}
+        events: dict[int, str] = {}
+        lives: dict[tuple[str, int], int] = {}
+        for each in reader.heard:
+            if numbers.setdefault(each.event, each.number) != each.number:
+                both = f"{numbers[each.event]} and {each.number}"
+                yield f"{reader.name}: {each.event[:12]} came twice, as {both}"
+            if events.setdefault(each.number, each.event) != each.event:
+                yield f"{reader.name}: number {each.number} was given twice"
+            if reader.settled.get(each.event, each.life) < each.life:
+                yield f"{reader.name}: {each.event[:12]} came again after it was handled"
+            place = (each.event, each.life)
+            lives[place] = lives.get(place, 0) + 1
+            if lives[place] > 1:
+                yield f"{reader.name}: {each.event[:12]} came twice in one life"

@@ -1,0 +1,311 @@
+"""What happens in a place whose nodes are killed: a plan that follows from a seed, how it went, a verdict."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import TypeAlias
+
+from msgspec import Struct
+from tests.node.crash_world import UNREACHED, until
+from tests.node.place_world import HOST, Listener, PlaceWorld
+
+from linnet.cli.exits import Failure
+from linnet.cli.play.nodes import LiveNode
+from linnet.node.client import ControlError
+from linnet.node.place_types import AnnounceRequest, LostView, MessageView, PastQuery, PlaceView, TalkRequest
+
+CALLS = 32
+PATIENCE = 30.0
+"""Seconds that somebody waits for its node to be up before it speaks."""
+VARIABLES = 6
+
+
+class PlaceSize(Struct, frozen=True):
+    """How many of everything."""
+
+    guests: int
+    late: int
+    """Of these, those who enter while the others are at it."""
+    ejected: int
+    announcements: int
+    talks: int
+    kills: int
+    """Of guests, at random; the host is killed twice besides."""
+    seconds: float
+    quiet: float
+    """Seconds at the end, at most, until everyone has everything."""
+
+
+class Say(Struct, frozen=True):
+    """The host announces something, and perhaps decorates the place."""
+
+    value: str | None
+
+
+class Talk(Struct, frozen=True):
+    """A guest says something to the host."""
+
+    who: str
+
+
+class Come(Struct, frozen=True):
+    """Somebody enters."""
+
+    who: str
+
+
+class Put(Struct, frozen=True):
+    """The host puts somebody out."""
+
+    who: str
+
+
+class Kill(Struct, frozen=True):
+    """A node is killed, and started again after so many seconds."""
+
+    who: str
+    away: float
+    last_word: bool
+    """Whether it is asked to say something just before."""
+
+
+Act: TypeAlias = Say | Talk | Come | Put | Kill
+
+
+def plan(names: list[str], size: PlaceSize, luck: Random) -> list[tuple[float, Act]]:
+    """What is to happen at which second."""
+    early = names[: size.guests - size.late]
+
+    def at(low: float, high: float) -> float:
+        return luck.uniform(low, high) * size.seconds
+
+    def killed(name: str) -> Kill:
+        return Kill(name, luck.uniform(0.0, 2.0), luck.random() < 0.5)
+
+    def said() -> Say:
+        return Say(str(luck.randrange(100)) if luck.random() < 0.5 else None)
+
+    acts: list[tuple[float, Act]] = [(at(0, 1), said()) for _ in range(size.announcements)]
+    acts += [(at(0, 1), Talk(luck.choice(early))) for _ in range(size.talks)]
+    acts += [(at(*part), killed(HOST)) for part in ((0.1, 0.5), (0.5, 0.9))]
+    acts += [(at(0.05, 0.95), killed(luck.choice(early))) for _ in range(size.kills)]
+    acts += [(at(0.2, 0.7), Come(name)) for name in names[size.guests - size.late :]]
+    acts += [(at(0.4, 0.9), Put(name)) for name in luck.sample(early, size.ejected)]
+    return sorted(acts, key=lambda act: act[0])
+
+
+class PlaceCourse:
+    """Performs a plan over a world that is set up, and remembers what was acknowledged."""
+
+    def __init__(self, world: PlaceWorld, size: PlaceSize, luck: Random) -> None:
+        self._world = world
+        self._size = size
+        self._plan = plan(world.guests, size, luck)
+        self._calls = ThreadPoolExecutor(CALLS)
+        self._threads: list[threading.Thread] = []
+        self.said: dict[int, str] = {}
+        """Announcements that were acknowledged, by their number."""
+        self.talked: dict[tuple[str, int], str] = {}
+        """Requests that were acknowledged, by guest and number."""
+        self.ejected: dict[str, int] = {}
+        """Who was put out, and by which message."""
+        self.unanswered = self.declined = 0
+        self.failures: list[str] = []
+        self.settled_after: float | None = None
+        self._goal = 0
+        self._since: dict[str, int] = {}
+        """The message with which each came in who was a guest at the beginning."""
+
+    @property
+    def present(self) -> list[str]:
+        """Who is a guest now. Whoever was put out of a public place and does not know may come in again."""
+        return [name for name in self._world.guests if self.since(name)]
+
+    def run(self) -> None:
+        """Everything; then all are started, and have time until everyone has everything."""
+        self._since = {name: self.since(name) for name in self.present}
+        began = time.monotonic()
+        try:
+            for number, (when, act) in enumerate(self._plan):
+                time.sleep(max(0.0, began + when - time.monotonic()))
+                self._perform(act, number)
+        finally:
+            for thread in self._threads:
+                thread.join()
+            self._calls.shutdown()
+        self._world.start_all()
+        calm = time.monotonic()
+        if until(lambda: not self.unsettled(), self._size.quiet):
+            self.settled_after = time.monotonic() - calm
+
+    def _perform(self, act: Act, number: int) -> None:
+        match act:
+            case Say() | Talk():
+                self._calls.submit(self._speak, act, number)
+            case Come() | Put():
+                self._spawn(self._insist, act)
+            case Kill(who, _, last_word):
+                if last_word:
+                    word = Say(None) if who == HOST else Talk(who)
+                    self._calls.submit(self._speak, word, number)
+                    time.sleep(0.02)
+                self._world.kill(who)
+                self._spawn(self._return, act)
+
+    def _spawn(self, target: object, act: Act) -> None:
+        thread = threading.Thread(target=target, args=(act,))  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+    def _return(self, act: Kill) -> None:
+        time.sleep(act.away)
+        killed = self._world.killed[act.who]
+        try:
+            self._world.start(act.who)
+        except Failure as failure:
+            if self._world.killed[act.who] == killed:
+                self.failures.append(str(failure))
+
+    def _speak(self, act: Say | Talk, number: int) -> None:
+        place, words = self._world.place, f"words {number}"
+        speaker = self._world.nodes[HOST if isinstance(act, Say) else act.who]
+        until(lambda: _is_ready(speaker), PATIENCE)
+        try:
+            if isinstance(act, Say):
+                state = {} if act.value is None else {f"_value_{number % VARIABLES}": act.value}
+                request = AnnounceRequest(text=words, state=state)
+                self.said[self._world.host.control.announce(place, request).message] = words
+            else:
+                talked = self._world.nodes[act.who].control.talk(
+                    place, TalkRequest(text=words, patience=10.0)
+                )
+                self.talked[act.who, talked.request] = words
+        except ControlError:
+            self.declined += 1
+        except UNREACHED:
+            self.unanswered += 1
+
+    def _insist(self, act: Come | Put) -> None:
+        """Again until it is done: the host may be down."""
+        end = time.monotonic() + 60.0
+        while time.monotonic() < end:
+            try:
+                if isinstance(act, Come):
+                    self._world.enter(act.who)
+                elif not self._put(act.who):
+                    continue
+            except UNREACHED:
+                time.sleep(0.2)
+            else:
+                return
+        self.failures.append(f"{act} was not to be done in a minute")
+
+    def _put(self, who: str) -> bool:
+        """Put somebody out; an answer that a kill took away is found in who is in."""
+        host, person = self._world.host.control, self._world.nodes[who].person
+        try:
+            self.ejected[who] = host.eject(self._world.place, person).message
+        except ControlError:
+            present = {each.person for each in host.guests(self._world.place).guests}
+            if person in present:
+                return False
+            self.ejected[who] = host.place(self._world.place).place.message
+        return True
+
+    # The end.
+
+    def unsettled(self) -> list[str]:
+        """What keeps those who are in from having everything."""
+        try:
+            host = self._view(HOST)
+            # Signs of life go on: whoever is where the host was when we looked last is not behind.
+            goal, self._goal = self._goal or host.fragment, host.fragment
+            found = [f"{HOST}: {host.missing} missing"] if host.missing else []
+            for name in self.present:
+                view = self._view(name)
+                if view.fragment < goal or view.missing or view.state_hash != host.state_hash:
+                    found.append(f"{name} is not where the host is: {view}")
+        except UNREACHED as error:
+            return [str(error)]
+        return [*found, *self.lacking()]
+
+    def _view(self, name: str) -> PlaceView:
+        return self._world.nodes[name].control.place(self._world.place).place
+
+    def lacking(self) -> Iterator[str]:
+        """Acknowledged words that somebody has not been handed to whom they were open."""
+        for name in self.present:
+            has = {heard.message: heard.text for heard in list(self._world.listeners[name].heard)}
+            for number, words in sorted(self.said.items()):
+                if number > self.since(name) and has.get(number) != words:
+                    yield f"{name} has not {number}: {words}"
+        people = {self._world.nodes[name].person: name for name in self._world.guests}
+        requests = list(self._world.listeners[HOST].heard)
+        heard = {(people.get(each.nym or "", ""), each.message) for each in requests}
+        for who, number in self.talked:
+            if (who, number) not in heard:
+                yield f"the host has not request {number} of {who}"
+
+    def since(self, name: str) -> int:
+        """The message with which somebody came in; 0: it is no guest."""
+        person = self._world.nodes[name].person
+        guests = self._world.host.control.guests(self._world.place).guests
+        return next((each.since for each in guests if each.person == person), 0)
+
+    def problems(self) -> list[str]:
+        """All that is wrong, in words; empty if all is as it must be. To be asked while all are up."""
+        found = [*self.failures, *self.unsettled(), *self._world.last_words()]
+        for name, number in self._since.items():
+            if name not in self.ejected and self.since(name) != number:
+                found.append(f"{name} was out for a while, or is, though nobody put it out")
+        last = self._view(HOST).message
+        told = self._history(HOST, 1, last)
+        for name in self.present:
+            since = self.since(name)
+            if self._history(name, since, last) != [each for each in told if each[0] >= since]:
+                found.append(f"{name}: its history is not that of the host")
+            found += self._wrong(self._world.listeners[name], since)
+        for name, number in self.ejected.items():
+            heard = [each.message for each in self._world.listeners[name].heard]
+            closed = range(number + 1, self.since(name) or last + 1)
+            if any(each in closed for each in heard):
+                found.append(f"{name} was put out by {number} and heard {heard}")
+        found += self._wrong(self._world.listeners[HOST], 0)
+        return found
+
+    def _history(self, name: str, first: int, last: int) -> list[tuple[int, str, str | None]]:
+        query = PastQuery(first=first, last=last)
+        items = self._world.nodes[name].control.place_history(self._world.place, query)
+        lines: list[tuple[int, str, str | None]] = []
+        for item in items:
+            if isinstance(item, MessageView):
+                lines.append((item.message, item.method, item.text))
+            elif isinstance(item, LostView):
+                lines.append((item.first, "lost", item.reason))
+        return lines
+
+    def _wrong(self, listener: Listener, since: int) -> Iterator[str]:
+        """What was handed twice in one life, again though it was handled, or told as lost."""
+        seen: set[tuple[int, str | None, int]] = set()
+        for heard in listener.heard:
+            key = (heard.life, heard.nym, heard.message)
+            if key in seen:
+                yield f"{listener.owner}: {heard.message} twice in life {heard.life}"
+            seen.add(key)
+            if listener.settled.get((heard.nym, heard.message), heard.life) < heard.life:
+                yield f"{listener.owner}: {heard.message} again, though it had been handled"
+        for lost in listener.lost:
+            if lost.last >= since:
+                yield f"{listener.owner}: lost {lost}"
+        yield from (f"{listener.owner}: {strange}" for strange in listener.strange)
+
+
+def _is_ready(node: LiveNode) -> bool:
+    try:
+        return node.is_up and node.control is not None
+    except Failure:
+        return False
