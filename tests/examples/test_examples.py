@@ -27,6 +27,14 @@ SAID = {
         "the remote one reads: ada is here, bea is here, cai is here",
         "through ada, reads: ada is here, bea is here, cai is here, so am I",
     ],
+    "feeds.py": [
+        "a trader has 2 of 36",
+        "a gardener has 7 of 36",
+        "a pilot has 6 of 36",
+        "a rescuer has 10 of 36",
+        "a geologist has 12 of 36",
+        "handed over, as the publishers were told: 37",
+    ],
     "file_drop.py": ["stops in the middle", "goes on behind 33 %", "1000000 bytes already", "whole: True"],
     "microblog.py": [
         "2: The engine can weave.",

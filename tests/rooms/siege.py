@@ -133,7 +133,7 @@ class Siege(Circle):
 
     def cards(self, name: str) -> int:
         """How many devices a node remembers."""
-        return len(self.watched(name)._context.cards._cards)
+        return len(self.watched(name)._parts.context.cards._cards)
 
     def control(self, name: str = "ann") -> tuple[EventId, ...]:
         """The heads of the control DAG, as a member or relay knows them."""

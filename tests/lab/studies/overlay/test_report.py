@@ -14,6 +14,6 @@ def test_sections(view: View) -> None:
         "Peer sampling under attack",
         "Filters: what they find and what they tell",
     ]
-    assert len(found) == 7
+    assert len(found) == 8
     assert "phones" in found[0].text[0]
     assert len(next(sections(replace(view, missing=()))).text) == 1

@@ -16,7 +16,16 @@ from linnet.lab.studies.overlay.workload import LIVING, SAMPLING, SCALE, origins
 
 def test_all_experiments_have_cases(around: Surroundings) -> None:
     found = stages(SMALL, around)
-    assert list(found) == ["sampling", "filters", "rings", "living", "degrees", "mending", "choosing"]
+    assert list(found) == [
+        "sampling",
+        "filters",
+        "rings",
+        "living",
+        "degrees",
+        "mending",
+        "choosing",
+        "bounds",
+    ]
     for name, cases in found.items():
         assert all(case.experiment == name for case in cases)
         assert max(Counter((case.setting, case.repeat) for case in cases).values()) == 1

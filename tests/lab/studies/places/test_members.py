@@ -7,7 +7,13 @@ import sqlite3
 from pyspark.sql import SparkSession
 from tests.lab.studies.places.conftest import Looked
 
-from linnet.lab.studies.places.members import changes_of, every_test, known_generations, verdicts
+from linnet.lab.studies.places.members import (
+    changes_of,
+    every_test,
+    known_generations,
+    sampled_verdicts,
+    verdicts,
+)
 
 NYM = bytearray(b"n")
 CHANGES = "place INT, nym BINARY, announced_at BIGINT, effective_since BIGINT, told_in BIGINT, joins BOOLEAN"
@@ -75,3 +81,11 @@ def test_the_same_as_a_query_of_sqlite_on_random_changes(looked: Looked) -> None
         inside = "yes" if found is not None and found[0] else "no"
         expected = "unknown" if row.generation > known.get(row.place, 0) else inside
         assert row.verdict == expected, row
+
+
+def test_verdicts_on_some_messages_are_those_of_all_tests(looked: Looked) -> None:
+    judged = verdicts(changes_of(looked.taken), every_test(looked.taken)).where("message % 3 = 0")
+    some = sampled_verdicts(looked.taken, 3)
+    assert some.columns == judged.columns
+    assert some.count() == judged.count() > 1_000
+    assert some.exceptAll(judged).isEmpty()
