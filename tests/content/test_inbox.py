@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.content.commands import ContentItem, Match, Overflow, SubscriptionIs, Via
+from linnet.content.commands import ContentItem, GroupAt, Match, Overflow, SubscriptionIs, Via
 from linnet.content.config import ContentConfig
 from linnet.content.effects import ContentEffect
-from linnet.content.inbox import Inbox
+from linnet.content.inbox import Inbox, Wanted
 from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.errors import Refused
-from linnet.core.ids import AuthorId, EventId
+from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -23,6 +23,10 @@ def match(number: int, body: bytes = b"") -> Match:
     return Match(EventId(number.to_bytes(32)), AUTHOR, "a", 0, body, 1)
 
 
+A = Wanted("a")
+BY_GROUP = Wanted("a", Via.FAST, GroupAt(Contact(PeerId(bytes(32)), ()), "a"))
+
+
 def handed(effects: list[ContentEffect]) -> list[ContentItem]:
     """What was delivered, at once or when it is durable."""
     promised = [each for effect in effects if isinstance(effect, AfterCommit) for each in effect.effects]
@@ -32,7 +36,7 @@ def handed(effects: list[ContentEffect]) -> list[ContentItem]:
 
 def test_a_reader_is_handed_a_window_and_more_when_it_has_handled_some() -> None:
     inbox = Inbox(CONFIG, MemoryStore().cells)
-    number, was_there = inbox.open(9, "a", None)
+    number, was_there = inbox.open(9, A)
     assert not was_there
     assert [each.number for each in handed(inbox.take(number, match(1)))] == [1]
     assert [each.number for each in handed(inbox.take(number, match(2)))] == [2]
@@ -41,14 +45,14 @@ def test_a_reader_is_handed_a_window_and_more_when_it_has_handled_some() -> None
         inbox.consumed(9, 3)
     assert [each.number for each in handed(inbox.consumed(9, 2))] == [3]
     assert inbox.reads(9)
-    assert inbox.close(9) == (number, Via.SCOUT)
+    assert inbox.close(9) == (number, A)
     assert not inbox.reads(9)
     assert inbox.take(number, match(4)) == []
 
 
 def test_what_is_too_much_is_not_taken_but_counted_and_told() -> None:
     inbox = Inbox(CONFIG, MemoryStore().cells)
-    number, _ = inbox.open(9, "a", None)
+    number, _ = inbox.open(9, A)
     for each in range(1, 5):
         inbox.take(number, match(each))
     for each in (5, 6):
@@ -63,7 +67,7 @@ def test_what_is_too_much_is_not_taken_but_counted_and_told() -> None:
 
 def test_bytes_are_bounded_too() -> None:
     inbox = Inbox(ContentConfig(inbox_bytes=1_048_576), MemoryStore().cells)
-    number, _ = inbox.open(9, "a", None)
+    number, _ = inbox.open(9, A)
     inbox.take(number, match(1, bytes(1_048_576)))
     inbox.take(number, match(2, b"x"))
     assert inbox.status()[0].lost == 1
@@ -75,7 +79,7 @@ def test_bytes_are_bounded_too() -> None:
 def test_what_is_kept_survives_with_its_numbers_and_is_never_handed_twice() -> None:
     store = MemoryStore()
     inbox = Inbox(CONFIG, store.cells)
-    number, _ = inbox.open(9, "a", "kept", Via.FAST)
+    number, _ = inbox.open(9, BY_GROUP, "kept")
     assert inbox.is_keeping
     for each in (1, 2, 3):
         effects = inbox.take(number, match(each), inbox.is_old(match(each).event))
@@ -84,13 +88,13 @@ def test_what_is_kept_survives_with_its_numbers_and_is_never_handed_twice() -> N
     inbox.consumed(9, 1)
     assert inbox.close(9) is None
     again = Inbox(CONFIG, store.cells)
-    ((number, predicate, via),) = again.kept
-    assert (predicate, via) == ("a", Via.FAST)
+    ((number, wanted),) = again.kept
+    assert wanted == BY_GROUP
     assert again.is_old(match(1).event)
     (record,) = again.take(number, match(1), is_old=True)
     assert isinstance(record, Record)
     assert record.kind is Kind.DUPLICATE
-    assert again.open(3, "a", "kept", Via.FAST) == (number, True)
+    assert again.open(3, BY_GROUP, "kept") == (number, True)
     assert [each.number for each in handed(again.hand(number))] == [2, 3]
     again.take(number, match(4), again.is_old(match(4).event))
     assert [each.number for each in handed(again.consumed(3, 2))] == [4]
@@ -99,17 +103,19 @@ def test_what_is_kept_survives_with_its_numbers_and_is_never_handed_twice() -> N
 def test_names_are_for_one_predicate_and_one_reader() -> None:
     store = MemoryStore()
     inbox = Inbox(CONFIG, store.cells)
-    number, _ = inbox.open(9, "a", "kept")
+    number, _ = inbox.open(9, A, "kept")
     with pytest.raises(Refused, match="a reader 9"):
-        inbox.open(9, "b", None)
+        inbox.open(9, Wanted("b"))
     with pytest.raises(Refused, match="is a subscription to a by scout: forget it first"):
-        inbox.open(10, "b", "kept")
+        inbox.open(10, Wanted("b"), "kept")
     with pytest.raises(Refused, match="is being read"):
-        inbox.open(10, "a", "kept")
+        inbox.open(10, A, "kept")
+    with pytest.raises(Refused, match="forget it first"):
+        inbox.open(10, BY_GROUP, "kept")
     with pytest.raises(Refused, match="1 to 64 bytes"):
-        inbox.open(10, "a", "x" * 65)
+        inbox.open(10, A, "x" * 65)
     inbox.take(number, match(1))
     assert inbox.find("kept") == number
-    assert inbox.forget(number) == (9, Via.SCOUT)
+    assert inbox.forget(number) == (9, A)
     assert (inbox.find("kept"), inbox.kept, inbox.reads(9)) == (None, [], False)
     assert Inbox(CONFIG, store.cells).status() == ()

@@ -6,10 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from linnet.content.commands import Via
+from linnet.content.commands import GroupAt, Via
 from linnet.core.errors import ConfigError, Refused
 from linnet.core.reasons import Reason
+from linnet.node.addresses import parse_contact
 from linnet.node.config import NodeConfig, NodeSection
 from linnet.node.content_section import ContentSection
 from linnet.node.home import init
@@ -138,3 +140,26 @@ async def test_by_both_ways_each_event_comes_once() -> None:
             assert [(await anext(matches)).body for _ in range(2)] == [b"to anybody", b"to members"]
             (stands,) = (await bea.content.status()).subscriptions
             assert (stands.via, stands.attribute) == (Via.AUTO, "rain")
+
+
+async def test_a_group_on_no_board_is_joined_by_whoever_knows_it_also_after_a_restart(tmp_path: Path) -> None:
+    init(tmp_path, 1_700_000_000.0)
+    async with asyncio.timeout(LIMIT), Node(config=config()) as ada:
+        opened = await ada.content.open_group("boat/knots[0,99]", listed=False)
+        at = GroupAt(parse_contact(ada.address), "knots[0,99]/boat")
+        async with Node(tmp_path, config(ada.address)) as bea:
+            assert (await bea.content.find_groups("boat/knots[5,9]")).groups == ()
+            with pytest.raises(Refused, match="scout knows no groups"):
+                await bea.content.subscribe("boat/knots[5,9]", at=at).open()
+            async with bea.content.subscribe("boat/knots[5,9]", "boats", Via.FAST, at):
+                await bea.content.settled()
+        async with (
+            Node(tmp_path, config(ada.address)) as bea,
+            bea.content.subscribe("boat/knots[5,9]", "boats", Via.FAST, at) as boats,
+        ):
+            await bea.content.settled()
+            outcome = await ada.content.publish_to_group(opened.predicate, "boat/knots=7", "slow")
+            assert (outcome.wanted, outcome.reached) == (1, 1)
+            assert (await anext(aiter(boats))).body == b"slow"
+            (stands,) = (await bea.content.status()).subscriptions
+            assert stands.at == replace(at, group="boat/knots[0,99]")

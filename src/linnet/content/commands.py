@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.ids import AuthorId, EventId
+from linnet.core.ids import AuthorId, Contact, EventId
 from linnet.core.reasons import Reason
 
 
@@ -22,6 +22,13 @@ class Via(StrEnum):
     """Subscribing: by both. Publishing: in a group of ours that carries it, otherwise by rendezvous."""
 
 
+class GroupAt(Struct, frozen=True, array_like=True):
+    """A group that need not be advertised: where its publisher is, and its predicate."""
+
+    publisher: Contact
+    group: str
+
+
 class SubscribeContent(Struct, frozen=True, gc=False):
     """Hand over what this predicate accepts. Answered by `Standing`, at once, or `Declined`.
 
@@ -32,6 +39,8 @@ class SubscribeContent(Struct, frozen=True, gc=False):
     predicate: str
     name: str | None = None
     via: Via = Via.SCOUT
+    at: GroupAt | None = None
+    """The one group to be in; None: all that carry it. Not by `scout`."""
     returns: bool = False
     """Whether it was there before a restart, so that what went by lately may have been missed."""
 
@@ -113,6 +122,7 @@ class SubscriptionIs(Struct, frozen=True, gc=False):
     lost: int
     """Matches that were not taken, since too many waited."""
     via: Via = Via.SCOUT
+    at: GroupAt | None = None
 
 
 class ContentIs(Struct, frozen=True, gc=False):

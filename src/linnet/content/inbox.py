@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from linnet.content.commands import ContentItem, Match, Overflow, SubscriptionIs, Via
+from linnet.content.commands import ContentItem, GroupAt, Match, Overflow, SubscriptionIs, Via
 from linnet.content.config import ContentConfig
 from linnet.content.effects import ContentEffect
 from linnet.content.kept import NAME_BYTES, Kept, KeptStore
@@ -24,13 +25,23 @@ from linnet.core.stores import Cells
 from linnet.trace.records import Kind, Record
 
 
+class Wanted(Struct, frozen=True):
+    """What a subscription accepts, and where it goes for it."""
+
+    predicate: str
+    via: Via = Via.SCOUT
+    at: GroupAt | None = None
+
+    def __str__(self) -> str:
+        return f"{self.predicate} by {self.via.value}" + ("" if self.at is None else f" at {self.at.group}")
+
+
 class _Box:
     """One subscription."""
 
-    def __init__(self, name: str | None, predicate: str, via: Via = Via.SCOUT, next_number: int = 1) -> None:
+    def __init__(self, name: str | None, wanted: Wanted, next_number: int = 1) -> None:
         self.name = name
-        self.predicate = predicate
-        self.via = via
+        self.wanted = wanted
         self.attribute = ""
         self.next = next_number
         self.items: deque[ContentItem] = deque()
@@ -62,18 +73,16 @@ class Inbox:
         """By what the application calls a reader, its subscription."""
         self._last = 0
         for name, kept in self._store.subscriptions():
-            self._boxes[self._numbered()] = _Box(name, kept.predicate, kept.via, kept.next)
+            self._boxes[self._numbered()] = _Box(name, Wanted(kept.predicate, kept.via, kept.at), kept.next)
         named = {box.name: box for box in self._boxes.values()}
         for name, item in self._store.items():
             if name in named:
                 named[name].add(item)
 
     @property
-    def kept(self) -> list[tuple[int, str, Via]]:
-        """The kept subscriptions: their numbers, predicates and ways."""
-        return [
-            (number, box.predicate, box.via) for number, box in self._boxes.items() if box.name is not None
-        ]
+    def kept(self) -> list[tuple[int, Wanted]]:
+        """The kept subscriptions: their numbers, and what each is for."""
+        return [(number, box.wanted) for number, box in self._boxes.items() if box.name is not None]
 
     @property
     def is_keeping(self) -> bool:
@@ -88,28 +97,27 @@ class Inbox:
         """The number of a kept subscription."""
         return next((number for number, box in self._boxes.items() if box.name == name), None)
 
-    def open(self, reader: int, predicate: str, name: str | None, via: Via = Via.SCOUT) -> tuple[int, bool]:
+    def open(self, reader: int, wanted: Wanted, name: str | None = None) -> tuple[int, bool]:
         """Somebody reads; the number of its subscription, and whether it was there before."""
         if reader in self._readers:
             raise Refused(Reason.IN_USE, f"there is a reader {reader} already")
         number = None if name is None else self.find(name)
         if number is not None:
             box = self._boxes[number]
-            if (box.predicate, box.via) != (predicate, via):
-                stands = f"{name!r} is a subscription to {box.predicate} by {box.via.value}: forget it first"
-                raise Refused(Reason.IN_USE, stands)
+            if box.wanted != wanted:
+                raise Refused(Reason.IN_USE, f"{name!r} is a subscription to {box.wanted}: forget it first")
             if box.reader is not None:
                 raise Refused(Reason.IN_USE, f"{name!r} is being read already")
         else:
             if name is not None and not 0 < len(name.encode()) <= NAME_BYTES:
                 raise Refused(Reason.MALFORMED, f"a name has 1 to {NAME_BYTES} bytes")
-            box = _Box(name, predicate, via)
+            box = _Box(name, wanted)
         is_there = number is not None
         if number is None:
             number = self._numbered()
             self._boxes[number] = box
             if name is not None:
-                self._store.put(name, Kept(predicate, box.next, via))
+                self._keep(name, box)
         box.reader = reader
         self._readers[reader] = number
         return number, is_there
@@ -122,18 +130,18 @@ class Inbox:
         """The attribute to whose rendezvous a subscription goes."""
         return self._boxes[number].attribute
 
-    def close(self, reader: int) -> tuple[int, Via] | None:
-        """Nobody reads any more; the number and the way of the subscription if it ends with that."""
+    def close(self, reader: int) -> tuple[int, Wanted] | None:
+        """Nobody reads any more; the number of the subscription and what it was, if it ends with that."""
         number = self._readers.pop(reader)
         box = self._boxes[number]
         box.reader, box.handed = None, 0
         if box.name is not None:
             return None
         del self._boxes[number]
-        return number, box.via
+        return number, box.wanted
 
-    def forget(self, number: int) -> tuple[int | None, Via]:
-        """A subscription ends for good, with what waits in it; who reads it, if anybody, and its way."""
+    def forget(self, number: int) -> tuple[int | None, Wanted]:
+        """A subscription ends for good, with what waits in it; who reads it, if anybody, and what it was."""
         box = self._boxes.pop(number)
         if box.name is not None:
             for item in box.items:
@@ -141,7 +149,7 @@ class Inbox:
             self._store.drop(box.name)
         if box.reader is not None:
             del self._readers[box.reader]
-        return box.reader, box.via
+        return box.reader, box.wanted
 
     def take(self, number: int, match: Match, is_old: bool = False) -> list[ContentEffect]:
         """The machine hands over an event that a subscription accepts; an old one is not for kept ones."""
@@ -198,12 +206,13 @@ class Inbox:
         return tuple(
             SubscriptionIs(
                 box.name,
-                box.predicate,
+                box.wanted.predicate,
                 box.attribute,
                 box.reader is not None,
                 len(box.items),
                 box.lost,
-                box.via,
+                box.wanted.via,
+                box.wanted.at,
             )
             for box in self._boxes.values()
         )
@@ -223,7 +232,10 @@ class Inbox:
         box.next += 1
         if box.name is not None:
             self._store.put_item(box.name, item)
-            self._store.put(box.name, Kept(box.predicate, box.next, box.via))
+            self._keep(box.name, box)
+
+    def _keep(self, name: str, box: _Box) -> None:
+        self._store.put(name, Kept(box.wanted.predicate, box.next, box.wanted.via, box.wanted.at))
 
     def _numbered(self) -> int:
         self._last += 1

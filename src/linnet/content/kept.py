@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, msgpack
 
-from linnet.content.commands import ContentItem, Match, Overflow, Via
+from linnet.content.commands import ContentItem, GroupAt, Match, Overflow, Via
 from linnet.core.ids import EventId
 from linnet.core.stores import Cells
 
@@ -26,6 +26,7 @@ class Kept(Struct, frozen=True, array_like=True):
     next: int
     """The number of the next thing that it takes."""
     via: Via = Via.SCOUT
+    at: GroupAt | None = None
 
 
 class _Row(Struct, frozen=True, array_like=True):

@@ -10,6 +10,7 @@ from linnet.content.commands import (
     ContentIs,
     Ended,
     ForgetContent,
+    GroupAt,
     ListContent,
     Outcome,
     PublishContent,
@@ -47,13 +48,16 @@ class NodeContent:
         self._ask = ask
         self._reading = reading
 
-    def subscribe(self, predicate: str, name: str | None = None, via: Via = Via.SCOUT) -> ContentItems:
+    def subscribe(
+        self, predicate: str, name: str | None = None, via: Via = Via.SCOUT, at: GroupAt | None = None
+    ) -> ContentItems:
         """What is said that a predicate accepts, such as ``stock/apple/price[10,20]``; read by ``async for``.
 
         With a `name` it is kept over restarts until `forget`, and takes what comes while nobody reads. By
-        ``fast`` it comes from groups that publishers serve, by ``scout`` from anybody, by ``auto`` from both.
+        ``fast`` it comes from groups that publishers serve, by ``scout`` from anybody, by ``auto`` from both;
+        `at` names the one group to be in, which need not be advertised.
         """
-        return self._reading(lambda number: SubscribeContent(number, predicate, name, via))
+        return self._reading(lambda number: SubscribeContent(number, predicate, name, via, at))
 
     async def publish(self, attributes: str, body: bytes | str = b"") -> Outcome:
         """Say something with attributes, such as ``stock/apple/price=12.5``.

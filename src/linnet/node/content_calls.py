@@ -47,13 +47,20 @@ class ContentCalls(Caller):
         return self._post("/v1/content/publish", request, ContentPublishReply, limit)
 
     def subscribe_content(
-        self, predicate: str, name: str | None = None, manual: bool = False, via: Via = Via.SCOUT
+        self,
+        predicate: str,
+        name: str | None = None,
+        manual: bool = False,
+        via: Via = Via.SCOUT,
+        at: str | None = None,
+        group: str | None = None,
     ) -> Iterator[ContentItemView]:
         """What a predicate accepts, item by item; the first is `SubscribedView`. Closing it ends it.
 
-        With `manual`, call `consumed` with the number in the first item, by a client of its own.
+        With `manual`, call `consumed` with the number in the first item, by a client of its own. `at` is the
+        address of a publisher, and `group` the predicate of its group.
         """
-        query = ContentQuery(predicate, name, via, "manual" if manual else "auto")
+        query = ContentQuery(predicate, name, via, at, group, "manual" if manual else "auto")
         return self._lines_of("/v1/content/subscribe", query, _ITEM)
 
     def content_groups(self) -> GroupsReply:

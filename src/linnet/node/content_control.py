@@ -5,7 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from linnet.content.commands import Via
+from linnet.content.commands import GroupAt, Via
+from linnet.node.addresses import parse_contact
 from linnet.node.content_types import (
     CloseGroupRequest,
     ContentPublishRequest,
@@ -54,7 +55,10 @@ class ContentControl(Endpoints):
     async def subscribe_content(self, request: Request) -> Response:
         """Hand over what a predicate accepts."""
         asked = query_of(request, ContentQuery)
-        reading = self._node.content.subscribe(asked.predicate, asked.name, asked.via)
+        if asked.group is not None and asked.at is None:
+            raise ApiError(400, "bad_request", "a group is at an address: give at as well")
+        at = None if asked.at is None else GroupAt(parse_contact(asked.at), asked.group or asked.predicate)
+        reading = self._node.content.subscribe(asked.predicate, asked.name, asked.via, at)
         return await self._written(reading, asked.ack == "manual", item_view)
 
     async def content_groups(self, request: Request) -> Response:

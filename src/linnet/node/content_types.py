@@ -29,6 +29,10 @@ class ContentQuery(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """Keeps it: it goes on while nobody reads it, and over restarts."""
     via: Via = Via.SCOUT
     """By rendezvous from anybody, from groups that publishers serve, or both."""
+    at: str | None = None
+    """The address of a publisher whose group to be in, also if it is not advertised; not by `scout`."""
+    group: PredicateText | None = None
+    """The predicate of that group; without it, the one of the subscription."""
     ack: Literal["auto", "manual"] = "auto"
     """`manual`: what was handled is told by `consumed`; what was not comes again after a restart."""
 
@@ -167,6 +171,8 @@ class SubscriptionView(Struct, frozen=True):
     lost: int
     """Matches that were not taken, since too many waited."""
     via: Via = Via.SCOUT
+    at: str | None = None
+    """The publisher whose group it is in, if one was named."""
 
 
 class ContentReply(Struct, frozen=True):

@@ -82,7 +82,14 @@ def content_view(status: ContentIs) -> ContentReply:
     return ContentReply(
         tuple(
             SubscriptionView(
-                each.name, each.predicate, each.attribute, each.read, each.waiting, each.lost, each.via
+                each.name,
+                each.predicate,
+                each.attribute,
+                each.read,
+                each.waiting,
+                each.lost,
+                each.via,
+                None if each.at is None else contact_text(each.at.publisher),
             )
             for each in status.subscriptions
         ),

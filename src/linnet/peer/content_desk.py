@@ -38,7 +38,7 @@ from linnet.content.fast.commands import (
 from linnet.content.fast.delivery import FastDelivery
 from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import Conveyed, FastMessage
-from linnet.content.inbox import Inbox
+from linnet.content.inbox import Inbox, Wanted
 from linnet.content.messages import ContentMessage, Reached, Settled
 from linnet.content.predicates import read_predicate
 from linnet.content.scout import Scout
@@ -76,8 +76,8 @@ class ContentDesk:
     def start(self, now: float) -> list[DeskEffect]:
         """What is kept is told again."""
         effects: list[DeskEffect] = []
-        for number, predicate, via in self._inbox.kept:
-            effects += self._begin(number, predicate, via, now, returns=True)
+        for number, wanted in self._inbox.kept:
+            effects += self._begin(number, wanted, now, returns=True)
         for text, listed in self._cells.scan(GROUPS):
             effects += self._fast.ask(_OURS, OpenGroup(text.decode(), listed == b"1"), now)
         return self.handed(effects)
@@ -114,7 +114,7 @@ class ContentDesk:
         match command:
             case JoinGroups(subscription=reader):
                 predicate = read_predicate(command.predicate, self._config.attributes).text
-                number, _ = self._inbox.open(reader, predicate, None, Via.FAST)
+                number, _ = self._inbox.open(reader, Wanted(predicate, Via.FAST, command.via))
                 return [*self._fast.ask(request, replace(command, subscription=number), now)]
             case LeaveGroups(reader):
                 if not self._inbox.reads(reader):
@@ -128,38 +128,46 @@ class ContentDesk:
     # Subscriptions.
 
     def _subscribe(self, request: int, command: SubscribeContent, now: float) -> list[DeskEffect]:
-        predicate = read_predicate(command.predicate, self._config.attributes).text
-        number, is_there = self._inbox.open(command.subscription, predicate, command.name, command.via)
+        wanted = self._wanted(command)
+        number, is_there = self._inbox.open(command.subscription, wanted, command.name)
         if not is_there:
-            begun = self._begin(number, predicate, command.via, now)
+            begun = self._begin(number, wanted, now)
             refusals = [each.result for each in begun if isinstance(each, Reply)]
             declined = next((each for each in refusals if isinstance(each, Declined)), None)
             if declined is not None:
                 self._inbox.forget(number)
-                ended = self._end(number, command.via, now)
+                ended = self._end(number, wanted, now)
                 return [*_without_replies(begun), *ended, Reply(request, declined)]
-        standing = Reply(request, Standing(predicate, self._inbox.attribute(number), is_there))
+        standing = Reply(request, Standing(wanted.predicate, self._inbox.attribute(number), is_there))
         told: DeskEffect = standing if command.name is None else AfterCommit((standing,))
         return [told, *(self._inbox.hand(number) if is_there else _without_replies(begun))]
 
-    def _begin(
-        self, number: int, predicate: str, via: Via, now: float, returns: bool = False
-    ) -> list[DeskEffect]:
+    def _wanted(self, command: SubscribeContent) -> Wanted:
+        predicate = read_predicate(command.predicate, self._config.attributes).text
+        if command.at is None:
+            return Wanted(predicate, command.via)
+        if command.via is Via.SCOUT:
+            raise Refused(Reason.MALFORMED, "a group is joined by fast or auto: scout knows no groups")
+        group = read_predicate(command.at.group, self._config.attributes).text
+        return Wanted(predicate, command.via, replace(command.at, group=group))
+
+    def _begin(self, number: int, wanted: Wanted, now: float, returns: bool = False) -> list[DeskEffect]:
         effects: list[DeskEffect] = []
-        if via is not Via.FAST:
-            effects += self._scout.ask(_OURS, SubscribeContent(number, predicate, returns=returns), now)
+        if wanted.via is not Via.FAST:
+            asked = SubscribeContent(number, wanted.predicate, returns=returns)
+            effects += self._scout.ask(_OURS, asked, now)
             for effect in effects:
                 if isinstance(effect, Reply) and isinstance(effect.result, Standing):
                     self._inbox.stands(number, effect.result.attribute)
-        if via is not Via.SCOUT:
-            effects += self._fast.ask(_OURS, JoinGroups(number, predicate), now)
+        if wanted.via is not Via.SCOUT:
+            effects += self._fast.ask(_OURS, JoinGroups(number, wanted.predicate, wanted.at), now)
         return effects
 
-    def _end(self, number: int, via: Via, now: float) -> list[DeskEffect]:
+    def _end(self, number: int, wanted: Wanted, now: float) -> list[DeskEffect]:
         effects: list[DeskEffect] = []
-        if via is not Via.FAST:
+        if wanted.via is not Via.FAST:
             effects += self._scout.ask(_OURS, UnsubscribeContent(number), now)
-        if via is not Via.SCOUT:
+        if wanted.via is not Via.SCOUT:
             effects += self._fast.ask(_OURS, LeaveGroups(number), now)
         return _without_replies(effects)
 
@@ -171,8 +179,8 @@ class ContentDesk:
         number = self._inbox.find(name)
         if number is None:
             raise Refused(Reason.UNKNOWN, f"there is no kept subscription {name[:80]!r} here")
-        reader, via = self._inbox.forget(number)
-        effects = self._end(number, via, now)
+        reader, wanted = self._inbox.forget(number)
+        effects = self._end(number, wanted, now)
         if reader is not None:
             effects.append(Deliver(reader, (NoMore(None),)))
         return [*effects, AfterCommit((Reply(request, Ended()),))]

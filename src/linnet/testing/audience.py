@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from linnet.content.commands import GroupAt
 from linnet.content.fast.commands import (
     ExamineGroups,
-    GroupAt,
     GroupOutcome,
     GroupsJoined,
     GroupsStatus,

@@ -28,3 +28,23 @@ def test_too_few_and_what_cannot_be_read_are_told(market: Market) -> None:
         "  stock/price[10,",
         "                 ^",
     ]
+
+
+def test_a_group_on_no_board_is_joined_by_its_address(market: Market) -> None:
+    market.ada.ok("content", "advertise", "boat/knots[0,99]", "--unlisted")
+    where = ("--at", market.ada.address, "--group", "boat/knots[0,99]")
+    words = ("content", "subscribe", "boat/knots[5,9]", "--name", "boats")
+    market.bea.ok(*words, *where, "--detach")
+    while not market.bea.json("content", "list")["settled"]:
+        pass
+    told = market.ada.json("content", "publish", "boat/knots=7", "slow", "--via", "fast")
+    assert (told["wanted"], told["delivered"]) == (1, 1)
+    assert market.bea.ok(*words, *where, "--count", "1", "--timeout", "20") == "boat/knots=7\tslow\n"
+    (stands,) = [
+        each for each in market.bea.json("content", "list")["subscriptions"] if each["name"] == "boats"
+    ]
+    assert (stands["via"], stands["at"]) == ("fast", market.ada.address)
+    assert "say where with --at" in market.bea.fails(2, *words, "--group", "boat")
+    assert "take --via fast or auto" in market.bea.fails(2, *words, *where, "--via", "scout")
+    assert "has no address" in market.bea.fails(2, "content", "subscribe", "boat", "--at", "nowhere")
+    market.ada.ok("content", "advertise", "boat/knots[0,99]", "--close")

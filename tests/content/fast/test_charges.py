@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from linnet.content.commands import GroupAt
 from linnet.content.fast.calls import CALL
 from linnet.content.fast.charges import GATHER
-from linnet.content.fast.commands import GroupAt, JoinGroups, PublishToGroup
+from linnet.content.fast.commands import JoinGroups, PublishToGroup
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import (

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from linnet.content.commands import Ended
+from linnet.content.commands import Ended, GroupAt
 from linnet.content.directory import Located
 from linnet.content.fast.commands import (
     CloseGroup,
-    GroupAt,
     GroupOpened,
     GroupOutcome,
     GroupsFound,

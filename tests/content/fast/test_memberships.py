@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from linnet.content.commands import Ended
+from linnet.content.commands import Ended, GroupAt
 from linnet.content.fast.commands import (
     CloseGroup,
-    GroupAt,
     GroupOpened,
     GroupsJoined,
     JoinGroups,

@@ -15,6 +15,7 @@ EPILOG = examples(
     "linnet content subscribe 'quake/strength[5,)/at{36,-10,44,-6}'",
     """linnet content subscribe 'weather/station="LIS"*' --name lisbon --detach""",
     "linnet content subscribe 'stock/price[10,20]' --via fast",
+    "linnet content subscribe 'stock/price[10,20]' --at ld1…@192.0.2.7:7700 --group 'stock/price[0,1000]'",
     "linnet content subscribe weather --count 10 --json | jq -r .text",
 )
 
@@ -29,10 +30,24 @@ Name = Annotated[
 ]
 Detach = Annotated[bool, typer.Option("--detach", help="Only keep it, and return; needs --name.")]
 ViaOption = Annotated[
-    Via,
+    Via | None,
     typer.Option(
-        "--via", help="scout: from anybody; fast: from groups that publishers serve; auto: from both."
+        "--via",
+        help="scout: from anybody; fast: from groups that publishers serve; auto: from both.",
+        show_default="scout",
     ),
+]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="ADDRESS",
+        help="A publisher whose group to be in, also if it is unlisted; by fast, or auto if you say so.",
+    ),
+]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", metavar="PREDICATE", help="What that group carries, if it is more than yours."),
 ]
 Timeout = Annotated[
     float | None,
@@ -47,7 +62,9 @@ def subscribe(
     name: Name = None,
     count: Count = None,
     detach: Detach = False,
-    via: ViaOption = Via.SCOUT,
+    via: ViaOption = None,
+    at: At = None,
+    group: Group = None,
     timeout: Timeout = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -66,6 +83,11 @@ def subscribe(
         raise Failure(
             "--detach keeps a subscription for later: it goes with --name, not --count", ExitCode.USAGE
         )
+    if group is not None and at is None:
+        raise Failure("--group names a group of a publisher: say where with --at", ExitCode.USAGE)
+    if at is not None and via is Via.SCOUT:
+        raise Failure("--at is about groups: take --via fast or auto, or none", ExitCode.USAGE)
+    way = via or (Via.SCOUT if at is None else Via.FAST)
     with control(home) as node, control(home) as other:
-        items = node.subscribe_content(predicate, name, manual=name is not None, via=via)
+        items = node.subscribe_content(predicate, name, name is not None, way, at, group)
         MatchPrinter(as_json, 0 if detach else count, None if name is None else other).run(items, timeout)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.content.commands import Ended
+from linnet.content.commands import Ended, GroupAt
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 
@@ -64,13 +64,6 @@ class PublishToGroup(Struct, frozen=True, gc=False):
 
 class ExamineGroups(Struct, frozen=True, gc=False):
     """How do groups stand at this node? Answered by `GroupsStatus`."""
-
-
-class GroupAt(Struct, frozen=True, gc=False):
-    """A group that need not be advertised: where its publisher is, and its predicate."""
-
-    publisher: Contact
-    group: str
 
 
 FastCommand: TypeAlias = (
