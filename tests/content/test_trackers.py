@@ -12,13 +12,13 @@ from linnet.content.commands import PublishContent
 from linnet.content.config import ContentConfig
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, distance
-from linnet.content.messages import Log, Logged
+from linnet.content.messages import LOGGED, Answered, Log, Logged, Tracked
 from linnet.content.passing import Passing
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
 from linnet.content.trackers import Trackers
-from linnet.core.effects import Send
+from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
@@ -59,6 +59,8 @@ def event() -> Passing:
 
 PASSING = event()
 WAY = (PASSING.id, "stock")
+ANSWER = Answered(*WAY, ROUTE, 4, 1)
+END = Tracked(*WAY)
 
 
 def sends(effects: list[object]) -> list[tuple[PeerId, object]]:
@@ -70,21 +72,40 @@ def test_trackers_know_of_an_event_of_who_answered_and_of_its_end() -> None:
     log = Log("stock", PASSING.unit, PASSING.card, 3)
     assert sends([*leading.lead(WAY, PASSING, 3, START)]) == [(FIRST, log), (SECOND, log)]
     assert leading.lead(WAY, PASSING, 3, START) == [], "once"
-    told = Logged(*WAY, ROUTE, 4, 1)
-    assert sends([*leading.answered(WAY, ROUTE, Count(4, 1))]) == [(FIRST, told), (SECOND, told)]
-    end = Logged(*WAY, None)
-    assert sends([*leading.finished(WAY)]) == [(FIRST, end), (SECOND, end)]
-    assert (leading.finished(WAY), len(leading)) == ([], 0)
+    (soon,) = leading.answered(WAY, ROUTE, Count(4, 1))
+    assert isinstance(soon, SetTimer)
+    told = Logged((ANSWER,), ())
+    assert sends([*leading.fired()]) == [(FIRST, told), (SECOND, told)]
+    assert [type(each) for each in leading.finished(WAY)] == [SetTimer]
+    end = Logged((), (END,))
+    assert sends([*leading.fired()]) == [(FIRST, end), (SECOND, end)]
+    assert (leading.finished(WAY), leading.fired(), len(leading)) == ([], [], 0)
+
+
+def test_what_is_to_be_told_of_many_events_goes_together_and_ends_alone_for_what_is_finished() -> None:
+    leading = trackers(backups=1)
+    ways = [(PASSING.id, f"stock{number}") for number in range(LOGGED + 1)]
+    timers = []
+    for way in ways:
+        leading.lead(way, PASSING, 3, START)
+        timers += [*leading.answered(way, ROUTE, Count(1, 0)), *leading.finished(way)]
+    leading.lead(WAY, PASSING, 3, START)
+    timers += leading.answered(WAY, ROUTE, Count(4, 1))
+    assert len(timers) == 1
+    (_, first), (_, second) = sends([*leading.fired()])
+    assert isinstance(first, Logged)
+    assert (first.answers, len(first.finished)) == ((ANSWER,), LOGGED)
+    assert second == Logged((), (Tracked(*ways[-1]),))
 
 
 def test_what_is_unfinished_when_the_rendezvous_is_gone_goes_on_without_those_who_answered() -> None:
     tracking = trackers()
     tracking.log(FIRST, WAY, PASSING, 3, START)
-    tracking.logged(FIRST, Logged(*WAY, ROUTE, 4, 1))
+    tracking.logged(FIRST, Logged((ANSWER,), ()))
     assert tracking.gone(SECOND) == []
     assert tracking.gone(FIRST) == [("stock", PASSING, 3)]
     assert tracking.known(WAY) == {ROUTE: Count(4, 1)}
-    tracking.logged(FIRST, Logged(*WAY, None))
+    tracking.logged(FIRST, Logged((), (END,)))
     assert (tracking.gone(FIRST), tracking.known(WAY), len(tracking)) == ([], {}, 0)
 
 
@@ -92,9 +113,10 @@ def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:
     tracking = trackers()
     tracking.log(FIRST, WAY, PASSING, 3, START)
     for peer, way in ((SECOND, WAY), (FIRST, (PASSING.id, "other"))):
-        (record,) = tracking.logged(peer, Logged(*way, None))
-        assert isinstance(record, Record)
-        assert (record.kind, record.reason) == (Kind.REJECTED, Reason.STALE)
+        for told in (Logged((), (Tracked(*way),)), Logged((Answered(*way, ROUTE, 1, 0),), ())):
+            (record,) = tracking.logged(peer, told)
+            assert isinstance(record, Record)
+            assert (record.kind, record.reason) == (Kind.REJECTED, Reason.STALE)
     assert len(tracking) == 1
 
 

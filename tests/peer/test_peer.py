@@ -5,9 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from linnet.content.config import ContentConfig
+from linnet.content.messages import Reached
 from linnet.core.effects import AfterCommit, Deliver, Dial, HangUp, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
-from linnet.core.ids import Contact
+from linnet.core.ids import Contact, EventId
 from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
@@ -183,6 +184,16 @@ def test_more_control_messages_than_allowed_end_the_link() -> None:
         assert alone.give(Received(ANN.peer, Ping(1))) == [Send(ANN.peer, Pong(1))]
     rejected = Record(Kind.REJECTED, peer=ANN.peer, reason=Reason.FLOODING, note="more messages than allowed")
     assert alone.give(Received(ANN.peer, Ping(1))) == [rejected, HangUp(ANN.peer, Reason.FLOODING)]
+
+
+def test_events_of_content_and_answers_to_them_have_a_budget_of_their_own() -> None:
+    content = ContentConfig(event_budget=10)
+    alone = Alone(links=LinkConfig(control_rate=1.0), kademlia=KademliaConfig(), content=content)
+    alone.give(LinkUp(ANN.peer, THERE, False))
+    reached = Received(ANN.peer, Reached(EventId(bytes(32)), "stock", 1, 0))
+    reasons = [each.reason for _ in range(50) for each in alone.give(reached) if isinstance(each, Record)]
+    assert reasons == [Reason.STALE] * 40 + [Reason.QUOTA] * 10
+    assert not any(isinstance(effect, HangUp) for effect in alone.effects)
 
 
 def test_what_is_said_of_a_stream_that_was_not_joined_is_rejected() -> None:

@@ -13,13 +13,18 @@ from linnet.content.messages import (
     Claim,
     Closer,
     ContentMessage,
+    Held,
     Keepers,
     Log,
+    Logged,
     Notice,
     Publish,
+    Reached,
     Replace,
+    Settled,
     StandIn,
     Subscribe,
+    Taken,
 )
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
@@ -37,8 +42,18 @@ _KINDS: dict[type, str] = {
     Publish: "events",
     Notice: "events",
     Log: "events",
+    Taken: "answers",
+    Reached: "answers",
+    Settled: "answers",
+    Held: "answers",
+    Logged: "answers",
 }
-"""What is asked of this node. Answers are not counted: those that nobody waits for are refused as stale."""
+"""What is asked of this node, and answers that are as many as events."""
+OF_EVENTS = frozenset(kind for kind, name in _KINDS.items() if name in ("events", "answers"))
+"""Messages that are as many as there is to be told, counted here and not as control messages of a link."""
+
+_ANSWERS = 4
+"""Answers that an event may cost: it is taken, waited for, reached all below, and settled."""
 
 
 class Budgets:
@@ -47,6 +62,7 @@ class Budgets:
     def __init__(self, config: ContentConfig) -> None:
         self._limits = dict.fromkeys(_KINDS.values(), config.budget)
         self._limits |= {"events": config.event_budget, "claims": config.claim_budget}
+        self._limits["answers"] = _ANSWERS * config.event_budget
         self._most = config.routes
         self._spent: dict[PeerId, dict[str, int]] = {}
 

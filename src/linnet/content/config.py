@@ -49,7 +49,7 @@ class ContentConfig(Struct, frozen=True):
     budget: int = 16_384
     """Messages of each kind that a peer may send in a period: subscriptions, filters to keep, questions."""
     event_budget: int = 1_048_576
-    """Events that a peer may send in a period."""
+    """Events that a peer may send in a period; answers to events may be four times as many."""
     claim_budget: int = 1024
     """Claims to be, or words about, a rendezvous that a peer may send in a period."""
     hot: Annotated[float, Meta(ge=0.0, le=1_000_000.0)] = 100.0

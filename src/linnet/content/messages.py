@@ -23,6 +23,8 @@ MOST_BACKUPS = 8
 """Nodes that keep the filters of one, at most."""
 ROUTES = 64
 """Routes in one message at most."""
+LOGGED = 512
+"""Answers, and ends, of events in one message at most."""
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=MOST_BACKUPS)]
 
 
@@ -188,14 +190,28 @@ class Log(Struct, frozen=True, array_like=True, tag=147, gc=False):
     hops: Hops
 
 
-class Logged(Struct, frozen=True, array_like=True, tag=148, gc=False):
-    """This route has answered for an event that you track; none: all have, forget it."""
+class Tracked(Struct, frozen=True, array_like=True, gc=False):
+    """An event, and the attribute to whose rendezvous it went."""
 
     event: WireEventId
     attribute: Attribute
-    route: WirePeerId | None
-    delivered: Count = 0
-    missed: Count = 0
+
+
+class Answered(Struct, frozen=True, array_like=True, gc=False):
+    """A route has answered for an event."""
+
+    event: WireEventId
+    attribute: Attribute
+    route: WirePeerId
+    delivered: Count
+    missed: Count
+
+
+class Logged(Struct, frozen=True, array_like=True, tag=148, gc=False):
+    """Of events that you track: routes that have answered, and those that are finished; forget these."""
+
+    answers: Annotated[tuple[Answered, ...], Meta(max_length=LOGGED)]
+    finished: Annotated[tuple[Tracked, ...], Meta(max_length=LOGGED)]
 
 
 class Before(Struct, frozen=True, array_like=True, tag=145, gc=False):

@@ -53,6 +53,7 @@ from linnet.content.reach import Reach
 from linnet.content.routes import LAPSE, RouteBook
 from linnet.content.splits import Splits
 from linnet.content.table import FilterTable
+from linnet.content.trackers import LOG
 from linnet.content.upstream import ASK, Upstream
 from linnet.content.walks import WALK, Walks
 from linnet.core.effects import Reply, SetTimer
@@ -349,6 +350,8 @@ class Scout:
             return self._drained(self._notices.fired(tick, now), now)
         if tick.what == BACKUP:
             return self._keeping.replaced(self._backups.fired(tick, now), now)
+        if tick.what == LOG:
+            return self._trackers.fired()
         if tick.what == LAPSE:
             return self._lapse(PeerId(tick.key), now)
         return self._turn(now)

@@ -2,8 +2,10 @@
 
 The nodes closest to the attribute's key, of which the next rendezvous will be one, are told of each event
 before its publisher is told that it was taken, then which routes have answered, and in the end that it is
-finished. If the rendezvous is gone they send what was unfinished to the next one; where that is a tracker
-itself, it goes on with those who have not answered. What is finished is forgotten.
+finished: the latter two for many events at once, twice a second. Who hears of an answer too late sends an
+event once more to a route that has it, no more. If the rendezvous is gone they send what was unfinished to
+the next one; where that is a tracker itself, it goes on with those who have not answered. What is finished
+is forgotten.
 """
 
 from __future__ import annotations
@@ -11,13 +13,19 @@ from __future__ import annotations
 from linnet.content.backups import Backups
 from linnet.content.branches import Count, Way
 from linnet.content.config import ContentConfig
-from linnet.content.effects import ContentEffect
-from linnet.content.messages import Log, Logged
+from linnet.content.effects import OWNER, ContentEffect
+from linnet.content.messages import LOGGED, Answered, Log, Logged, Tracked
 from linnet.content.passing import Passing
 from linnet.content.reach import Reach
+from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
 from linnet.trace.records import Kind, Record
+
+LOG = "log"
+_TOLD = 0.5
+"""Seconds for which what is to be told is gathered."""
 
 
 class _Log:
@@ -33,6 +41,16 @@ class _Log:
         self.answered: dict[PeerId, Count] = {}
 
 
+class _Untold:
+    """What a tracker is to be told."""
+
+    __slots__ = ("answers", "ended")
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[Way, PeerId], Count] = {}
+        self.ended: dict[Way, None] = {}
+
+
 class Trackers:
     """Events that this node leads, and those that it tracks for others."""
 
@@ -42,6 +60,7 @@ class Trackers:
         self._backups = backups
         self._led: dict[Way, tuple[Contact, ...]] = {}
         self._logs: dict[Way, _Log] = {}
+        self._untold: dict[PeerId, _Untold] = {}
 
     def __len__(self) -> int:
         return len(self._led) + len(self._logs)
@@ -63,17 +82,33 @@ class Trackers:
 
     def answered(self, way: Way, route: PeerId, count: Count) -> list[ContentEffect]:
         """A route has answered for all below it."""
-        return self._tell(self._led.get(way, ()), Logged(*way, route, *count))
+        is_first = not self._untold
+        for contact in self._led.get(way, ()):
+            self._untold.setdefault(contact.peer, _Untold()).answers[way, route] = count
+        return self._told_soon(is_first)
 
     def finished(self, way: Way) -> list[ContentEffect]:
         """All have: there is nothing left to take over."""
         self._logs.pop(way, None)
-        return self._tell(self._led.pop(way, ()), Logged(*way, None))
+        is_first = not self._untold
+        for contact in self._led.pop(way, ()):
+            self._untold.setdefault(contact.peer, _Untold()).ended[way] = None
+        return self._told_soon(is_first)
 
-    def _tell(self, trackers: tuple[Contact, ...], message: Logged) -> list[ContentEffect]:
+    def _told_soon(self, is_first: bool) -> list[ContentEffect]:
+        return [SetTimer(_TOLD, Tick(OWNER, LOG))] if is_first and self._untold else []
+
+    def fired(self) -> list[ContentEffect]:
+        """Tell all trackers how far events are."""
         effects: list[ContentEffect] = []
-        for contact in trackers:
-            effects += self._reach.answer(contact.peer, message)
+        untold, self._untold = self._untold, {}
+        for tracker, news in untold.items():
+            open_ = [each for each in news.answers.items() if each[0][0] not in news.ended]
+            told = [Answered(*way, route, *count) for (way, route), count in open_]
+            ends = [Tracked(*way) for way in news.ended]
+            for start in range(0, max(len(told), len(ends)), LOGGED):
+                some = slice(start, start + LOGGED)
+                effects += self._reach.answer(tracker, Logged(tuple(told[some]), tuple(ends[some])))
         return effects
 
     # At the others.
@@ -88,16 +123,28 @@ class Trackers:
         return [Record(Kind.EVICTED, event=oldest[0], reason=Reason.TOO_MANY, note="Log")]
 
     def logged(self, leader: PeerId, message: Logged) -> list[ContentEffect]:
-        """A rendezvous tells how far an event is."""
-        way = (message.event, message.attribute)
+        """A rendezvous tells how far events are."""
+        strange = 0
+        for each in message.answers:
+            log = self._log_of(leader, (each.event, each.attribute))
+            if log is None:
+                strange += 1
+            elif len(log.answered) < self._config.routes:
+                log.answered[each.route] = Count(each.delivered, each.missed)
+        for end in message.finished:
+            way = (end.event, end.attribute)
+            if self._log_of(leader, way) is None:
+                strange += 1
+            else:
+                del self._logs[way]
+        if not strange:
+            return []
+        note = f"Logged: {strange} of events that are not tracked"
+        return [Record(Kind.REJECTED, peer=leader, reason=Reason.STALE, note=note)]
+
+    def _log_of(self, leader: PeerId, way: Way) -> _Log | None:
         log = self._logs.get(way)
-        if log is None or log.leader != leader:
-            return [Record(Kind.REJECTED, peer=leader, reason=Reason.STALE, note="Logged")]
-        if message.route is None:
-            del self._logs[way]
-        elif len(log.answered) < self._config.routes:
-            log.answered[message.route] = Count(message.delivered, message.missed)
-        return []
+        return None if log is None or log.leader != leader else log
 
     def tidy(self, now: float) -> None:
         """Forget what is too old to be taken by anybody."""

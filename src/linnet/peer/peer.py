@@ -10,8 +10,10 @@ from __future__ import annotations
 from random import Random
 from typing import assert_never, get_args
 
+from linnet.content.budgets import OF_EVENTS
 from linnet.content.commands import ContentCommand
 from linnet.content.fast.commands import FastCommand
+from linnet.content.fast.messages import Convey, Conveyed
 from linnet.core.effects import AfterCommit, HangUp, Hold, Release, Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import PeerId
@@ -81,7 +83,7 @@ _BLOCKED = "blocked"
 
 _NOTICES = frozenset(get_args(OverlayNotice))
 
-_MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed})
+_MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed, Convey, Conveyed}) | OF_EVENTS
 """Messages that are not counted as control: there are as many as there is to be told, and who asks for more
 than it may, or answers what nobody asked, is blamed by the part that sees it."""
 
