@@ -48,6 +48,12 @@ def test_all_is_found_and_nothing_is_missing(tmp_path: Path) -> None:
     assert found.latency.between("Y", "X") == pytest.approx(0.010)
     assert found.latency.between("X", "X") == 0.0005
     assert found == read_surroundings(str(tmp_path), 20, 6, 2, 1, users=30)
+    large = read_surroundings(str(tmp_path), 20, 6, 2, 1, users=30, scale=40).interests
+    assert {name: len(each) for name, each in large.items()} == {
+        "twitter": 20,
+        "twitter at scale": 40,
+        "lastfm": 20,
+    }
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:

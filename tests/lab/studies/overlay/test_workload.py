@@ -43,7 +43,11 @@ def test_repeats_and_scale(around: Surroundings) -> None:
     assert Counter(case.repeat for case in found[SAMPLING])[2] == len(found[SAMPLING]) / 3
     assert len({case.seed for case in found[LIVING]}) == 2
     (case,) = found[SCALE]
-    assert msgspec.json.decode(case.plan, type=LivingPlan).topics == 200
+    plan = msgspec.json.decode(case.plan, type=LivingPlan)
+    assert (plan.origin, plan.topics) == ("drawn", 200)
+    real = replace(around, interests={"twitter at scale": ((0,),)})
+    (case,) = stages(replace(SMALL, scale=200), real)[SCALE]
+    assert msgspec.json.decode(case.plan, type=LivingPlan).origin == "twitter at scale"
     assert seed_of(1, "a", 0) != seed_of(1, "a", 1) != seed_of(2, "a", 1)
 
 

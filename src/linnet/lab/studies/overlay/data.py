@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from linnet.lab.errors import LabError
 from linnet.lab.sources.availability import sessions
+from linnet.lab.studies.overlay.parameters import LASTFM, TWITTER, TWITTER_SCALE
 from linnet.sim.interests import Interests
 from linnet.sim.links import LatencyTable, aws_latency
 from linnet.sim.luck import named_luck
@@ -46,9 +47,9 @@ class Surroundings(Struct, frozen=True):
 
 
 def read_surroundings(
-    folder: str, nodes: int, topics: int, most: int, seed: int, users: int = 200
+    folder: str, nodes: int, topics: int, most: int, seed: int, users: int = 200, scale: int = 0
 ) -> Surroundings:
-    """All that is found in a folder."""
+    """All that is found in a folder; with a `scale`, as many Twitter users and topics once more."""
     if not folder:
         missing = ("subscriptions of Twitter users", "subscriptions of Last.fm users", "phones", "cities")
         return Surroundings({}, {}, (), aws_latency(), "AWS, 16 regions", missing)
@@ -56,8 +57,8 @@ def read_surroundings(
     interests: dict[str, Interests] = {}
     profiles: dict[str, Interests] = {}
     for name, file, read in (
-        ("twitter", "user_topics.txt", read_topics),
-        ("lastfm", "user_artists.dat", read_artists),
+        (TWITTER, "user_topics.txt", read_topics),
+        (LASTFM, "user_artists.dat", read_artists),
     ):
         path = find(root, file)
         if path is None:
@@ -66,6 +67,8 @@ def read_surroundings(
             found = read(path)
             interests[name] = taken(found, nodes, topics, most, seed)
             profiles[name] = taken(found, users, _PROFILE_TOPICS, _PROFILE, seed)
+            if scale and name == TWITTER:
+                interests[TWITTER_SCALE] = taken(found, scale, scale, most, seed)
     phones, cities = find(root, "sessions_100.txt"), find(root, "city_pings.csv")
     absent += ["phones (sessions_100.txt)"] if phones is None else []
     absent += ["cities (city_pings.csv)"] if cities is None else []

@@ -16,6 +16,7 @@ SHARES = (0.1, 0.3)
 RING_SIZES = (100, 1000, 10_000)
 FANOUTS = (2, 3, 5)
 SYNTHETIC, TWITTER, LASTFM = "drawn", "twitter", "lastfm"
+TWITTER_SCALE = "twitter at scale"
 """Where interests come from."""
 
 

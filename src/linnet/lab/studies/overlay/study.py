@@ -43,6 +43,7 @@ def study(workshop: Workshop, parameters: OverlayParameters) -> Report:
         parameters.subscriptions,
         parameters.seed,
         parameters.filter_users,
+        parameters.scale,
     )
     made = [
         _stage(workshop, name, cases, around, parameters)

@@ -27,6 +27,7 @@ from linnet.lab.studies.overlay.parameters import (
     SHARES,
     SYNTHETIC,
     TWITTER,
+    TWITTER_SCALE,
     OverlayParameters,
 )
 from linnet.overlay.trackerless.config import RingOrder
@@ -223,17 +224,17 @@ def bounds_cases(parameters: OverlayParameters) -> list[Case]:
 
 
 def scale_cases(parameters: OverlayParameters, around: Surroundings) -> list[Case]:
-    """One overlay as large as was asked for."""
+    """One overlay as large as was asked for, of Twitter users if they are known, as the published was."""
     if not parameters.scale:
         return []
     plan = LivingPlan(
-        SYNTHETIC,
+        TWITTER_SCALE if TWITTER_SCALE in around.interests else SYNTHETIC,
         parameters.scale,
         parameters.scale,
         parameters.subscriptions,
-        rounds=10,
-        warmup=30,
-        repair=10,
+        rounds=5,
+        warmup=20,
+        repair=5,
         events=1,
     )
     return _cases(SCALE, f"{parameters.scale}", plan, parameters, 1)
