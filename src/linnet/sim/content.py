@@ -135,16 +135,26 @@ class _Judge:
                 self.before.setdefault(name, []).append(read_predicate(text))
         for name, text in [*asked, *further]:
             self.ever.setdefault(name, []).append(read_predicate(text))
+        self._expected: dict[str, list[str]] = {}
+        self._may_have: dict[tuple[str, str], bool] = {}
 
     def expected(self, said: Publication) -> list[str]:
         """The nodes that must have an event."""
-        event = read_attributes(said.attributes)
-        return [name for name, asked in self.before.items() if any(each.covers(event) for each in asked)]
+        text = said.attributes
+        if text not in self._expected:
+            event = read_attributes(text)
+            self._expected[text] = [
+                name for name, asked in self.before.items() if any(each.covers(event) for each in asked)
+            ]
+        return self._expected[text]
 
     def may_have(self, name: str, attributes: str) -> bool:
         """Whether a node ever asked for such an event."""
-        event = read_attributes(attributes)
-        return any(each.covers(event) for each in self.ever.get(name, ()))
+        place = (name, attributes)
+        if place not in self._may_have:
+            event = read_attributes(attributes)
+            self._may_have[place] = any(each.covers(event) for each in self.ever.get(name, ()))
+        return self._may_have[place]
 
 
 def run_content(
@@ -266,18 +276,17 @@ def _figures(
     wanted: dict[tuple[str, EventId], Publication] = {}
     missing: list[str] = []
     incomplete: dict[int, None] = {}
+    handed = {name: world.handed(name) for name in world.names}
     for publication, request in said:
         event = events.get(request)
         for name in judge.expected(publication):
-            if event is None or event not in world.handed(name):
+            if event is None or event not in handed[name]:
                 missing.append(f"{name} misses {publication.attributes} of {publication.node}")
                 incomplete[request] = None
             if event is not None:
                 wanted[name, event] = publication
     late = [
-        1000 * (at - published_at)
-        for name, event in wanted
-        if (at := world.handed(name).get(event)) is not None
+        1000 * (at - published_at) for name, event in wanted if (at := handed[name].get(event)) is not None
     ]
     matches = [(name, match) for name, each in world.matches.items() for match, _ in each]
     receptions = _receptions(world, kept)
