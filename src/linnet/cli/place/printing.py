@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-import typer
-
-from linnet.cli.acknowledging import Acknowledging, Consumer
-from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.output import plain, say, say_json, size_text, warn
-from linnet.cli.printing import Expired, time_limit
+from linnet.cli.acknowledging import Consumer
+from linnet.cli.exits import Failure
+from linnet.cli.item_printing import ItemPrinter
+from linnet.cli.output import plain, size_text, warn
 from linnet.core.reasons import Reason
 from linnet.node.control_types import EndedView, HeartbeatView, SubscribedView
 from linnet.node.place_types import (
@@ -35,8 +32,11 @@ Saving = Callable[[MessageView], Path]
 """Puts the body of a message into a file."""
 
 
-class PlacePrinter:
-    """Prints until the source ends, enough is printed, or the time is over."""
+class PlacePrinter(ItemPrinter[PlaceItemView]):
+    """Prints messages, and saves their bodies if that is asked for."""
+
+    called = "messages"
+    look = "linnet place status"
 
     def __init__(
         self,
@@ -45,41 +45,9 @@ class PlacePrinter:
         consumer: Consumer | None = None,
         saving: Saving | None = None,
     ) -> None:
-        """With a `consumer`, what was printed is acknowledged."""
-        self._as_json = as_json
-        self._count = count
-        self._consumer = consumer
+        """See `ItemPrinter`."""
+        super().__init__(as_json, count, consumer)
         self._saving = saving
-        self._acknowledging: Acknowledging | None = None
-        self._printed = 0
-        self._lost = 0
-
-    def run(self, items: Iterator[PlaceItemView], timeout: float | None = None) -> None:
-        """Print, then end the command: `typer.Exit` with 1 if something was lost or is wanting."""
-        expired = False
-        with contextlib.ExitStack() as stack:
-            if isinstance(items, Generator):
-                stack.callback(items.close)
-            stack.callback(self._acknowledge)
-            try:
-                with time_limit(timeout):
-                    self._print_all(items)
-            except Expired:
-                expired = True
-            except KeyboardInterrupt:
-                pass  # The way to end what has no count.
-        if expired and self._count is not None:
-            raise Failure(f"{self._printed} of {self._count} messages came in {timeout:g} s")
-        if self._lost:
-            raise typer.Exit(ExitCode.FAILED)
-
-    def _print_all(self, items: Iterator[PlaceItemView]) -> None:
-        for item in items:
-            self._print(item)
-            if self._acknowledging is not None and not isinstance(item, SubscribedView | HeartbeatView):
-                self._acknowledging.handled()
-            if self._count is not None and self._printed >= self._count:
-                return
 
     def _print(self, item: PlaceItemView) -> None:
         match item:
@@ -98,12 +66,9 @@ class PlacePrinter:
                 numbers = ", ".join(map(str, messages))
                 self._beside(item, f"taken back: message {numbers}; what counts of it is said again")
             case EndedView(reason):
-                if reason is not None:
-                    code = ExitCode.NO_NODE if reason == Reason.SHUTDOWN else ExitCode.FAILED
-                    raise Failure(f"it ended: {reason}; look at: linnet place status", code)
+                self._ended(reason)
             case SubscribedView(number):
-                if self._consumer is not None:
-                    self._acknowledging = Acknowledging(self._consumer, number)
+                self._began(number)
             case PieceView() | HeartbeatView():
                 pass
             case _:
@@ -114,27 +79,8 @@ class PlacePrinter:
             return
         if self._saving is not None and message.size:
             path = self._saving(message)
-            self._beside(message, f"saved message {message.message} as {path} ({size_text(message.size)})")
+            warn(f"saved message {message.message} as {path} ({size_text(message.size)})")
         self._shown(message, message_line(message))
-
-    def _shown(self, item: PlaceItemView, line: str) -> None:
-        self._printed += 1
-        if self._as_json:
-            say_json(item)
-        else:
-            say(line)
-
-    def _beside(self, item: PlaceItemView, words: str) -> None:
-        if self._as_json and not isinstance(item, MessageView):
-            import msgspec
-
-            warn(msgspec.json.encode(item).decode())
-        else:
-            warn(words)
-
-    def _acknowledge(self) -> None:
-        if self._acknowledging is not None:
-            self._acknowledging.finish()
 
 
 def message_line(message: MessageView) -> str:
