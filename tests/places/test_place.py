@@ -122,6 +122,9 @@ def test_who_is_ejected_gets_the_notice_and_nothing_after_it() -> None:
     assert bodies(world, "guest0", first) == [b"one", b"two"]
     assert bodies(world, "guest1", first) == [b"one"]
     assert max(world.said["guest1"]) == notice
+    nothing_to_leave = world.answered(world.ask("guest1", LeavePlace(world.place, for_good=True)))
+    assert isinstance(nothing_to_leave, Declined)
+    assert nothing_to_leave.reason is Reason.NOT_A_MEMBER
     assert world.status("guest0").generation == 1
     guests = world.obtain(HOST, ListGuests(world.place), GuestsAre).guests
     assert [each.nym for each in guests] == sorted(

@@ -254,6 +254,8 @@ class Places:
         return [AfterCommit((reply, *where.watching.pump())), *where.catching_up.due(now)]
 
     def _leave(self, request: int, where: Place, for_good: bool, now: float) -> list[PlaceEffect]:
+        if for_good and where.role == "outside" and where.parts.membership.changes(self._context.author):
+            raise Refused(Reason.NOT_A_MEMBER, "you left this place or were put out of it: you are no guest")
         if for_good:
             return [*where.talks.say(request, place.REQUEST_LEAVE, (), b"", LEAVE_PATIENCE, now)]
         self._context.store.cells.delete(_VISITED, where.parts.id)
