@@ -7,6 +7,7 @@ from linnet.content.directory import Locate, Located
 from linnet.content.elections import OURS, PENDING, Elections
 from linnet.content.keys import attribute_key, distance
 from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
 from linnet.overlay.kademlia.ids import NodeId
 
 KEY = attribute_key("stock")
@@ -67,6 +68,17 @@ def test_who_did_not_answer_is_left_out_for_a_while() -> None:
     assert chosen.held == []
     chosen.avoid(NEAR, 61.0)
     chosen.forgive(NEAR)
+    chosen.tidy(61.0)
+    assert chosen.decide("stock", 61.0) == (Contact(NEAR), [])
+
+
+def test_who_cut_us_off_is_left_out_though_a_link_comes_up_and_a_lookup_names_it() -> None:
+    chosen = elections(NEAR, confirm=False)
+    chosen.link_gone(NEAR, Reason.NOT_NEEDED, 0.0)
+    assert chosen.decide("stock", 0.0) == (Contact(NEAR), [])
+    chosen.link_gone(NEAR, Reason.FLOODING, 0.0)
+    chosen.forgive(NEAR)
+    assert chosen.decide("stock", 1.0) == (OURS, [])
     chosen.tidy(61.0)
     assert chosen.decide("stock", 61.0) == (Contact(NEAR), [])
 

@@ -16,9 +16,14 @@ from linnet.content.config import ContentConfig
 from linnet.content.directory import Directory, Locate, Located
 from linnet.content.keys import attribute_key, distance
 from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
 from linnet.overlay.kademlia.ids import NodeId
 
 _CANDIDATES = 8
+_UNNEEDED = (Reason.NOT_NEEDED, Reason.DUPLICATE_LINK)
+"""Why links close without anything being wrong: if we need one after all, it is dialled again."""
+_SHUNNED = (Reason.FLOODING, Reason.FORGING, Reason.REPLAYING, Reason.BLOCKED)
+"""Why a peer wants nothing of us for a while."""
 
 
 class Verdict(Enum):
@@ -45,6 +50,7 @@ class Elections:
         self._better: dict[str, Contact] = {}
         """What a lookup found that the directory may not know."""
         self._avoided: dict[PeerId, float] = {}
+        self._shuns_us: dict[PeerId, float] = {}
         self._pending: dict[NodeId, str] = {}
         self._named_by: dict[PeerId, PeerId] = {}
         """Nodes that were said to be closer, and by whom."""
@@ -108,9 +114,16 @@ class Elections:
         if sender is not None:
             self._unheeded[sender] = now + self._config.refresh
 
+    def link_gone(self, peer: PeerId, reason: Reason, now: float) -> None:
+        """A link is down, or none came up. Who cut us off does so at each dial: that it comes up is no proof."""
+        if reason not in _UNNEEDED:
+            self.avoid(peer, now)
+        if reason in _SHUNNED:
+            self._shuns_us[peer] = now + self._config.avoided
+
     def is_avoided(self, peer: PeerId, now: float) -> bool:
         """Whether a peer is not chosen for now."""
-        return self._avoided.get(peer, 0.0) > now
+        return max(self._avoided.get(peer, 0.0), self._shuns_us.get(peer, 0.0)) > now
 
     def forgive(self, peer: PeerId) -> None:
         """It is there after all."""
@@ -131,6 +144,7 @@ class Elections:
         """Forget what no longer counts."""
         self._unheeded = {peer: until for peer, until in self._unheeded.items() if until > now}
         self._avoided = {peer: until for peer, until in self._avoided.items() if until > now}
+        self._shuns_us = {peer: until for peer, until in self._shuns_us.items() if until > now}
         self._better = {name: each for name, each in self._better.items() if each.peer not in self._avoided}
 
     def _closer(self, key: NodeId, contacts: Iterable[Contact], now: float) -> Contact | None:

@@ -68,8 +68,6 @@ from linnet.trace.records import Kind, Record
 
 __all__ = ["TOPIC", "Scout"]
 TURN = "turn"
-_UNNEEDED = (Reason.NOT_NEEDED, Reason.DUPLICATE_LINK)
-"""Why links close without anything being wrong: if we need one after all, it is dialled again."""
 
 
 class Scout:
@@ -309,8 +307,7 @@ class Scout:
         peer = event.peer
         effects = self._reach.gone(peer, event.reason)
         effects += self._book.gone(peer)
-        if event.reason not in _UNNEEDED:
-            self.elections.avoid(peer, now)
+        self.elections.link_gone(peer, event.reason, now)
         effects += self._keeping.replaced(self._backups.gone(peer, now), now)
         effects += self._upstream.gone(peer, now)
         effects += self._notices.gone(peer, now)
