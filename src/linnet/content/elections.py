@@ -115,7 +115,10 @@ class Elections:
             self._unheeded[sender] = now + self._config.refresh
 
     def link_gone(self, peer: PeerId, reason: Reason, now: float) -> None:
-        """A link is down, or none came up. Who cut us off does so at each dial: that it comes up is no proof."""
+        """A link is down, or none came up.
+
+        Who cut us off does so at each dial: that a link opens is no proof then.
+        """
         if reason not in _UNNEEDED:
             self.avoid(peer, now)
         if reason in _SHUNNED:
