@@ -126,7 +126,7 @@ def test_logs_are_bounded_in_number_and_time() -> None:
     (evicted,) = tracking.log(FIRST, (PASSING.id, "other"), PASSING, 3, START)
     assert isinstance(evicted, Record)
     assert (evicted.kind, len(tracking)) == (Kind.EVICTED, 1)
-    tracking.tidy(START + 20.0)
+    tracking.tidy(START + tracking._config.taken_for)
     assert len(tracking) == 0
 
 

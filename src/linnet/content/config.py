@@ -69,5 +69,8 @@ class ContentConfig(Struct, frozen=True):
 
     @property
     def taken_for(self) -> float:
-        """Seconds after which an event is too old to be taken: for so long it is known again."""
-        return 2 * self.refresh
+        """Seconds after which an event is too old to be taken: for so long it is known again.
+
+        Longer than anybody sends again what went by.
+        """
+        return 2 * self.refresh + self.lately
