@@ -10,7 +10,8 @@ from random import Random
 
 from msgspec import Struct
 from tests.node.content_world import ContentCrashWorld, MatchReader
-from tests.node.crash_world import UNREACHED, until
+from tests.node.killed_world import until
+from tests.node.lasting_reader import UNREACHED
 
 from linnet.cli.exits import Failure
 from linnet.content.predicates import read_attributes

@@ -10,7 +10,9 @@ from random import Random
 from typing import TypeAlias
 
 from msgspec import Struct
-from tests.node.crash_world import UNREACHED, CrashWorld, at_once, event_id, until
+from tests.node.crash_world import CrashWorld, event_id
+from tests.node.killed_world import at_once, until
+from tests.node.lasting_reader import UNREACHED
 
 from linnet.cli.exits import Failure
 from linnet.node.client import ControlError

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Self
 
 from msgspec.structs import replace
 from tests.edge.namespaces import Lab
-from tests.node.crash_world import GUARD, at_once, until
+from tests.node.killed_world import GuardedWorld, at_once, configure, until
 from tests.node.ring_world import BRISK, StreamReader
 
-from linnet.cli.moments import wall_clock
 from linnet.cli.play.nodes import LiveNode
 from linnet.identity.text import Sort, to_text
-from linnet.node.config import LanSection
-from linnet.node.config_reference import commented_file
-from linnet.node.home import open_home
+from linnet.node.config import LanSection, NodeConfig
 from linnet.overlay.config import Overlay
 from linnet.peer.config import LinkConfig
 from linnet.streams.names import topic_of
@@ -33,45 +26,24 @@ LIMIT = 90.0
 """Seconds after which what a test waits for will not come."""
 
 
-class LanWorld:
+class LanWorld(GuardedWorld):
     """Nodes of several networks, each with an application that reads one stream."""
 
     def __init__(self, directory: Path, lab: Lab) -> None:
-        self._guard = subprocess.Popen([sys.executable, "-c", GUARD], stdin=subprocess.PIPE, process_group=0)
+        super().__init__()
         self._directory = directory
         self._lab = lab
-        self.nodes: dict[str, LiveNode] = {}
         self.spaces: dict[str, str] = {}
         self.readers: dict[str, StreamReader] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            for reader in self.readers.values():
-                if reader.is_alive():
-                    reader.end()
-            for node in self.nodes.values():
-                node.kill()
-        finally:
-            if self._guard.stdin is not None:
-                self._guard.stdin.close()
-            self._guard.wait()
 
     def add(self, name: str) -> str:
         """A node in a namespace of its own, which is returned; it has no address of any other."""
         space = self.spaces[name] = self._lab.space(name)
         within = ("ip", "netns", "exec", space)
         node = LiveNode(
-            name, self._directory / name, relay=False, base=QUICK, group=self._guard.pid, within=within
+            name, self._directory / name, relay=False, base=QUICK, group=self.group, within=within
         )
-        config = open_home(node.home.path, wall_clock()).config
-        section = replace(config.node, overlay=Overlay.RING)
-        config = replace(config, node=section, lan=LanSection(enabled=True))
-        node.home.config.write_text(commented_file(config))
+        configure(node, _on_lans)
         self.nodes[name] = node
         return space
 
@@ -81,7 +53,7 @@ class LanWorld:
         for name, node in self.nodes.items():
             self.allow(node, networks.get(name, 1))
             reader = self.readers[name] = StreamReader(node, STREAM, Random(name))
-            reader.start()
+            self.let_read(reader)
 
     def allow(self, node: LiveNode, count: int) -> None:
         """Let the stream be spoken of on every network that a node is on."""
@@ -117,13 +89,15 @@ class LanWorld:
             if len(set(events)) != len(events):
                 yield f"{name} was handed something twice"
             yield from (f"{name}: {strange}" for strange in reader.strange)
-        for name, node in self.nodes.items():
-            words = (node.home.path / "stderr.txt").read_text()
-            if words:
-                yield f"{name}: {words[-2000:]}"
+        yield from self.last_words()
 
 
 def wait_for(holds: Callable[[], bool], what: str) -> None:
     """Look again and again; `TimeoutError` if it does not come."""
     if not until(holds, LIMIT):
         raise TimeoutError(f"not within {LIMIT:.0f} s: {what}")
+
+
+def _on_lans(config: NodeConfig) -> NodeConfig:
+    section = replace(config.node, overlay=Overlay.RING)
+    return replace(config, node=section, lan=LanSection(enabled=True))

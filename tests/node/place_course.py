@@ -10,7 +10,8 @@ from random import Random
 from typing import TypeAlias
 
 from msgspec import Struct
-from tests.node.crash_world import UNREACHED, until
+from tests.node.killed_world import until
+from tests.node.lasting_reader import UNREACHED
 from tests.node.place_world import HOST, Listener, PlaceWorld
 
 from linnet.cli.exits import Failure
@@ -294,14 +295,14 @@ class PlaceCourse:
         for heard in listener.heard:
             key = (heard.life, heard.nym, heard.message)
             if key in seen:
-                yield f"{listener.owner}: {heard.message} twice in life {heard.life}"
+                yield f"{listener.node.name}: {heard.message} twice in life {heard.life}"
             seen.add(key)
             if listener.settled.get((heard.nym, heard.message), heard.life) < heard.life:
-                yield f"{listener.owner}: {heard.message} again, though it had been handled"
+                yield f"{listener.node.name}: {heard.message} again, though it had been handled"
         for lost in listener.lost:
             if lost.last >= since:
-                yield f"{listener.owner}: lost {lost}"
-        yield from (f"{listener.owner}: {strange}" for strange in listener.strange)
+                yield f"{listener.node.name}: lost {lost}"
+        yield from (f"{listener.node.name}: {strange}" for strange in listener.strange)
 
 
 def _is_ready(node: LiveNode) -> bool:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.node.crash_world import UNREACHED
+from tests.node.lasting_reader import UNREACHED
 from tests.node.place_world import PlaceWorld
 
 from linnet.node.control_types import EndedView

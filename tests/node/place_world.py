@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
-import threading
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Self
 
 from msgspec import Struct
-from tests.node.crash_world import GUARD, STARTS, UNREACHED, at_once
+from tests.node.killed_world import KilledWorld
+from tests.node.lasting_reader import LastingReader
 
 from linnet.cli.play.nodes import LiveNode
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
-from linnet.node.control_types import HeartbeatView, SubscribedView
 from linnet.node.place_types import (
     EnterRequest,
     HostRequest,
     ListenQuery,
     LostView,
     MessageView,
-    PlaceItemView,
 )
 from linnet.peer.config import LinkConfig
 from linnet.places.config import PlacesConfig
@@ -59,71 +53,23 @@ class Heard(Struct, frozen=True):
     text: str | None
 
 
-class Listener(threading.Thread):
-    """Listens to the place durably at one node, remembers what it is handed, and survives its node."""
+class Listener(LastingReader):
+    """Listens to the place durably at one node, and remembers what it is handed."""
 
     def __init__(self, node: LiveNode, place: str, methods: str | None, luck: Random) -> None:
-        super().__init__(name=f"{node.name} listens", daemon=True)
-        self._node = node
+        super().__init__(f"{node.name} listens", node, luck)
         self._place = place
-        self._methods = methods
-        self._luck = luck
-        self._ended = threading.Event()
-        self._reading: ControlClient | None = None
-        self.began = threading.Event()
-        self.lives = 0
+        self._query = ListenQuery(since=1, name="application", methods=methods, ack="manual")
         self.heard: list[Heard] = []
-        self.settled: dict[tuple[str | None, int], int] = {}
-        """Messages of which the node has said that it is durable that they were handled, and when."""
         self.lost: list[LostView] = []
-        self.strange: list[str] = []
 
-    @property
-    def owner(self) -> str:
-        """The node that is listened at."""
-        return self._node.name
+    def _items(self, reading: ControlClient) -> Iterator[object]:
+        return reading.listen(self._place, self._query)
 
-    def run(self) -> None:
-        """Listen, and listen on whenever the node is back."""
-        while not self._ended.wait(0.1):
-            if self._node.is_up:
-                with contextlib.suppress(*UNREACHED):
-                    self._live()
-
-    def end(self) -> None:
-        """Stop listening."""
-        self._ended.set()
-        if self._reading is not None:
-            self._reading.cut()
-        self.join(10.0)
-
-    def _live(self) -> None:
-        home = self._node.home.path
-        query = ListenQuery(since=1, name="application", methods=self._methods, ack="manual")
-        with ControlClient(home) as reading, ControlClient(home) as telling:
-            self._reading = reading
-            number, due, unsettled = 0, self._luck.randint(1, 4), list[Heard | None]()
-            for item in reading.listen(self._place, query):
-                if self._ended.is_set():
-                    return
-                if isinstance(item, SubscribedView):
-                    number = item.subscription
-                    self.lives += 1
-                    self.began.set()
-                elif not isinstance(item, HeartbeatView):
-                    unsettled.append(self._take(item))
-                if len(unsettled) >= due:
-                    telling.consumed(number, len(unsettled))
-                    for each in unsettled:
-                        if each is not None:
-                            self.settled[each.nym, each.message] = each.life
-                    unsettled, due = [], self._luck.randint(1, 4)
-
-    def _take(self, item: PlaceItemView) -> Heard | None:
+    def _take(self, item: object) -> tuple[str | None, int] | None:
         if isinstance(item, MessageView):
-            heard = Heard(self.lives, item.message, item.nym, item.text)
-            self.heard.append(heard)
-            return heard
+            self.heard.append(Heard(self.lives, item.message, item.nym, item.text))
+            return item.nym, item.message
         if isinstance(item, LostView):
             self.lost.append(item)
         else:
@@ -131,35 +77,14 @@ class Listener(threading.Thread):
         return None
 
 
-class PlaceWorld:
-    """A host and its guests; nothing of it outlives the block, or the test."""
+class PlaceWorld(KilledWorld):
+    """A host and its guests."""
 
     def __init__(self, directory: Path, guests: int, seed: int, config: NodeConfig = BRISK) -> None:
-        self._guard = subprocess.Popen([sys.executable, "-c", GUARD], stdin=subprocess.PIPE, process_group=0)
+        super().__init__(directory, (HOST, *(f"guest{number}" for number in range(guests))), config)
         self._seed = seed
-        names = (HOST, *(f"guest{number}" for number in range(guests)))
-        self.nodes = {
-            name: LiveNode(name, directory / name, relay=False, base=config, group=self._guard.pid)
-            for name in names
-        }
-        self._starting = {name: threading.Lock() for name in names}
-        self._starts = threading.Semaphore(STARTS)
-        self.killed: dict[str, int] = dict.fromkeys(names, 0)
         self.listeners: dict[str, Listener] = {}
         self.place = self.address = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self.halt()
-        finally:
-            if self._guard.stdin is not None:
-                self._guard.stdin.close()
-            self._guard.wait()
 
     @property
     def host(self) -> LiveNode:
@@ -189,32 +114,5 @@ class PlaceWorld:
         """Have an application listen; returns when that is durable."""
         luck = Random(f"{self._seed} {name}")
         listener = self.listeners[name] = Listener(self.nodes[name], self.place, methods, luck)
-        listener.start()
-        if not listener.began.wait(ENTRY_SECONDS):
-            raise TimeoutError(f"{name} does not listen within a minute")
-
-    def start_all(self) -> None:
-        """Start whoever is down."""
-        at_once(lambda node: self.start(node.name), self.nodes.values())
-
-    def start(self, name: str) -> None:
-        """Start a node, unless it runs; `Failure` if it did not come up, killed or not."""
-        with self._starting[name], self._starts:
-            self.nodes[name].start()
-
-    def kill(self, name: str) -> None:
-        """SIGKILL, whatever the node does just now: also while it starts."""
-        self.killed[name] += 1
-        self.nodes[name].kill()
-
-    def halt(self) -> None:
-        """Kill everybody, for good."""
-        for listener in self.listeners.values():
-            listener.end()
-        for node in self.nodes.values():
-            node.kill()
-
-    def last_words(self) -> list[str]:
-        """What processes wrote to standard error."""
-        words = ((name, node.home.path / "stderr.txt") for name, node in self.nodes.items())
-        return [f"{name}: {path.read_text()[-2000:]}" for name, path in words if path.stat().st_size]
+        self.let_read(listener)
+        listener.await_subscription(ENTRY_SECONDS)

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from msgspec import Struct
-from tests.node.crash_world import UNREACHED, until
+from tests.node.killed_world import until
+from tests.node.lasting_reader import UNREACHED
 from tests.node.ring_world import RingWorld, StreamReader
 
 from linnet.cli.exits import Failure
