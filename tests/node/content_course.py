@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import TypeAlias
 
 from msgspec import Struct
 from tests.node.content_world import ContentCrashWorld, MatchReader
-from tests.node.killed_world import until
+from tests.node.killed_course import CourseSize, Kill, KilledCourse
 from tests.node.lasting_reader import UNREACHED
 
-from linnet.cli.exits import Failure
 from linnet.content.predicates import read_attributes
 from linnet.node.client import ControlError
 from linnet.node.content_types import ContentPublishReply
 
-CALLS = 16
 
-
-class ContentSize(Struct, frozen=True):
+class ContentSize(CourseSize, frozen=True, kw_only=True):
     """How many of everything."""
 
     nodes: int
     events: int
-    kills: int
-    seconds: float
-    """How long all this takes, about."""
-    quiet: float
-    """Seconds at the end, at most, until everyone has everything."""
 
 
 class Say(Struct, frozen=True):
@@ -40,11 +30,7 @@ class Say(Struct, frozen=True):
     attributes: str
 
 
-class Kill(Struct, frozen=True):
-    """A node is killed, and started again after so many seconds."""
-
-    who: str
-    away: float
+Act: TypeAlias = Say | Kill
 
 
 def record(luck: Random) -> str:
@@ -60,9 +46,9 @@ def record(luck: Random) -> str:
             return f"quake/strength={luck.randint(1, 8)}"
 
 
-def plan(names: list[str], size: ContentSize, luck: Random) -> list[tuple[float, Say | Kill]]:
+def plan(names: list[str], size: ContentSize, luck: Random) -> list[tuple[float, Act]]:
     """What is to happen at which second."""
-    acts: list[tuple[float, Say | Kill]] = [
+    acts: list[tuple[float, Act]] = [
         (luck.uniform(0.0, size.seconds), Say(luck.choice(names), record(luck))) for _ in range(size.events)
     ]
     acts += [
@@ -72,54 +58,20 @@ def plan(names: list[str], size: ContentSize, luck: Random) -> list[tuple[float,
     return sorted(acts, key=lambda act: act[0])
 
 
-class ContentCourse:
+class ContentCourse(KilledCourse[ContentCrashWorld, Act]):
     """Performs a plan over a world that is set up, and remembers what publishers were told."""
 
     def __init__(self, world: ContentCrashWorld, size: ContentSize, luck: Random) -> None:
-        self._world = world
-        self._size = size
-        self._plan = plan(list(world.nodes), size, luck)
-        self._calls = ThreadPoolExecutor(CALLS)
-        self._returns: list[threading.Thread] = []
+        super().__init__(world, plan(list(world.nodes), size, luck), size.quiet)
         self.said: dict[str, tuple[str, ContentPublishReply]] = {}
         """Events whose publishers were told what became of them: their attributes, and what was told."""
-        self.unanswered = self.declined = self.pairs = self.told = 0
-        self.failures: list[str] = []
-        self.settled_after: float | None = None
+        self.pairs = self.told = 0
 
-    def run(self) -> None:
-        """Everything; then all are started, and have time until everyone has everything."""
-        began = time.monotonic()
-        try:
-            for when, act in self._plan:
-                time.sleep(max(0.0, began + when - time.monotonic()))
-                self._perform(act)
-        finally:
-            for thread in self._returns:
-                thread.join()
-            self._world.start_all()
-            self._calls.shutdown()
-        calm = time.monotonic()
-        if until(lambda: not any(True for _ in self.lacking()), self._size.quiet):
-            self.settled_after = time.monotonic() - calm
-
-    def _perform(self, act: Say | Kill) -> None:
+    def _perform(self, act: Act, number: int) -> None:
         if isinstance(act, Say):
             self._calls.submit(self._say, act)
-            return
-        self._world.kill(act.who)
-        thread = threading.Thread(target=self._return, args=(act,))
-        self._returns.append(thread)
-        thread.start()
-
-    def _return(self, act: Kill) -> None:
-        time.sleep(act.away)
-        killed = self._world.killed[act.who]
-        try:
-            self._world.start(act.who)
-        except Failure as failure:
-            if self._world.killed[act.who] == killed:
-                self.failures.append(str(failure))
+        else:
+            self._kill(act)
 
     def _say(self, act: Say) -> None:
         try:
@@ -133,6 +85,10 @@ class ContentCourse:
             self.said[reply.event] = (act.attributes, reply)
 
     # The verdict.
+
+    def is_settled(self) -> bool:
+        """Whether nobody lacks anything."""
+        return not any(True for _ in self.lacking())
 
     def lacking(self) -> Iterator[tuple[MatchReader, str, ContentPublishReply]]:
         """Who wants an event of which its publisher knows what became, and was not handed it."""

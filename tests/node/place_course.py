@@ -1,17 +1,15 @@
-"""What happens in a place whose nodes are killed: a plan that follows from a seed, how it went, a verdict."""
+"""What happens in a place whose nodes are killed: how its plan went, and a verdict."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import TypeAlias
 
-from msgspec import Struct
+from tests.node.killed_course import KilledCourse
 from tests.node.killed_world import until
 from tests.node.lasting_reader import UNREACHED
+from tests.node.place_plan import Act, Come, PlaceKill, PlaceSize, Put, Say, Talk, plan
 from tests.node.place_world import HOST, Listener, PlaceWorld
 
 from linnet.cli.exits import Failure
@@ -25,98 +23,17 @@ PATIENCE = 30.0
 VARIABLES = 6
 
 
-class PlaceSize(Struct, frozen=True):
-    """How many of everything."""
-
-    guests: int
-    late: int
-    """Of these, those who enter while the others are at it."""
-    ejected: int
-    announcements: int
-    talks: int
-    kills: int
-    """Of guests, at random; the host is killed twice besides."""
-    seconds: float
-    quiet: float
-    """Seconds at the end, at most, until everyone has everything."""
-
-
-class Say(Struct, frozen=True):
-    """The host announces something, and perhaps decorates the place."""
-
-    value: str | None
-
-
-class Talk(Struct, frozen=True):
-    """A guest says something to the host."""
-
-    who: str
-
-
-class Come(Struct, frozen=True):
-    """Somebody enters."""
-
-    who: str
-
-
-class Put(Struct, frozen=True):
-    """The host puts somebody out."""
-
-    who: str
-
-
-class Kill(Struct, frozen=True):
-    """A node is killed, and started again after so many seconds."""
-
-    who: str
-    away: float
-    last_word: bool
-    """Whether it is asked to say something just before."""
-
-
-Act: TypeAlias = Say | Talk | Come | Put | Kill
-
-
-def plan(names: list[str], size: PlaceSize, luck: Random) -> list[tuple[float, Act]]:
-    """What is to happen at which second."""
-    early = names[: size.guests - size.late]
-
-    def at(low: float, high: float) -> float:
-        return luck.uniform(low, high) * size.seconds
-
-    def killed(name: str) -> Kill:
-        return Kill(name, luck.uniform(0.0, 2.0), luck.random() < 0.5)
-
-    def said() -> Say:
-        return Say(str(luck.randrange(100)) if luck.random() < 0.5 else None)
-
-    acts: list[tuple[float, Act]] = [(at(0, 1), said()) for _ in range(size.announcements)]
-    acts += [(at(0, 1), Talk(luck.choice(early))) for _ in range(size.talks)]
-    acts += [(at(*part), killed(HOST)) for part in ((0.1, 0.5), (0.5, 0.9))]
-    acts += [(at(0.05, 0.95), killed(luck.choice(early))) for _ in range(size.kills)]
-    acts += [(at(0.2, 0.7), Come(name)) for name in names[size.guests - size.late :]]
-    acts += [(at(0.4, 0.9), Put(name)) for name in luck.sample(early, size.ejected)]
-    return sorted(acts, key=lambda act: act[0])
-
-
-class PlaceCourse:
+class PlaceCourse(KilledCourse[PlaceWorld, Act]):
     """Performs a plan over a world that is set up, and remembers what was acknowledged."""
 
     def __init__(self, world: PlaceWorld, size: PlaceSize, luck: Random) -> None:
-        self._world = world
-        self._size = size
-        self._plan = plan(world.guests, size, luck)
-        self._calls = ThreadPoolExecutor(CALLS)
-        self._threads: list[threading.Thread] = []
+        super().__init__(world, plan(world.guests, size, luck), size.quiet, CALLS)
         self.said: dict[int, str] = {}
         """Announcements that were acknowledged, by their number."""
         self.talked: dict[tuple[str, int], str] = {}
         """Requests that were acknowledged, by guest and number."""
         self.ejected: dict[str, int] = {}
         """Who was put out, and by which message."""
-        self.unanswered = self.declined = 0
-        self.failures: list[str] = []
-        self.settled_after: float | None = None
         self._goal = 0
         self._since: dict[str, int] = {}
         """The message with which each came in who was a guest at the beginning."""
@@ -129,47 +46,20 @@ class PlaceCourse:
     def run(self) -> None:
         """Everything; then all are started, and have time until everyone has everything."""
         self._since = {name: self.since(name) for name in self.present}
-        began = time.monotonic()
-        try:
-            for number, (when, act) in enumerate(self._plan):
-                time.sleep(max(0.0, began + when - time.monotonic()))
-                self._perform(act, number)
-        finally:
-            for thread in self._threads:
-                thread.join()
-            self._calls.shutdown()
-        self._world.start_all()
-        calm = time.monotonic()
-        if until(lambda: not self.unsettled(), self._size.quiet):
-            self.settled_after = time.monotonic() - calm
+        super().run()
 
     def _perform(self, act: Act, number: int) -> None:
         match act:
             case Say() | Talk():
                 self._calls.submit(self._speak, act, number)
             case Come() | Put():
-                self._spawn(self._insist, act)
-            case Kill(who, _, last_word):
+                self._spawn(lambda: self._insist(act))
+            case PlaceKill(who, _, last_word):
                 if last_word:
                     word = Say(None) if who == HOST else Talk(who)
                     self._calls.submit(self._speak, word, number)
                     time.sleep(0.02)
-                self._world.kill(who)
-                self._spawn(self._return, act)
-
-    def _spawn(self, target: object, act: Act) -> None:
-        thread = threading.Thread(target=target, args=(act,))  # type: ignore[arg-type]
-        self._threads.append(thread)
-        thread.start()
-
-    def _return(self, act: Kill) -> None:
-        time.sleep(act.away)
-        killed = self._world.killed[act.who]
-        try:
-            self._world.start(act.who)
-        except Failure as failure:
-            if self._world.killed[act.who] == killed:
-                self.failures.append(str(failure))
+                self._kill(act)
 
     def _speak(self, act: Say | Talk, number: int) -> None:
         place, words = self._world.place, f"words {number}"
@@ -218,6 +108,10 @@ class PlaceCourse:
         return True
 
     # The end.
+
+    def is_settled(self) -> bool:
+        """Whether those who are in have everything."""
+        return not self.unsettled()
 
     def unsettled(self) -> list[str]:
         """What keeps those who are in from having everything."""

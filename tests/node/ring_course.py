@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import TypeAlias
 
 from msgspec import Struct
-from tests.node.killed_world import until
+from tests.node.killed_course import CourseSize, Kill, KilledCourse
 from tests.node.lasting_reader import UNREACHED
 from tests.node.ring_world import RingWorld, StreamReader
 
-from linnet.cli.exits import Failure
 from linnet.node.client import ControlError
 
-CALLS = 16
 
-
-class RingSize(Struct, frozen=True):
+class RingSize(CourseSize, frozen=True, kw_only=True):
     """How many of everything."""
 
     nodes: int
@@ -29,11 +25,6 @@ class RingSize(Struct, frozen=True):
     keepers: int
     """Readers of a stream who keep it for others."""
     events: int
-    kills: int
-    seconds: float
-    """How long all this takes, about."""
-    quiet: float
-    """Seconds at the end, at most, until everyone has everything."""
 
 
 class Say(Struct, frozen=True):
@@ -43,13 +34,14 @@ class Say(Struct, frozen=True):
     stream: str
 
 
-class Kill(Struct, frozen=True):
-    """A node is killed, and started again after so many seconds."""
+class RingKill(Kill, frozen=True):
+    """A node is killed, perhaps just after it was asked to publish."""
 
-    who: str
-    away: float
     last_word: str | None
-    """A stream in which it publishes just before."""
+    """The stream in which it publishes."""
+
+
+Act: TypeAlias = Say | RingKill
 
 
 def interests(size: RingSize, luck: Random) -> list[list[str]]:
@@ -69,75 +61,41 @@ def interests(size: RingSize, luck: Random) -> list[list[str]]:
     return chosen
 
 
-def plan(world: RingWorld, size: RingSize, luck: Random) -> list[tuple[float, Say | Kill]]:
+def plan(world: RingWorld, size: RingSize, luck: Random) -> list[tuple[float, Act]]:
     """What is to happen at which second."""
     names = list(world.nodes)
 
     def own(name: str) -> str:
         return luck.choice(world.interests[name])
 
-    acts: list[tuple[float, Say | Kill]] = []
+    acts: list[tuple[float, Act]] = []
     for _ in range(size.events):
         who = luck.choice(names)
         acts.append((luck.uniform(0.0, size.seconds), Say(who, own(who))))
     for _ in range(size.kills):
         who = luck.choice(names)
         last_word = own(who) if luck.random() < 0.5 else None
-        acts.append((luck.uniform(0.05, 0.95) * size.seconds, Kill(who, luck.uniform(0.0, 3.0), last_word)))
+        when = luck.uniform(0.05, 0.95) * size.seconds
+        acts.append((when, RingKill(who, luck.uniform(0.0, 3.0), last_word)))
     return sorted(acts, key=lambda act: act[0])
 
 
-class RingCourse:
+class RingCourse(KilledCourse[RingWorld, Act]):
     """Performs a plan over a world that is set up, and remembers what was acknowledged."""
 
     def __init__(self, world: RingWorld, size: RingSize, luck: Random) -> None:
-        self._world = world
-        self._size = size
-        self._plan = plan(world, size, luck)
-        self._calls = ThreadPoolExecutor(CALLS)
-        self._returns: list[threading.Thread] = []
+        super().__init__(world, plan(world, size, luck), size.quiet)
         self.said: dict[str, tuple[str, str]] = {}
         """Events that were acknowledged to whoever published them: its node and stream."""
-        self.unanswered = self.declined = 0
-        self.failures: list[str] = []
-        self.settled_after: float | None = None
 
-    def run(self) -> None:
-        """Everything; then all are started, and have time until everyone has everything."""
-        began = time.monotonic()
-        try:
-            for number, (when, act) in enumerate(self._plan):
-                time.sleep(max(0.0, began + when - time.monotonic()))
-                self._perform(act, number)
-        finally:
-            for thread in self._returns:
-                thread.join()
-            self._calls.shutdown()
-        self._world.start_all()
-        calm = time.monotonic()
-        if until(lambda: not any(True for _ in self.lacking()), self._size.quiet):
-            self.settled_after = time.monotonic() - calm
-
-    def _perform(self, act: Say | Kill, number: int) -> None:
+    def _perform(self, act: Act, number: int) -> None:
         if isinstance(act, Say):
             self._calls.submit(self._say, act, number)
             return
         if act.last_word is not None:
             self._calls.submit(self._say, Say(act.who, act.last_word), number)
             time.sleep(0.02)
-        self._world.kill(act.who)
-        thread = threading.Thread(target=self._return, args=(act,))
-        self._returns.append(thread)
-        thread.start()
-
-    def _return(self, act: Kill) -> None:
-        time.sleep(act.away)
-        killed = self._world.killed[act.who]
-        try:
-            self._world.start(act.who)
-        except Failure as failure:
-            if self._world.killed[act.who] == killed:
-                self.failures.append(str(failure))
+        self._kill(act)
 
     def _say(self, act: Say, number: int) -> None:
         try:
@@ -151,6 +109,10 @@ class RingCourse:
                 self.said[event] = (act.who, act.stream)
 
     # The verdict.
+
+    def is_settled(self) -> bool:
+        """Whether nobody lacks anything."""
+        return not any(True for _ in self.lacking())
 
     def lacking(self) -> Iterator[str]:
         """Acknowledged events that a reader of their stream has not been handed."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.node.place_course import PlaceCourse, PlaceSize
+from tests.node.place_course import PlaceCourse
+from tests.node.place_plan import PlaceSize
 from tests.node.place_world import HOST, PlaceWorld
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.node.crash_course import Course, Size
+from tests.node.crash_course import Course
+from tests.node.crash_plan import Size
 from tests.node.crash_verdict import Verdict
 from tests.node.crash_world import CrashWorld
 
