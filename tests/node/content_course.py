@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterator
 from random import Random
 from typing import TypeAlias
 
 from msgspec import Struct
-from tests.node.content_world import ContentCrashWorld, MatchReader
+from tests.node.content_world import BRISK, ContentCrashWorld, MatchReader
 from tests.node.killed_course import CourseSize, Kill, KilledCourse
+from tests.node.killed_world import until
 from tests.node.lasting_reader import UNREACHED
 
 from linnet.content.predicates import read_attributes
 from linnet.node.client import ControlError
 from linnet.node.content_types import ContentPublishReply
+
+RETURN_SECONDS = 120.0
 
 
 class ContentSize(CourseSize, frozen=True, kw_only=True):
@@ -66,12 +71,25 @@ class ContentCourse(KilledCourse[ContentCrashWorld, Act]):
         self.said: dict[str, tuple[str, ContentPublishReply]] = {}
         """Events whose publishers were told what became of them: their attributes, and what was told."""
         self.pairs = self.told = 0
+        self._away = threading.Semaphore(BRISK.content.backups)
 
     def _perform(self, act: Act, number: int) -> None:
         if isinstance(act, Say):
             self._calls.submit(self._say, act)
         else:
-            self._kill(act)
+            self._spawn(lambda: self._kill_in_turn(act))
+
+    def _kill_in_turn(self, act: Kill) -> None:
+        """As soon as so few are away that nothing may be lost, also where starting takes long."""
+        with self._away:
+            self._world.kill(act.who)
+            self._return(act, lambda: self._await_return(act.who))
+
+    def _await_return(self, who: str) -> None:
+        """Its subscription stands again, and others keep its filters."""
+        with contextlib.suppress(*UNREACHED):  # it is the next to be killed
+            if not until(lambda: self._world.nodes[who].control.content().settled, RETURN_SECONDS):
+                self.failures.append(f"{who} was not settled {RETURN_SECONDS:.0f} s after its return")
 
     def _say(self, act: Say) -> None:
         try:
