@@ -25,9 +25,11 @@ _Step = tuple[str, type]
 class _Shape:
     """Predicates with the same names and kinds."""
 
-    __slots__ = ("finders", "handles", "size")
+    __slots__ = ("finders", "handles", "places", "size")
 
     def __init__(self, predicate: Predicate) -> None:
+        self.places = {name: place for place, (name, _) in enumerate(predicate.conditions)}
+        """Where each name stands in the conditions of all of them."""
         kinds = [(name, FINDERS[type(one)]) for name, one in predicate.conditions if type(one) in FINDERS]
         self.finders: list[tuple[str, Finder[Any]]] = [(name, make()) for name, make in kinds]
         self.handles: dict[int, None] = {}
@@ -143,14 +145,11 @@ class Index(Generic[K]):
         if not fewest:
             return []
         chosen, finder = finders[counts.index(fewest)]
-        others = [name for name, _ in finders if name != chosen]
-        return [
-            handle
-            for handle in finder.find(conditions[chosen])
-            if _accepts(self._entries[handle][1], others, conditions)
-        ]
-
-
-def _accepts(predicate: Predicate, names: list[str], conditions: Mapping[str, Condition]) -> bool:
-    own = dict(predicate.conditions)
-    return all(covers(own[name], conditions[name]) for name in names)
+        kept = finder.find(conditions[chosen])
+        entries = self._entries
+        for name, _ in finders:
+            if name != chosen:
+                # All of a shape have conditions of the same kinds at the same places.
+                place, value = shape.places[name], conditions[name]
+                kept = [each for each in kept if covers(entries[each][1].conditions[place][1], value)]
+        return kept
