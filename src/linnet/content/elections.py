@@ -55,6 +55,8 @@ class Elections:
         self._named_by: dict[PeerId, PeerId] = {}
         """Nodes that were said to be closer, and by whom."""
         self._unheeded: dict[PeerId, float] = {}
+        self.left: list[str] = []
+        """Attributes of which another is the rendezvous now, as it turned out; for whoever clears this."""
 
     def decide(self, attribute: str, now: float) -> tuple[Contact | Verdict, list[Locate]]:
         """The next hop towards a rendezvous, or ours if that is this node, or that it is being looked up."""
@@ -64,7 +66,8 @@ class Elections:
             known.append(self._better[attribute])
         closer = self._closer(key, known, now)
         if closer is not None:
-            self._confirmed.pop(attribute, None)
+            if self._confirmed.pop(attribute, None) is not None:
+                self.left.append(attribute)
             return closer, []
         if not self._config.confirm or now < self._confirmed.get(attribute, 0.0):
             self._confirmed.setdefault(attribute, now)

@@ -8,6 +8,7 @@ from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
 from linnet.content.effects import ContentEffect
+from linnet.content.lately import WentBy
 from linnet.content.messages import Backup, Held, Keepers, Kept, Log, Logged, Routes, StandIn
 from linnet.content.notices import Notices
 from linnet.content.passing import check, check_asked
@@ -66,7 +67,11 @@ class Keeping:
                 way = (passing.id, message.attribute)
                 return self.trackers.log(peer, way, passing, message.hops, now)
             case Logged():
-                return self.trackers.logged(peer, message)
+                effects = self.trackers.logged(peer, message)
+                for way, passing, hops in self.trackers.ended:
+                    self._notices.lately.finished_elsewhere(WentBy(now, way, passing, hops))
+                self.trackers.ended.clear()
+                return effects
             case _:
                 assert_never(message)
 

@@ -9,7 +9,6 @@ asked that keep its filters; the routes that they name are sent the event from h
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -17,6 +16,7 @@ from linnet.content.branches import Branch, Count, Ledger, Way
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
 from linnet.content.effects import OWNER, ContentEffect
+from linnet.content.lately import Lately, WentBy
 from linnet.content.messages import MOST_PATIENCE, Held, KeptRoute, Notice, Reached, Routes, StandIn
 from linnet.content.parts import base_of
 from linnet.content.passing import Passing
@@ -59,8 +59,7 @@ class Notices:
         self._ledgers: dict[Way, Ledger] = {}
         """The oldest first; what is answered stays for a while, to be known again."""
         self._open: dict[Way, None] = {}
-        self._lately: deque[tuple[float, Way, Passing, int]] = deque(maxlen=config.waiting)
-        """Events that went down lately, and when."""
+        self.lately = Lately(config)
         self.local: list[tuple[Passing, int]] = []
         """Events that this node's own subscriptions may want, and over how many links they came."""
         self.counted: list[tuple[Way, Count]] = []
@@ -115,7 +114,7 @@ class Notices:
             ledger.delivered += 1
             self.local.append((passing, hops))
         ledger.deadline = now + (self._patience() if patience is None else patience * _EARLIER)
-        self._lately.append((now, way, passing, hops))
+        self.lately.went_down(WentBy(now, way, passing, hops))
         self._open[way] = None
         effects = self._forget()
         for route in wanted:
@@ -278,22 +277,25 @@ class Notices:
         return effects
 
     def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> list[ContentEffect]:
-        """A route was elsewhere until now: send it what went down here in the meantime."""
+        """A route was elsewhere until now: send it what went down meanwhile, here or where it is tracked."""
+        for event in self.lately.elsewhere(attribute, now):
+            if event.way not in self._ledgers and predicate.covers(event.passing.attributes):
+                self._ledgers[event.way] = Ledger(event.passing, event.hops, None)
+                self.lately.went_down(event)
         effects: list[ContentEffect] = []
-        for at, way, passing, _ in self._lately:
+        for _, way, passing, _ in self.lately.here(attribute, now):
             ledger = self._ledgers.get(way)
-            if way[1] != attribute or at + self._config.lately <= now or ledger is None:
+            if ledger is None or route in (ledger.upstream, self._ours):
                 continue
-            if route in (ledger.upstream, self._ours) or not predicate.covers(passing.attributes):
-                continue
-            if route in ledger.open and ledger.open[route].sent:
+            if not predicate.covers(passing.attributes):
                 continue
             if not ledger.open:
                 # What is known of it was said already; this one is sent again for its own sake.
-                ledger.upstream, ledger.passing, ledger.tries = None, passing, 0
-                ledger.deadline = now + self._patience()
-                self._open[way] = None
-                effects += self._time(way, ledger, self._config.resend)
+                ledger.upstream, ledger.passing = None, passing
+            # What it was sent before it was elsewhere need not have got there: it has all tries again.
+            ledger.tries, ledger.deadline = 0, now + self._patience()
+            self._open[way] = None
+            effects += self._time(way, ledger, self._config.resend)
             ledger.served.pop(route, None)
             effects += self._begin(way, ledger, self._book.contact(route), now)
             effects += self._close(way, ledger, now)
@@ -376,8 +378,7 @@ class Notices:
         for way, ledger in list(self._ledgers.items()):
             if way not in self._open and ledger.settled_at + self._config.taken_for <= now:
                 del self._ledgers[way]
-        while self._lately and self._lately[0][0] + self._config.lately <= now:
-            self._lately.popleft()
+        self.lately.tidy(now)
 
     def _forget(self) -> list[ContentEffect]:
         """Keep no more than may be remembered; what is still open is given up with a word."""

@@ -232,7 +232,10 @@ class Scout:
         """Let another be rendezvous in our place; None unless we are that and it is closer."""
         if not self.elections.heed(attribute, contact, now, sender):
             return None
-        # Who is closer is young: it is helped by being told at once what we know.
+        return self._leave(attribute, now)
+
+    def _leave(self, attribute: str, now: float) -> list[ContentEffect]:
+        """Who is closer is young: it is helped by being told at once what we know, and what came lately."""
         self._predecessors.left(attribute)
         effects = [*self._splits.left(attribute), *self._upstream.retell(attribute, now)]
         return [*effects, *self._walks.moved(attribute, now)]
@@ -382,7 +385,9 @@ class Scout:
         return effects
 
     def _drained(self, effects: list[ContentEffect], now: float) -> list[ContentEffect]:
-        """With what came of it for the application: events for it, and ends of its own."""
+        """With what came of it: what we leave to others, events for the application, ends of its own."""
+        while self.elections.left:
+            effects += self._leave(self.elections.left.pop(), now)
         for passing, hops in self._notices.local:
             effects += self._application.hand(passing, hops, now)
         self._notices.local.clear()

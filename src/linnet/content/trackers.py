@@ -61,6 +61,8 @@ class Trackers:
         self._led: dict[Way, tuple[Contact, ...]] = {}
         self._logs: dict[Way, _Log] = {}
         self._untold: dict[PeerId, _Untold] = {}
+        self.ended: list[tuple[Way, Passing, int]] = []
+        """What others have finished, for whoever clears this."""
 
     def __len__(self) -> int:
         return len(self._led) + len(self._logs)
@@ -133,10 +135,12 @@ class Trackers:
                 log.answered[each.route] = Count(each.delivered, each.missed)
         for end in message.finished:
             way = (end.event, end.attribute)
-            if self._log_of(leader, way) is None:
+            log = self._log_of(leader, way)
+            if log is None:
                 strange += 1
             else:
                 del self._logs[way]
+                self.ended.append((way, log.passing, log.hops))
         if not strange:
             return []
         note = f"Logged: {strange} of events that are not tracked"

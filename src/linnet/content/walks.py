@@ -210,6 +210,10 @@ class Walks:
                 walk.before, walk.fate = None, None
             walk.passing, walk.taken, walk.tries = passing, False, 0
             effects += self._go(way, now)
+        for event in self._notices.lately.elsewhere(attribute, now):
+            # Tracked here for one who is gone: the new rendezvous may be it, back without its memory.
+            if not self.known(event.way):
+                effects += self.begin(attribute, event.passing, None, event.hops, now)
         return effects
 
     def settle(self, way: Way, count: Count) -> list[ContentEffect]:

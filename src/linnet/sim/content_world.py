@@ -70,6 +70,10 @@ class Tables:
         """A node does not answer lookups any more; others go on to know it until they notice."""
         self._down[peer] = None
 
+    def mend(self, peer: PeerId) -> None:
+        """It answers again."""
+        del self._down[peer]
+
     def part(self, sides: list[list[PeerId]]) -> None:
         """Lookups do not reach the other side of a partition; none: they reach all."""
         self._sides = {peer: number for number, side in enumerate(sides) for peer in side}
@@ -141,26 +145,31 @@ class ContentWorld:
         self.matches: dict[str, list[tuple[Match, float]]] = {}
         """By node, what its subscriptions were handed, and when."""
         self._subscriptions = 0
-        verifier, card_check = RememberingVerifier(), RememberingCardCheck()
+        self._verifier, self._card_check = RememberingVerifier(), RememberingCardCheck()
+        self._stores = {name: MemoryStore() for name in self.names}
         for name, identity in self.identities.items():
-            store = MemoryStore()
-            machine = Peer(
-                self._config_of(name),
-                identity,
-                store,
-                named_luck(seed, name),
-                verifier,
-                card_check,
-                search=_View(identity.peer, self.tables),
-            )
-            scout = machine.content.scout
-            if scout is None:
-                raise RuntimeError("a node without content")
-            self.scouts[name] = scout
-            if machine.content.fast is not None:
-                self.groups[name] = machine.content.fast
+            machine, store = self._machine(name), self._stores[name]
             self.network.add(identity.peer, machine, deliver=self._deliver, store=store)
             self.network.ask(identity.peer, Start())
+
+    def _machine(self, name: str) -> Peer:
+        identity = self.identities[name]
+        machine = Peer(
+            self._config_of(name),
+            identity,
+            self._stores[name],
+            named_luck(self.seed, name),
+            self._verifier,
+            self._card_check,
+            search=_View(identity.peer, self.tables),
+        )
+        scout = machine.content.scout
+        if scout is None:
+            raise RuntimeError("a node without content")
+        self.scouts[name] = scout
+        if machine.content.fast is not None:
+            self.groups[name] = machine.content.fast
+        return machine
 
     def _config_of(self, name: str) -> PeerConfig:
         # Nobody acknowledges here what an application was handed.
@@ -171,10 +180,11 @@ class ContentWorld:
         """Whether a node waits for nothing."""
         return self.scouts[name].is_settled and self.groups[name].is_settled
 
-    def subscribe(self, name: str, predicate: str) -> int:
-        """Let a node subscribe; the number of the subscription."""
+    def subscribe(self, name: str, predicate: str, kept: str | None = None) -> int:
+        """Let a node subscribe, perhaps under a name that it keeps; the number of the subscription."""
         self._subscriptions += 1
-        self.network.ask(self.identities[name].peer, SubscribeContent(self._subscriptions, predicate))
+        asked = SubscribeContent(self._subscriptions, predicate, kept)
+        self.network.ask(self.identities[name].peer, asked)
         return self._subscriptions
 
     def unsubscribe(self, name: str, subscription: int) -> int:
@@ -186,10 +196,17 @@ class ContentWorld:
         return self.network.ask(self.identities[name].peer, PublishContent(attributes, body))
 
     def crash(self, name: str, *, silent: bool = False) -> None:
-        """Stop a node for good; silently, as when power fails: its links seem to be up until pings fail."""
+        """Stop a node; silently, as when power fails: its links seem to be up until pings fail."""
         peer = self.identities[name].peer
         self.network.crash(peer, silent=silent)
         self.tables.fail(peer)
+
+    def come_back(self, name: str) -> None:
+        """Start a node again that crashed, with what it had written down."""
+        peer = self.identities[name].peer
+        self.network.restart(peer, self._machine(name))
+        self.tables.mend(peer)
+        self.network.ask(peer, Start())
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
