@@ -66,6 +66,8 @@ class Upstream:
         self._told: dict[str, Filters] = {}
         """What the next hop was told in this period, by attribute."""
         self._next: dict[str, Contact] = {}
+        self._elsewhere: dict[str, None] = {}
+        """Attributes whose next hop was another before, in this period: it may have missed something."""
         self._said: dict[str, tuple[tuple[Contact, ...], Contact | None]] = {}
         """What it was told beside."""
 
@@ -110,13 +112,16 @@ class Upstream:
             if self._backups.waits(ask.attribute, ask.waiters):
                 return [*lookups, *effects]
             return [*lookups, *effects, *self._answer(ask.waiters, None)]
+        before = self._next.get(ask.attribute)
+        if before is not None and before.peer != decided.peer:
+            self._elsewhere[ask.attribute] = None
         effects = self._left(ask.attribute, decided)
         self._next[ask.attribute] = decided
         self._number += 1
         keepers, shortcut = self._said[ask.attribute] = self._beside(ask.attribute, now)
         self._backups.named(decided.peer, keepers)
-        text = ask.predicate.text
-        message = Subscribe(self._number, ask.attribute, text, ask.hops, ask.moved, keepers, shortcut)
+        text, moved = ask.predicate.text, ask.moved or ask.attribute in self._elsewhere
+        message = Subscribe(self._number, ask.attribute, text, ask.hops, moved, keepers, shortcut)
         effects += self._reach.say(decided, message)
         if self._config.reliable:
             ask.peer = decided.peer
@@ -226,6 +231,7 @@ class Upstream:
     def turn(self, now: float) -> list[ContentEffect]:
         """A period is over: all is told anew as it comes, and at once where the way is another."""
         self._told.clear()
+        self._elsewhere.clear()
         effects: list[ContentEffect] = []
         for attribute, contact in list(self._next.items()):
             if attribute not in self._table.attributes:

@@ -206,15 +206,21 @@ class Walks:
             if way[1] != attribute:
                 self._lately.append((at, way, passing))
                 continue
-            if walk.fate is not None:
-                walk.before, walk.fate = None, None
-            walk.passing, walk.taken, walk.tries = passing, False, 0
-            effects += self._go(way, now)
+            effects += self._go_again(way, passing, now)
         for event in self._notices.lately.elsewhere(attribute, now):
             # Tracked here for one who is gone: the new rendezvous may be it, back without its memory.
             if not self.known(event.way):
                 effects += self.begin(attribute, event.passing, None, event.hops, now)
+            elif self._walks[event.way].fate is not None:
+                effects += self._go_again(event.way, event.passing, now)
         return effects
+
+    def _go_again(self, way: Way, passing: Passing, now: float) -> list[ContentEffect]:
+        walk = self._walks[way]
+        if walk.fate is not None:
+            walk.before, walk.fate = None, None
+        walk.passing, walk.taken, walk.tries = passing, False, 0
+        return self._go(way, now)
 
     def settle(self, way: Way, count: Count) -> list[ContentEffect]:
         """All below this node, which is the rendezvous, have answered."""

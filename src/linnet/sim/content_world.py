@@ -180,10 +180,17 @@ class ContentWorld:
         """Whether a node waits for nothing."""
         return self.scouts[name].is_settled and self.groups[name].is_settled
 
-    def subscribe(self, name: str, predicate: str, kept: str | None = None) -> int:
-        """Let a node subscribe, perhaps under a name that it keeps; the number of the subscription."""
+    def subscribe(self, name: str, predicate: str) -> int:
+        """Let a node subscribe; the number of the subscription."""
+        return self._subscribe(name, predicate, None)
+
+    def keep(self, name: str, predicate: str, called: str) -> int:
+        """Let a node subscribe under a name, so that it outlives a crash; or read it again after one."""
+        return self._subscribe(name, predicate, called)
+
+    def _subscribe(self, name: str, predicate: str, called: str | None) -> int:
         self._subscriptions += 1
-        asked = SubscribeContent(self._subscriptions, predicate, kept)
+        asked = SubscribeContent(self._subscriptions, predicate, called)
         self.network.ask(self.identities[name].peer, asked)
         return self._subscriptions
 
