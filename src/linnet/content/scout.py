@@ -45,10 +45,10 @@ from linnet.content.messages import (
     Taken,
 )
 from linnet.content.notices import NOTICE, Notices
-from linnet.content.parts import base_of, is_part
-from linnet.content.passing import check, check_asked
+from linnet.content.parts import base_of
+from linnet.content.passage import Passage
 from linnet.content.predecessors import Predecessors
-from linnet.content.predicates import Predicate, foreign_predicate
+from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import LAPSE, RouteBook
 from linnet.content.splits import Splits
@@ -102,6 +102,18 @@ class Scout:
             self._trackers,
             self._splits,
             self._copies,
+        )
+        self._passage = Passage(
+            context,
+            config,
+            self.elections,
+            reach,
+            self.table,
+            self._book,
+            self._backups,
+            self._upstream,
+            self._walks,
+            self._notices,
         )
         self._application = Application(context, config)
         self._budgets = Budgets(config)
@@ -190,16 +202,10 @@ class Scout:
 
     def _on_message(self, peer: PeerId, message: ContentMessage, now: float) -> list[ContentEffect]:
         match message:
-            case Subscribe():
-                return self._on_subscribe(peer, message, now)
+            case Subscribe() | Replace() | Publish() | Notice():
+                return self._passage.take(peer, message, now)
             case Subscribed():
                 return self._upstream.answered(peer, message, now)
-            case Replace():
-                return self._on_replace(peer, message, now)
-            case Publish():
-                return self._on_publish(peer, message, now)
-            case Notice():
-                return self._on_notice(peer, message, now)
             case Taken():
                 return self._walks.taken(peer, message, now)
             case Reached():
@@ -239,60 +245,6 @@ class Scout:
         self._predecessors.left(attribute)
         effects = [*self._splits.left(attribute), *self._upstream.retell(attribute, now)]
         return [*effects, *self._walks.moved(attribute, now)]
-
-    def _on_subscribe(self, peer: PeerId, message: Subscribe, now: float) -> list[ContentEffect]:
-        predicate = foreign_predicate(message.predicate, self._config.attributes)
-        self._check_way(peer, message.attribute, predicate, message.hops, upwards=True)
-        self.table.check_room(peer, message.attribute, predicate, self._config)
-        stands = self.table.add(peer, message.attribute, predicate).stands
-        self._book.learn(peer, message.backups, self._reach.contact(peer))
-        effects = self._book.shorten(peer, message.attribute, message.shortcut)
-        waiters = [(peer, message.number)] if self._config.reliable else []
-        hops, moved = message.hops + 1, message.moved
-        effects += self._backups.changed(message.attribute, peer, (predicate,), False, now)
-        effects += self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
-        return (
-            [*effects, *self._notices.replay(peer, message.attribute, predicate, now)] if moved else effects
-        )
-
-    def _on_replace(self, peer: PeerId, message: Replace, now: float) -> list[ContentEffect]:
-        left = tuple(foreign_predicate(text, self._config.attributes) for text in message.predicates)
-        if any(message.attribute not in predicate.names for predicate in left):
-            raise RemoteError(Reason.MALFORMED, "a predicate without the attribute that it goes by")
-        if not self.table.replace(peer, message.attribute, left) and left:
-            self.table.replace(peer, message.attribute, ())
-            raise RemoteError(Reason.STALE, "it had asked for nothing")
-        told = self._backups.changed(message.attribute, peer, left, True, now)
-        return [*told, *self._upstream.withdraw(message.attribute)]
-
-    def _on_publish(self, peer: PeerId, message: Publish, now: float) -> list[ContentEffect]:
-        passing = check(message.unit, message.card, self._context, self._config, now)
-        self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=True)
-        way = (passing.id, message.attribute)
-        if self._walks.known(way):
-            return self._walks.again(peer, way)
-        return self._walks.begin(message.attribute, passing, peer, message.hops, now)
-
-    def _on_notice(self, peer: PeerId, message: Notice, now: float) -> list[ContentEffect]:
-        passing = check(message.unit, message.card, self._context, self._config, now)
-        self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=False)
-        base = base_of(message.attribute)
-        way = (passing.id, base)
-        if self._notices.known(way):
-            return self._notices.again(peer, way, message.attribute)
-        received = Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=message.hops, note=NOTICE)
-        patience = message.patience / 1000
-        said, own_only = message.attribute, is_part(message.attribute) and base in self.elections.held
-        sent = self._notices.down(
-            base, passing, message.hops, peer, None, now, patience, said_as=said, own_only=own_only
-        )
-        return [received, *sent]
-
-    def _check_way(self, peer: PeerId, attribute: str, asked: Predicate, hops: int, upwards: bool) -> None:
-        """Walks go to nodes closer to the rendezvous, and notices come from them: none goes in circles."""
-        check_asked(attribute, asked, hops)
-        if self.elections.is_closer(peer, attribute) is upwards:
-            raise RemoteError(Reason.NOT_RESPONSIBLE, "not on the way to this rendezvous")
 
     # Links and time.
 
