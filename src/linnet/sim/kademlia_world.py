@@ -36,6 +36,9 @@ IDLE = 5.0
 DIAL_LIMIT = 1.0
 """Seconds after which a dial to a node that is dead has failed."""
 
+AT_ONCE = 50
+"""Nodes that are there for each that joins at the same time as others."""
+
 
 class _Arrival(NamedTuple):
     sender: PeerId
@@ -113,14 +116,16 @@ class KademliaWorld:
         self._perform(host, host.machine.start([each.contact for each in bootstrap], self.now))
 
     def grow(self, count: int, settle: float = 3.0) -> list[Host]:
-        """So many nodes, one after the other, each by way of two that are there already."""
+        """So many nodes, each by way of two that are there already: a few at once where there are many."""
         made: list[Host] = []
-        for _ in range(count):
-            there = [host for host in self.hosts.values() if host.alive]
-            host = self.add()
-            self.join(host, self._rng.sample(there, min(2, len(there))))
+        there = [host for host in self.hosts.values() if host.alive]
+        while len(made) < count:
+            come = [self.add() for _ in range(min(count - len(made), 1 + len(there) // AT_ONCE))]
+            for host in come:
+                self.join(host, self._rng.sample(there, min(2, len(there))))
             self.run(settle)
-            made.append(host)
+            there += come
+            made += come
         return made
 
     def kill(self, hosts: Iterable[Host]) -> None:
