@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from random import Random
+from tests.content.one_event import event
 
-from linnet.content.application import Application
-from linnet.content.commands import PublishContent
 from linnet.content.config import ContentConfig
 from linnet.content.lately import Lately, WentBy
-from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.context import Context
-from linnet.event.signing import verify_unit
-from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
-from linnet.store.memory import MemoryStore
+from linnet.core.ids import PeerId
 
 CONFIG = ContentConfig(lately=30.0, waiting=2)
+PASSING = event()
+LEADER, ROUTE = PeerId(b"l" * 32), PeerId(b"r" * 32)
 
 
-def went_by(at: float, attribute: str = "stock") -> WentBy:
-    identity = seeded_identity(7, "n", START)
-    context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit)
-    passing = Application(context, CONFIG).sign(PublishContent("stock", b"x"), START)
-    return WentBy(at, (passing.id, attribute), passing, 2)
+def went_by(at: float, attribute: str = "stock", leader: PeerId | None = None) -> WentBy:
+    return WentBy(at, (PASSING.id, attribute), PASSING, 2, leader)
 
 
 def test_what_went_down_here_and_elsewhere_is_kept_apart_for_a_while() -> None:
@@ -54,3 +46,26 @@ def test_who_reads_may_add_meanwhile() -> None:
     for each in lately.here("stock", 1.0):
         lately.went_down(each)
     assert len([*lately.here("stock", 1.0)]) == 2
+
+
+def test_what_was_tracked_is_known_once_by_who_led_it_and_the_oldest_goes_first() -> None:
+    lately = Lately(CONFIG)
+    for attribute in ("stock", "price", "stock"):
+        lately.finished_elsewhere(went_by(1.0, attribute, LEADER))
+    assert lately.led_by(LEADER) == ["price", "stock"]
+    assert lately.led_by(ROUTE) == []
+    lately.finished_elsewhere(went_by(2.0, "rain", LEADER))
+    assert lately.led_by(LEADER) == ["rain", "stock"], "the price was told of before the stock was again"
+    assert lately.has((PASSING.id, "rain"))
+    lately.tidy(32.0)
+    assert not lately.has((PASSING.id, "rain"))
+
+
+def test_who_came_back_is_known_for_a_while_by_attribute() -> None:
+    lately = Lately(CONFIG)
+    lately.came_back("stock", ROUTE, 1.0)
+    assert lately.is_back("stock", ROUTE, 30.0)
+    assert not lately.is_back("stock", ROUTE, 31.0)
+    assert not lately.is_back("price", ROUTE, 1.0)
+    lately.tidy(31.0)
+    assert not lately.is_back("stock", ROUTE, 1.0), "forgotten"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from random import Random
 
-from linnet.content.application import Application
+from tests.content.one_event import event
+
 from linnet.content.backups import Backups
 from linnet.content.branches import Count
-from linnet.content.commands import PublishContent
 from linnet.content.config import ContentConfig
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import LOGGED, Answered, Log, Logged, Tracked
-from linnet.content.passing import Passing
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
@@ -21,14 +19,9 @@ from linnet.content.trackers import Trackers
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.context import Context
-from linnet.event.signing import verify_unit
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.clock import START
 from linnet.sim.content_world import ContentWorld
-from linnet.sim.identities import seeded_identity
-from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
 OURS, ROUTE, FIRST, SECOND = (PeerId(bytes([number]) * 32) for number in range(1, 5))
@@ -49,12 +42,6 @@ def trackers(**more: object) -> Trackers:
     elections = Elections(OURS, config, Known())
     book = RouteBook(config, reach)
     return Trackers(config, reach, Backups(OURS, config, Known(), elections, reach, table, book))
-
-
-def event() -> Passing:
-    identity = seeded_identity(7, "n", START)
-    context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit)
-    return Application(context, ContentConfig()).sign(PublishContent("stock", b"x"), START)
 
 
 PASSING = event()

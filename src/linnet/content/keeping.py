@@ -13,6 +13,7 @@ from linnet.content.messages import Backup, Held, Keepers, Kept, Log, Logged, Ro
 from linnet.content.notices import Notices
 from linnet.content.passing import check, check_asked
 from linnet.content.reach import Reach
+from linnet.content.replays import Replays
 from linnet.content.routes import RouteBook
 from linnet.content.trackers import Trackers
 from linnet.core.ids import PeerId
@@ -33,6 +34,7 @@ class Keeping:
         copies: Copies,
         backups: Backups,
         notices: Notices,
+        replays: Replays,
     ) -> None:
         self._context = context
         self._config = config
@@ -41,6 +43,7 @@ class Keeping:
         self._copies = copies
         self._backups = backups
         self._notices = notices
+        self._replays = replays
         self.trackers = Trackers(config, reach, backups)
 
     def on_message(self, peer: PeerId, message: KeepingMessage, now: float) -> list[ContentEffect]:
@@ -69,7 +72,7 @@ class Keeping:
             case Logged():
                 effects = self.trackers.logged(peer, message)
                 for way, passing, hops in self.trackers.ended:
-                    self._notices.lately.finished_elsewhere(WentBy(now, way, passing, hops))
+                    effects += self._replays.tracked(WentBy(now, way, passing, hops, peer), now)
                 self.trackers.ended.clear()
                 return effects
             case _:

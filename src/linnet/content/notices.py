@@ -17,10 +17,10 @@ from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.lately import Lately, WentBy
+from linnet.content.ledgers import Ledgers
 from linnet.content.messages import MOST_PATIENCE, Held, KeptRoute, Notice, Reached, Routes, StandIn
 from linnet.content.parts import base_of
 from linnet.content.passing import Passing
-from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
@@ -56,9 +56,7 @@ class Notices:
         self._table = table
         self._book = book
         self._copies = copies
-        self._ledgers: dict[Way, Ledger] = {}
-        """The oldest first; what is answered stays for a while, to be known again."""
-        self._open: dict[Way, None] = {}
+        self._ledgers = Ledgers(config)
         self.lately = Lately(config)
         self.local: list[tuple[Passing, int]] = []
         """Events that this node's own subscriptions may want, and over how many links they came."""
@@ -77,7 +75,7 @@ class Notices:
     @property
     def is_settled(self) -> bool:
         """Whether every branch has answered, or was given up."""
-        return not self._open
+        return not self._ledgers.open
 
     def __len__(self) -> int:
         return len(self._ledgers)
@@ -103,7 +101,7 @@ class Notices:
         now or later."""
         way = (passing.id, attribute)
         wanted = self._wanted(attribute, passing, mirrored, own_only)
-        ledger = self._ledgers[way] = Ledger(passing, hops, upstream)
+        ledger = Ledger(passing, hops, upstream)
         ledger.said_as = said_as
         ledger.served = {route: None for route in (self._ours, but, upstream) if route is not None}
         for route, count in answered.items():
@@ -115,8 +113,8 @@ class Notices:
             self.local.append((passing, hops))
         ledger.deadline = now + (self._patience() if patience is None else patience * _EARLIER)
         self.lately.went_down(WentBy(now, way, passing, hops))
-        self._open[way] = None
-        effects = self._forget()
+        self._ledgers.open[way] = None
+        effects = self._put(way, ledger)
         for route in wanted:
             effects += self._begin(way, ledger, self._book.contact(route), now)
         for each in mirrored or ():
@@ -260,7 +258,7 @@ class Notices:
     def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
         """A link is down: who keeps that route's filters is asked."""
         effects: list[ContentEffect] = []
-        for way in list(self._open):
+        for way in list(self._ledgers.open):
             ledger = self._ledgers[way]
             for route in [route for route, each in ledger.open.items() if peer in each.asked]:
                 del ledger.open[route].asked[peer]
@@ -276,30 +274,28 @@ class Notices:
             effects += self._close(way, ledger, now)
         return effects
 
-    def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> list[ContentEffect]:
-        """A route was elsewhere until now: send it what went down meanwhile, here or where it is tracked."""
-        for event in self.lately.elsewhere(attribute, now):
-            if event.way not in self._ledgers and predicate.covers(event.passing.attributes):
-                self._ledgers[event.way] = Ledger(event.passing, event.hops, None)
-                self.lately.went_down(event)
-        effects: list[ContentEffect] = []
-        for _, way, passing, _ in self.lately.here(attribute, now):
-            ledger = self._ledgers.get(way)
-            if ledger is None or route in (ledger.upstream, self._ours):
-                continue
-            if not predicate.covers(passing.attributes):
-                continue
-            if not ledger.open:
-                # What is known of it was said already; this one is sent again for its own sake.
-                ledger.upstream, ledger.passing = None, passing
-            # What it was sent before it was elsewhere need not have got there: it has all tries again.
-            ledger.tries, ledger.deadline = 0, now + self._patience()
-            self._open[way] = None
-            effects += self._time(way, ledger, self._config.resend)
-            ledger.served.pop(route, None)
-            effects += self._begin(way, ledger, self._book.contact(route), now)
-            effects += self._close(way, ledger, now)
-        return effects
+    def adopt(self, event: WentBy) -> list[ContentEffect]:
+        """What went down elsewhere is from now on as if it had gone down here, unless it had."""
+        if event.way in self._ledgers:
+            return []
+        self.lately.went_down(event)
+        return self._put(event.way, Ledger(event.passing, event.hops, None))
+
+    def resend(self, route: PeerId, event: WentBy, now: float) -> list[ContentEffect]:
+        """Send what went down here to one route, whether or not it was sent to it before."""
+        ledger = self._ledgers.get(event.way)
+        if ledger is None or route in (ledger.upstream, self._ours):
+            return []
+        if not ledger.open:
+            # What is known of it was said already; this one is sent again for its own sake.
+            ledger.upstream, ledger.passing = None, event.passing
+        # What it was sent before it was elsewhere need not have got there: it has all tries again.
+        ledger.tries, ledger.deadline = 0, now + self._patience()
+        self._ledgers.open[event.way] = None
+        effects = self._time(event.way, ledger, self._config.resend)
+        ledger.served.pop(route, None)
+        effects += self._begin(event.way, ledger, self._book.contact(route), now)
+        return [*effects, *self._close(event.way, ledger, now)]
 
     def _patience(self) -> float:
         """Seconds until a branch is given up, at a rendezvous: all tries, each twice as long as the last."""
@@ -360,11 +356,9 @@ class Notices:
 
     def _close(self, way: Way, ledger: Ledger, now: float) -> list[ContentEffect]:
         """If all have answered, say so."""
-        if ledger.open or way not in self._open:
+        if ledger.open or way not in self._ledgers.open:
             return []
-        del self._open[way]
-        ledger.passing, ledger.settled_at = None, now
-        ledger.served.clear()
+        self._ledgers.settle(way, now)
         self.counted.append((way, ledger.count))
         cancel: list[ContentEffect] = [CancelTimer(_tick(way))] if ledger.timed else []
         ledger.timed = False
@@ -374,25 +368,19 @@ class Notices:
         return [*cancel, *self._reach.answer(ledger.upstream, Reached(way[0], said_as, *ledger.count))]
 
     def tidy(self, now: float) -> None:
-        """Forget what is finished and will not come again, since it is too old to be taken."""
-        for way, ledger in list(self._ledgers.items()):
-            if way not in self._open and ledger.settled_at + self._config.taken_for <= now:
-                del self._ledgers[way]
+        """Forget what is finished and will not come again."""
+        self._ledgers.tidy(now)
         self.lately.tidy(now)
 
-    def _forget(self) -> list[ContentEffect]:
+    def _put(self, way: Way, ledger: Ledger) -> list[ContentEffect]:
         """Keep no more than may be remembered; what is still open is given up with a word."""
         effects: list[ContentEffect] = []
-        while len(self._ledgers) > self._config.remembered:
-            way = next(iter(self._ledgers))
-            ledger = self._ledgers.pop(way)
-            self._open.pop(way, None)
-            if ledger.open:
-                note = f"{len(ledger.open)} branches had not answered"
-                effects += (
-                    CancelTimer(_tick(way)),
-                    Record(Kind.EVICTED, event=way[0], reason=Reason.TOO_MANY, note=note),
-                )
+        for old, given_up in self._ledgers.put(way, ledger):
+            note = f"{len(given_up.open)} branches had not answered"
+            effects += (
+                CancelTimer(_tick(old)),
+                Record(Kind.EVICTED, event=old[0], reason=Reason.TOO_MANY, note=note),
+            )
         return effects
 
 

@@ -18,6 +18,7 @@ from linnet.content.parts import base_of, is_part
 from linnet.content.passing import check, check_asked
 from linnet.content.predicates import Predicate, foreign_predicate
 from linnet.content.reach import Reach
+from linnet.content.replays import Replays
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
 from linnet.content.upstream import Upstream
@@ -46,6 +47,7 @@ class Passage:
         upstream: Upstream,
         walks: Walks,
         notices: Notices,
+        replays: Replays,
     ) -> None:
         self._context = context
         self._config = config
@@ -57,6 +59,7 @@ class Passage:
         self._upstream = upstream
         self._walks = walks
         self._notices = notices
+        self._replays = replays
 
     def take(self, peer: PeerId, message: OnTheWay, now: float) -> list[ContentEffect]:
         """What a message of a peer brings about; RemoteError says what is wrong with it."""
@@ -82,7 +85,7 @@ class Passage:
         effects += self._backups.changed(message.attribute, peer, (predicate,), False, now)
         effects += self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
         if moved:
-            effects += self._notices.replay(peer, message.attribute, predicate, now)
+            effects += self._replays.replay(peer, message.attribute, predicate, now)
         return effects
 
     def _replace(self, peer: PeerId, message: Replace, now: float) -> list[ContentEffect]:

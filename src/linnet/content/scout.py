@@ -50,8 +50,10 @@ from linnet.content.passage import Passage
 from linnet.content.predecessors import Predecessors
 from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
+from linnet.content.replays import Replays
 from linnet.content.routes import LAPSE, RouteBook
 from linnet.content.splits import Splits
+from linnet.content.successions import Successions
 from linnet.content.table import FilterTable
 from linnet.content.trackers import LOG
 from linnet.content.upstream import ASK, Upstream
@@ -87,10 +89,12 @@ class Scout:
         self._claims = Claims(config, directory, reach)
         self._predecessors = Predecessors(ours, config, self._claims, self._copies, self.table)
         self._notices = Notices(ours, config, reach, self.table, self._book, self._copies)
+        replays = Replays(self._notices, self.table)
         self._keeping = Keeping(
-            context, config, reach, self._book, self._copies, self._backups, self._notices
+            context, config, reach, self._book, self._copies, self._backups, self._notices, replays
         )
         self._trackers = self._keeping.trackers
+        self._successions = Successions(ours, reach, self._claims, self._notices.lately)
         self._splits = Splits(ours, config, self._backups)
         self._walks = Walks(
             config,
@@ -114,6 +118,7 @@ class Scout:
             self._upstream,
             self._walks,
             self._notices,
+            replays,
         )
         self._application = Application(context, config)
         self._budgets = Budgets(config)
@@ -229,7 +234,9 @@ class Scout:
         moved = self._give_way(attribute, contact, now, peer)
         if moved is None and isinstance(message, Closer):
             return [stale]
-        heard = self._claims.heard(peer, attribute) if isinstance(message, Claim) else []
+        if isinstance(message, Closer):
+            return moved or []
+        heard = [*self._claims.heard(peer, attribute), *self._successions.claimed(attribute, now)]
         return [*(moved or ()), *heard]
 
     def _give_way(
@@ -266,6 +273,7 @@ class Scout:
         effects += self._keeping.replaced(self._backups.gone(peer, now), now)
         effects += self._upstream.gone(peer, now)
         effects += self._notices.gone(peer, now)
+        effects += self._successions.gone(peer, now)
         self._walks.orphaned(peer, now)
         effects += self._walks.gone(peer, now)
         for attribute, passing, hops in self._trackers.gone(peer):
@@ -315,6 +323,7 @@ class Scout:
         self._claims.turn()
         self._budgets.turn()
         self._keeping.tidy(now)
+        self._successions.tidy()
         self._predecessors.tidy(now)
         self._walks.tidy(now)
         self._notices.tidy(now)

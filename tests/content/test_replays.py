@@ -1,0 +1,67 @@
+"""Who comes back is sent what went by, and what is heard of only after it came."""
+
+from __future__ import annotations
+
+from tests.content.one_event import event
+
+from linnet.content.config import ContentConfig
+from linnet.content.copies import Copies
+from linnet.content.lately import WentBy
+from linnet.content.messages import Notice
+from linnet.content.notices import Notices
+from linnet.content.passing import Passing
+from linnet.content.predicates import read_predicate
+from linnet.content.reach import Reach
+from linnet.content.replays import Replays
+from linnet.content.routes import RouteBook
+from linnet.content.table import FilterTable
+from linnet.core.effects import Send
+from linnet.core.ids import PeerId
+
+OURS, ROUTE, OTHER, LEADER = (PeerId(bytes([number]) * 32) for number in range(1, 5))
+STOCK = read_predicate("stock")
+PASSING = event()
+
+
+class Node:
+    """The way down at one node, with two routes that want stocks."""
+
+    def __init__(self) -> None:
+        config, self.table = ContentConfig(), FilterTable()
+        reach = Reach(config)
+        for route in (ROUTE, OTHER):
+            reach.link_up(route)
+            self.table.add(route, "stock", STOCK)
+        self.notices = Notices(OURS, config, reach, self.table, RouteBook(config, reach), Copies(config))
+        self.replays = Replays(self.notices, self.table)
+
+
+def tracked(passing: Passing = PASSING) -> WentBy:
+    return WentBy(0.0, (passing.id, "stock"), passing, 1, LEADER)
+
+
+def told(effects: list[object]) -> list[PeerId]:
+    return [each.peer for each in effects if isinstance(each, Send) and isinstance(each.message, Notice)]
+
+
+def test_who_comes_back_is_sent_what_went_down_here_or_was_tracked_here() -> None:
+    node, pear = Node(), event("pear/stock")
+    node.notices.down("stock", PASSING, 0, None, None, 0.0)
+    assert node.replays.tracked(tracked(pear), 0.0) == [], "nobody is back"
+    assert told([*node.replays.replay(ROUTE, "stock", STOCK, 1.0)]) == [ROUTE, ROUTE]
+    assert told([*node.replays.replay(OTHER, "stock", read_predicate("pear/stock"), 1.0)]) == [OTHER]
+
+
+def test_what_is_heard_of_later_goes_to_who_is_back_alone_and_once() -> None:
+    node = Node()
+    assert node.replays.replay(ROUTE, "stock", STOCK, 0.0) == []
+    assert told([*node.replays.tracked(tracked(), 1.0)]) == [ROUTE]
+    assert node.replays.tracked(tracked(), 1.0) == []
+    assert node.replays.tracked(tracked(event("stock/apple")), 31.0) == [], "it came back too long ago"
+
+
+def test_what_went_down_here_is_not_sent_again_because_it_was_tracked_too() -> None:
+    node = Node()
+    node.replays.replay(ROUTE, "stock", STOCK, 0.0)
+    assert told([*node.notices.down("stock", PASSING, 0, None, None, 0.0)]) == [ROUTE, OTHER]
+    assert node.replays.tracked(tracked(), 1.0) == []

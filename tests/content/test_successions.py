@@ -1,0 +1,94 @@
+"""What was tracked for a rendezvous that is gone is handed to the next, once, and to it alone."""
+
+from __future__ import annotations
+
+from tests.content.one_event import event
+
+from linnet.content.claims import Claims
+from linnet.content.config import ContentConfig
+from linnet.content.keys import attribute_key, distance
+from linnet.content.lately import Lately, WentBy
+from linnet.content.messages import LOGGED, Log, Logged, Tracked
+from linnet.content.reach import Reach
+from linnet.content.successions import Successions
+from linnet.core.effects import Send
+from linnet.core.ids import Contact, EventId, PeerId
+from linnet.core.reasons import Reason
+from linnet.overlay.kademlia.ids import NodeId
+
+HEIR, LEADER, OURS = sorted(
+    (PeerId(bytes([number]) * 32) for number in range(1, 4)),
+    key=lambda peer: distance(peer, attribute_key("stock")),
+)
+PASSING = event()
+WAY = (PASSING.id, "stock")
+HANDED = [Log("stock", PASSING.unit, PASSING.card, 2), Logged((), (Tracked(*WAY),))]
+
+
+class Empty:
+    """A directory that knows nobody."""
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        return []
+
+
+class Node:
+    """One that tracks events of a leader."""
+
+    def __init__(self) -> None:
+        config = ContentConfig()
+        self.reach, self.lately = Reach(config), Lately(config)
+        self.claims = Claims(config, Empty(), self.reach)
+        self.successions = Successions(OURS, self.reach, self.claims, self.lately)
+        for peer in (HEIR, LEADER):
+            self.reach.link_up(peer)
+        self.tracks(WAY)
+
+    def tracks(self, way: tuple[EventId, str]) -> None:
+        self.lately.finished_elsewhere(WentBy(0.0, way, PASSING, 2, LEADER))
+
+    def claimed(self, peer: PeerId, now: float = 1.0) -> list[object]:
+        self.claims.heard(peer, "stock")
+        return [each.message for each in self.successions.claimed("stock", now) if isinstance(each, Send)]
+
+    def gone(self, peer: PeerId) -> list[object]:
+        self.reach.gone(peer, Reason.CRASHED)
+        return [each.message for each in self.successions.gone(peer, 1.0) if isinstance(each, Send)]
+
+
+def test_the_next_is_handed_what_was_tracked_once() -> None:
+    node = Node()
+    assert node.gone(LEADER) == [], "nobody follows it yet"
+    assert node.claimed(HEIR) == HANDED
+    assert node.claimed(HEIR) == []
+    node.successions.tidy()
+    assert node.claimed(HEIR) == []
+
+
+def test_while_the_one_before_is_there_it_hands_on_itself() -> None:
+    node = Node()
+    assert node.claimed(HEIR) == []
+    assert node.gone(LEADER) == HANDED, "it is gone only now, or it is only noticed now"
+
+
+def test_a_rendezvous_that_is_back_without_its_memory_is_handed_what_it_led() -> None:
+    node = Node()
+    assert node.claimed(LEADER) == HANDED
+    assert node.gone(LEADER) == []
+    node.reach.link_up(LEADER)
+    assert node.claimed(LEADER) == HANDED, "and once more, since it was gone once more"
+
+
+def test_what_is_too_old_is_not_handed_on() -> None:
+    node = Node()
+    node.gone(LEADER)
+    assert node.claimed(HEIR, now=30.0) == []
+
+
+def test_the_end_of_many_is_told_in_parts() -> None:
+    node = Node()
+    for number in range(LOGGED):
+        node.tracks((EventId(number.to_bytes(32, "big")), "stock"))
+    node.gone(LEADER)
+    ends = [len(each.finished) for each in node.claimed(HEIR) if isinstance(each, Logged)]
+    assert ends == [LOGGED, 1]
