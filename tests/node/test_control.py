@@ -93,6 +93,7 @@ async def test_status_tells_who_and_where(served: Served) -> None:
     assert status["contact"] == served.node.address
     assert status["roles"] == ["tracker", "storage"]
     assert status["streams"][0]["stream"] == STREAM
+    assert (status["hash_table"], status["content"]) == (None, None)
     assert (await served.http.get("/v1/peers")).json() == {"peers": []}
 
 

@@ -8,7 +8,7 @@ from linnet.cli.options import HomeOption, JsonOption, examples
 from linnet.cli.output import say, say_json, say_table
 
 if TYPE_CHECKING:
-    from linnet.node.control_types import PeerView
+    from linnet.node.status_types import PeerView
 
 EPILOG = examples("linnet peers", "linnet peers --json | jq '.peers[] | select(.up) | .device'")
 

@@ -10,7 +10,8 @@ from linnet.cli.output import say, say_json, say_table
 from linnet.cli.room import list_
 
 if TYPE_CHECKING:
-    from linnet.node.control_types import StatusReply, StreamView
+    from linnet.node.control_types import StreamView
+    from linnet.node.status_types import StatusReply
 
 EPILOG = examples("linnet status", "linnet status --json | jq .streams")
 
@@ -63,7 +64,20 @@ def _facts(reply: StatusReply) -> list[tuple[str, str]]:
         ("links", f"{up} up of {len(reply.peers)}"),
         ("tracked", f"{len(reply.tracked)} streams"),
         ("blocked", f"{len(reply.blocked)} devices"),
+        *_network(reply),
     ]
+
+
+def _network(reply: StatusReply) -> list[tuple[str, str]]:
+    """What this node does for others in the hash table and in content, if it does."""
+    facts: list[tuple[str, str]] = []
+    if (table := reply.hash_table) is not None:
+        records = f"{table.kept} records kept for others, {table.placed} of our own placed"
+        facts.append(("hash table", f"{table.known} nodes known, {records}"))
+    if (content := reply.content) is not None:
+        told = f"{content.subscriptions} subscriptions, {content.filters} filters held"
+        facts.append(("content", f"{told}, rendezvous of {len(content.rendezvous)} attributes"))
+    return facts
 
 
 def _row(stream: StreamView) -> tuple[object, ...]:

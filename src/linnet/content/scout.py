@@ -135,6 +135,11 @@ class Scout:
         return len(self._walks) + len(self._notices) + len(self._trackers) + len(self._application)
 
     @property
+    def subscriptions(self) -> int:
+        """Those of the application."""
+        return len(self._application.own)
+
+    @property
     def arrivals(self) -> int:
         """Events that came to this node as the rendezvous of an attribute, or of a part."""
         return self._walks.arrivals

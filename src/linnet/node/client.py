@@ -25,10 +25,8 @@ from linnet.node.control_types import (
     GraphReply,
     HistoryQuery,
     ItemView,
-    PeersReply,
     PublishReply,
     PublishRequest,
-    StatusReply,
     SubscribeQuery,
 )
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
@@ -53,6 +51,7 @@ from linnet.node.sealed_types import (
     ReadingRequest,
     RequestReply,
 )
+from linnet.node.status_types import PeersReply, StatusReply
 
 __all__ = ["ControlClient", "ControlError", "NodeUnreachable", "control_socket"]
 

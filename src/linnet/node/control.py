@@ -29,7 +29,6 @@ from linnet.node.control_types import (
     DoctorReply,
     DoneReply,
     HistoryQuery,
-    PeersReply,
     PublishRequest,
     SubscribeQuery,
 )
@@ -48,6 +47,7 @@ from linnet.node.overlay_control import OverlayControl
 from linnet.node.place_control import PlaceControl
 from linnet.node.sealed_control import SealedControl
 from linnet.node.security_control import SecurityControl
+from linnet.node.status_types import PeersReply
 from linnet.streams.commands import Policy
 
 _encode = msgspec.json.Encoder().encode

@@ -211,27 +211,6 @@ ItemView: TypeAlias = (
 )
 
 
-class PeerView(Struct, frozen=True):
-    """One link, open or wanted."""
-
-    device: str
-    up: bool
-    dialed: bool
-    needed: tuple[str, ...]
-    wanted: bool
-    rtt: float | None
-    since: float | None
-    agent: str
-    roles: tuple[str, ...]
-    last_failure: str | None
-
-
-class PeersReply(Struct, frozen=True):
-    """All links."""
-
-    peers: tuple[PeerView, ...]
-
-
 class ChainView(Struct, frozen=True):
     """How far one chain is known here."""
 
@@ -299,31 +278,6 @@ class RoomView(Struct, frozen=True):
     """Events of ours that no relay and no member has."""
     encrypted: bool = False
     """Whether only members can read what is said."""
-
-
-class StatusReply(Struct, frozen=True):
-    """How things stand at this node."""
-
-    version: str
-    device: str
-    person: str
-    label: str
-    contact: str
-    """What others write to dial this node."""
-    started_at: float
-    now: float
-    roles: tuple[str, ...]
-    listens: tuple[str, ...]
-    reachable: bool | None
-    reachable_reason: str | None
-    blocked: tuple[str, ...]
-    peers: tuple[PeerView, ...]
-    streams: tuple[StreamView, ...]
-    rooms: tuple[RoomView, ...]
-    tracked: tuple[str, ...]
-    """Topics that this node tracks."""
-    overlay: Overlay = Overlay.TRACKER
-    """Of streams and rooms of which nothing else is said."""
 
 
 class EdgeView(Struct, frozen=True):

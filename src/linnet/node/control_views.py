@@ -22,17 +22,16 @@ from linnet.node.control_types import (
     ItemView,
     MissedView,
     OverdueView,
-    PeerView,
     PublishReply,
     RelayView,
     RoomView,
     RttView,
-    StatusReply,
     StreamView,
 )
+from linnet.node.status_types import ContentView, HashTableView, PeerView, StatusReply
 from linnet.overlay.config import Overlay
 from linnet.overlay.tracked import Graph
-from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.peer.interface import ContentStatus, HashTableStatus, NodeStatus, PeerStatus
 from linnet.rooms.results import RelayStatus, RoomStatus
 from linnet.streams.commands import Published, StreamStatus
 
@@ -115,7 +114,19 @@ def status_view(
         rooms=tuple(map(room_view, status.rooms)),
         tracked=tuple(topic_text(tracked.topic) for tracked in status.tracked),
         overlay=overlay,
+        hash_table=_hash_table_view(status.hash_table),
+        content=_content_view(status.content),
     )
+
+
+def _hash_table_view(table: HashTableStatus | None) -> HashTableView | None:
+    return None if table is None else HashTableView(table.known, table.kept, table.placed)
+
+
+def _content_view(part: ContentStatus | None) -> ContentView | None:
+    if part is None:
+        return None
+    return ContentView(part.subscriptions, part.filters, part.rendezvous, part.arrivals)
 
 
 def peer_views(status: NodeStatus) -> tuple[PeerView, ...]:

@@ -13,10 +13,8 @@ from linnet.node.control_types import (
     GraphReply,
     HistoryQuery,
     ItemView,
-    PeersReply,
     PublishReply,
     PublishRequest,
-    StatusReply,
     SubscribeQuery,
 )
 from linnet.node.device_types import DevicesReply, RevokeReply, RevokeRequest
@@ -42,6 +40,7 @@ from linnet.node.sealed_types import (
     ReadingRequest,
     RequestReply,
 )
+from linnet.node.status_types import PeersReply, StatusReply
 
 __all__ = ["OPERATIONS", "Form", "Operation"]
 

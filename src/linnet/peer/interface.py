@@ -107,6 +107,28 @@ class PeerStatus(Struct, frozen=True, gc=False):
     last_failure: Reason | None
 
 
+class HashTableStatus(Struct, frozen=True, gc=False):
+    """This node's part in the hash table over the network."""
+
+    known: int
+    """Nodes in its table."""
+    kept: int
+    """Records that it keeps for others."""
+    placed: int
+    """Records of its own that it has others keep."""
+
+
+class ContentStatus(Struct, frozen=True, gc=False):
+    """This node's part in content."""
+
+    subscriptions: int
+    filters: int
+    rendezvous: tuple[str, ...]
+    """Attributes of which it is the rendezvous, as far as it knows."""
+    arrivals: int
+    """Events that came to it as that."""
+
+
 class NodeStatus(Struct, frozen=True, gc=False):
     """How things stand at this node."""
 
@@ -124,6 +146,8 @@ class NodeStatus(Struct, frozen=True, gc=False):
     tracked: tuple[Graph, ...]
     """The graphs of the topics that it tracks."""
     rooms: tuple[RoomStatus, ...] = ()
+    hash_table: HashTableStatus | None = None
+    content: ContentStatus | None = None
 
 
 Command: TypeAlias = (

@@ -51,7 +51,8 @@ class Network:
     def __init__(
         self, kademlia: Kademlia | None, names: Names, content: Content, bootstrap: tuple[Contact, ...]
     ) -> None:
-        self._kademlia = kademlia
+        self.kademlia = kademlia
+        """None: this node takes no part in the hash table."""
         self._names = names
         self._content = content
         self._bootstrap = bootstrap
@@ -65,13 +66,13 @@ class Network:
     @property
     def is_on(self) -> bool:
         """Whether this node takes part in the hash table."""
-        return self._kademlia is not None
+        return self.kademlia is not None
 
     def start(self, now: float) -> list[NetworkEffect]:
         """The node is up."""
         begun: list[NetworkEffect] = []
-        if self._kademlia is not None:
-            begun += self._kademlia.start(self._bootstrap, now)
+        if self.kademlia is not None:
+            begun += self.kademlia.start(self._bootstrap, now)
         return self._heed([*begun, *self._names.start(now), *self._content.start(now)], now)
 
     def ask(
@@ -97,16 +98,16 @@ class Network:
             return self._heed(self._content.on_message(peer, message, now), now)
         if isinstance(message, NameMessage):
             return self._heed(self._names.on_message(peer, message, now), now)
-        if self._kademlia is None:
+        if self.kademlia is None:
             note = f"{type(message).__name__}: this node takes no part in the hash table"
             return [Record(Kind.REJECTED, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
-        return self._heed(self._kademlia.on_message(peer, message, now), now)
+        return self._heed(self.kademlia.on_message(peer, message, now), now)
 
     def link_up(self, event: LinkUp, now: float) -> list[NetworkEffect]:
         """A peer is there."""
         met: list[NetworkEffect] = [*self._names.link_up(event, now)]
-        if self._kademlia is not None:
-            met += self._kademlia.link_up(event, now)
+        if self.kademlia is not None:
+            met += self.kademlia.link_up(event, now)
         return self._heed([*met, *self._content.links(event, now)], now)
 
     def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[NetworkEffect]:
@@ -114,8 +115,8 @@ class Network:
         lost: list[NetworkEffect] = []
         if isinstance(event, LinkDown):
             lost += self._names.link_down(event, now)
-        if self._kademlia is not None:
-            lost += self._kademlia.link_gone(event, now)
+        if self.kademlia is not None:
+            lost += self.kademlia.link_gone(event, now)
         return self._heed([*lost, *self._content.links(event, now)], now)
 
     def fired(self, tick: Tick, now: float) -> list[NetworkEffect]:
@@ -124,7 +125,7 @@ class Network:
             return self._heed(self._names.fired(tick, now), now)
         if tick.owner in CONTENT:
             return self._heed(self._content.fired(tick, now), now)
-        return [] if self._kademlia is None else self._heed(self._kademlia.fired(tick, now), now)
+        return [] if self.kademlia is None else self._heed(self.kademlia.fired(tick, now), now)
 
     def _heed(self, effects: Iterable[NetworkEffect], now: float) -> list[NetworkEffect]:
         """Fulfil wishes, and tell who wished what came of them; the rest is for the node."""
@@ -152,22 +153,22 @@ class Network:
         """Content wants to know who is nearest to a key: at once in a simulation, by Kademlia else."""
         if self._content.search is not None:
             return [*self._content.located(key, self._content.search.search(key), now)]
-        if self._kademlia is None:
+        if self.kademlia is None:
             return []
         if len(self._waiting) >= WAITING:
             # What is known without asking is the best answer then; a claim mends it if it is wrong.
             record = Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note="a lookup for a rendezvous")
-            return [record, *self._content.located(key, self._kademlia.table.nearest(key, 8), now)]
+            return [record, *self._content.located(key, self.kademlia.table.nearest(key, 8), now)]
         self._waiting[key] = None
         return []
 
     def _locate_next(self, now: float) -> list[NetworkEffect]:
         """Begin a lookup that waits, if there is one and it is time for it."""
-        if not self._waiting or self._kademlia is None or self._kademlia.is_joining:
+        if not self._waiting or self.kademlia is None or self.kademlia.is_joining:
             return []
         key = next(iter(self._waiting))
         try:
-            number, effects = self._kademlia.find(key, now)
+            number, effects = self.kademlia.find(key, now)
         except Refused:
             return []  # It waits on: when one of those under way ends, it is its turn.
         del self._waiting[key]
@@ -175,10 +176,10 @@ class Network:
         return [*effects]
 
     def _seek(self, wish: SeekRecords, now: float) -> list[NetworkEffect]:
-        if self._kademlia is None:
+        if self.kademlia is None:
             return [*self._names.on_network(wish.number, (), 0, now)]
         try:
-            number, effects = self._kademlia.gather(wish.key, now)
+            number, effects = self.kademlia.gather(wish.key, now)
         except Refused as error:
             record = Record(Kind.DROPPED, reason=error.reason, note="a search for a record of a name")
             return [record, *self._names.on_network(wish.number, (), 0, now)]
@@ -186,10 +187,10 @@ class Network:
         return [*effects]
 
     def _place(self, wish: PlaceInNetwork, now: float) -> list[NetworkEffect]:
-        if self._kademlia is None:
+        if self.kademlia is None:
             return []
         try:
-            return [*self._kademlia.place(wish.record, now, again=False)[1]]
+            return [*self.kademlia.place(wish.record, now, again=False)[1]]
         except Refused as error:
             return [Record(Kind.DROPPED, reason=error.reason, note="a record of a name, into the network")]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from linnet.content.scout import Scout
+from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.overlay.tracked import Graph
 from linnet.peer.config import PeerConfig
-from linnet.peer.interface import NodeStatus
+from linnet.peer.interface import ContentStatus, HashTableStatus, NodeStatus
 from linnet.peer.parts import Parts
 
 
@@ -27,4 +29,19 @@ def node_status(parts: Parts, config: PeerConfig, roles: tuple[str, ...], starte
         parts.streams.status(),
         tracked,
         parts.rooms.status(),
+        _hash_table(parts.network.kademlia),
+        _content(parts.content.scout),
     )
+
+
+def _hash_table(kademlia: Kademlia | None) -> HashTableStatus | None:
+    if kademlia is None:
+        return None
+    return HashTableStatus(len(kademlia.table), len(kademlia.shelf), kademlia.placed)
+
+
+def _content(scout: Scout | None) -> ContentStatus | None:
+    if scout is None:
+        return None
+    held = tuple(sorted(scout.elections.held))
+    return ContentStatus(scout.subscriptions, len(scout.table), held, scout.arrivals)

@@ -11,3 +11,15 @@ def test_subscriptions_and_rendezvous_are_listed(market: Market) -> None:
     both = market.ada.json("content", "list")["rendezvous"] + market.bea.json("content", "list")["rendezvous"]
     assert both.count("snow") == 1
     assert lines[-1].startswith("this node is the rendezvous of ")
+
+
+def test_the_status_tells_what_a_node_does_for_others(market: Market) -> None:
+    market.keep("watched", "watched/level[1,2]")
+    bea = market.bea.json("status")
+    assert bea["hash_table"] == {"known": 1, "kept": 0, "placed": 0}
+    assert bea["content"]["subscriptions"] >= 1
+    held = bea["content"]["rendezvous"] + market.ada.json("status")["content"]["rendezvous"]
+    assert {"level", "watched"} & set(held)
+    said = market.bea.ok("status")
+    assert "hash table  1 nodes known, 0 records kept for others, 0 of our own placed" in said
+    assert f"content     {bea['content']['subscriptions']} subscriptions" in said

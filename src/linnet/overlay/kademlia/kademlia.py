@@ -127,6 +127,11 @@ class Kademlia:
         self._records[place] = record
         return self._place(record, now)
 
+    @property
+    def placed(self) -> int:
+        """Records of our own that others keep, or are to keep."""
+        return len(self._records)
+
     def withdraw(self, key: NodeId, owner: bytes) -> None:
         """Place this record no more; where it is kept it stays until it ends."""
         self._records.pop((key, owner), None)
