@@ -144,7 +144,7 @@ def test_a_proxy_is_told_nothing_by_gossip() -> None:
     coast.subscribe("m0", wait=5.0)
     mobile = coast.network.machine(coast.peer("m0"))
     assert isinstance(mobile, Watched)
-    without = mobile.machine._overlays.trackerless
+    without = mobile.machine._parts.overlays.trackerless
     assert isinstance(without, Trackerless)
     pull = Pull(1, without.gossip.shown(coast.network.now).plain)
     proxy = coast.peer("q0")

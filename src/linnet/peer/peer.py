@@ -40,17 +40,13 @@ from linnet.core.timers import Tick
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.messages import Data
 from linnet.edge.commands import LanCommand
-from linnet.edge.notices import LanPeer
 from linnet.edge.presence import OWNER as PRESENCE_OWNER
-from linnet.edge.presence import PresenceEffect
 from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
 from linnet.names.commands import NamesCommand
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
 from linnet.overlay.messages import OverlayMessage
-from linnet.overlay.notices import OverlayNotice
-from linnet.overlay.overlays import OverlaysEffect
 from linnet.overlay.trackerless.commands import TrackerlessCommand
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.peer.config import Identity, PeerConfig
@@ -67,8 +63,8 @@ from linnet.peer.interface import (
     Start,
     Stop,
 )
-from linnet.peer.local_networks import parted
 from linnet.peer.messages import PROTOCOLS, LinkMessage, Message, Pong
+from linnet.peer.neighborhood import Neighborhood
 from linnet.peer.outgoing import Asking, Outgoing
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
@@ -80,8 +76,6 @@ from linnet.streams.commands import StreamCommand
 from linnet.trace.records import Kind, Record
 
 _BLOCKED = "blocked"
-
-_NOTICES = frozenset(get_args(OverlayNotice))
 
 _MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed, Convey, Conveyed}) | OF_EVENTS
 """Messages that are not counted as control: there are as many as there is to be told, and who asks for more
@@ -108,9 +102,7 @@ class Peer:
         self._parts = parts = Parts(config, identity, store, rng, verifier, card_check, entropy, search)
         self._links = parts.links
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
-        self._tracker = parts.tracker
         self._account = parts.account
-        self._overlays = parts.overlays
         self._streams = parts.streams
         self._rooms = parts.rooms
         self._places = parts.places
@@ -118,7 +110,6 @@ class Peer:
         self.content = parts.content
         """Content at this node, for whoever looks into it."""
         self._edge = parts.edge
-        self._local = parts.local
         self._started_at = 0.0
         self._hello = Hello(
             WIRE_VERSION,
@@ -129,16 +120,17 @@ class Peer:
             config.listens,
             config.agent,
         )
+        around = self._around = Neighborhood(parts)
         self._outgoing = Outgoing(self._ours, self._hello, self._links, self._edge)
         self._by_message = message_routes(parts) | {
             **dict.fromkeys(get_args(LinkMessage), self._on_link_message),
-            **dict.fromkeys(get_args(OverlayMessage), self._on_tracker_overlay),
-            **dict.fromkeys(get_args(TrackerlessMessage), self._on_trackerless),
+            **dict.fromkeys(get_args(OverlayMessage), around.on_tracker_message),
+            **dict.fromkeys(get_args(TrackerlessMessage), around.on_trackerless),
             Data: self._on_data,
         }
         self._by_owner = timer_routes(parts) | {
-            "tracker": self._tracker_fired,
-            PRESENCE_OWNER: self._local_fired,
+            "tracker": around.tracker_fired,
+            PRESENCE_OWNER: around.local_fired,
         }
 
     @property
@@ -156,7 +148,7 @@ class Peer:
     def roles(self) -> tuple[str, ...]:
         """What this node offers."""
         offered = {
-            "tracker": self._tracker is not None,
+            "tracker": self._parts.tracker is not None,
             "storage": bool(self._config.storage),
             "relay": self._config.relay is not None,
             "proxy": self._config.proxy is not None,
@@ -206,41 +198,24 @@ class Peer:
                 mended = self._links.link_down(peer, reason, now)
                 down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
                 down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
-                return [*self._overlay(event, now), *down, *self._edge.links(event, now), *mended]
+                return [*self._around.links(event, now), *down, *self._edge.links(event, now), *mended]
             case DialFailed(peer, reason):
                 failed: list[Asking] = [*self._rooms.dial_failed(event, now)]
                 failed += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
                 failed += self._links.dial_failed(peer, reason)
-                return [*self._overlay(event, now), *self._edge.links(event, now), *failed]
+                return [*self._around.links(event, now), *self._edge.links(event, now), *failed]
             case Probed():
-                return [] if self._tracker is None else [*self._tracker.handle(event, now)]
+                return self._around.probed(event, now)
             case Congested(peer):
                 return [*self._streams.congested(peer, True, now)]
             case Drained(peer):
                 return [*self._streams.congested(peer, False, now)]
             case NetworkIs() | Heard() | Met() | NotMet():
-                return self._on_local(self._local.handle(event, now), now)
+                return self._around.on_network(event, now)
             case Asked(request, command):
                 return self._asked(request, command, now)
             case _:
                 assert_never(event)
-
-    def _on_local(self, effects: list[PresenceEffect], now: float) -> list[Asking]:
-        """What presence on local networks asks; its notices are for overlays without trackers."""
-        asked, notices = parted(effects)
-        self._account.announced(asked, now)
-        out: list[Asking] = [*asked, *self._edge.on_local(notices, self._local, now)]
-        if self._edge.is_edge:
-            out += self._rooms.settle(self._local.spoken, now)
-        for notice in notices:
-            if self._edge.is_ours(notice.contact.peer if isinstance(notice, LanPeer) else notice.peer):
-                continue
-            if isinstance(notice, LanPeer):
-                allowed = self._local.allowed_with(notice.contact.peer)
-                out += self._noticed(self._overlays.local(notice.contact, allowed, now), now)
-            elif not self._local.is_here(notice.peer):
-                self._overlays.not_local(notice.peer)
-        return out
 
     def _received(self, peer: PeerId, message: Message, now: float) -> list[Asking]:
         kind = type(message)
@@ -248,17 +223,11 @@ class Peer:
             return self._too_much(peer)
         return [*self._by_message[kind](peer, message, now)]
 
-    def _on_trackerless(self, peer: PeerId, message: TrackerlessMessage, now: float) -> list[Asking]:
-        if self._edge.is_ours(peer):
-            note = f"{type(message).__name__}: nothing but streams is spoken of with a proxy"
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.NOT_ALLOWED, note=note)]
-        return self._noticed(self._overlays.on_message(peer, message, now), now)
-
     def _on_link_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[Asking]:
         effects = self._links.on_message(peer, message, now)
         if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
             self._rooms.rtt(peer, rtt)
-            return [*effects, *self._noticed(self._overlays.rtt(peer, rtt, now), now)]
+            return [*effects, *self._around.rtt(peer, rtt, now)]
         return effects  # type: ignore[return-value] # a list of less
 
     def _too_much(self, peer: PeerId) -> list[Asking]:
@@ -267,75 +236,33 @@ class Peer:
 
     def _link_up(self, event: LinkUp, now: float) -> list[Asking]:
         if event.peer == self._ours:
-            return self._overlay(event, now)
+            return self._around.links(event, now)
         effects, stays = self._links.link_up(event, now)
         if not stays:
             return [*effects]
         self._outgoing.link_up(event.peer, event.hello.protocols)
         up: list[Asking] = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
         up += [*self._places.link_up(event, now), *self._network.link_up(event, now)]
-        return [*effects, *up, *self._overlay(event, now), *self._edge.links(event, now)]
-
-    def _on_tracker_overlay(self, peer: PeerId, message: OverlayMessage, now: float) -> list[Asking]:
-        """Both sides of the tracker overlay hear its messages; each takes its own."""
-        effects = self._noticed(self._overlays.on_tracker_message(peer, message, now), now)
-        if self._tracker is not None:
-            effects += self._tracker.handle(Received(peer, message), now)
-        return effects
-
-    def _overlay(self, event: LinkUp | LinkDown | DialFailed, now: float) -> list[Asking]:
-        """Overlays, and the tracker if this node is one, hear of all links."""
-        effects = self._noticed(
-            [] if self._edge.is_ours(event.peer) else self._overlays.links(event, now), now
-        )
-        if self._tracker is not None:
-            effects += self._tracker.handle(event, now)
-        return effects
-
-    def _noticed(self, effects: list[OverlaysEffect], now: float) -> list[Asking]:
-        """What the overlay asks and tells; its notices go to the topic that they are about."""
-        if not effects:
-            return []
-        # By type and not by isinstance: a union is slow to ask.
-        if _NOTICES.isdisjoint(map(type, effects)):
-            return effects  # type: ignore[return-value] # none is a notice
-        rooms = self._rooms
-        notices: list[OverlayNotice] = [each for each in effects if type(each) in _NOTICES]  # type: ignore[misc]
-        if not any(rooms.holds(each.topic) for each in notices):
-            return self._streams.heed(effects, now)  # type: ignore[return-value] # a list of less
-        out: list[Asking] = []
-        for each in effects:
-            if isinstance(each, OverlayNotice) and rooms.holds(each.topic):
-                out += rooms.noticed(each, now)
-            else:
-                out += self._streams.heed((each,), now)
-        return out
+        return [*effects, *up, *self._around.links(event, now), *self._edge.links(event, now)]
 
     def _fired(self, tick: Tick, now: float) -> list[Asking]:
         told = self._by_owner.get(tick.owner)
         if told is not None:
             return [*told(tick, now)]
-        return self._noticed(self._overlays.fired(tick, now), now)
-
-    def _tracker_fired(self, tick: Tick, now: float) -> list[Asking]:
-        return [] if self._tracker is None else [*self._tracker.handle(TimerFired(tick), now)]
-
-    def _local_fired(self, tick: Tick, now: float) -> list[Asking]:
-        return self._on_local(self._local.fired(tick, now), now)
+        return self._around.overlay_fired(tick, now)
 
     def _asked(self, request: int, command: Command, now: float) -> list[Asking]:
         match command:
             case Start():
                 self._started_at = now
                 online = Record(Kind.ONLINE)
-                found = self._noticed(self._overlays.start(self._config.bootstrap, now), now)
-                found += self._on_local([], now)
-                started = [*found, *self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
+                started = self._around.start(self._config.bootstrap, now)
+                started += [*self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
                 started += [*self._places.start(now), *self._network.start(now)]
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
-                self._overlays.stop(now)
+                self._around.stop(now)
                 self._account.stop()
                 stopped: list[Asking] = [*self._edge.stop(now), *self._streams.stop(now)]
                 stopped += [*self._rooms.stop(now), *self._places.stop(now)]
@@ -373,8 +300,7 @@ class Peer:
             case Unsubscribe() | Consumed():
                 return self._reader_says(request, command, now)
             case _ if isinstance(command, LanCommand):
-                changed, replies = self._local.ask(request, command, now)
-                return [*self._on_local(changed, now), *replies]
+                return self._around.ask_local(request, command, now)
             case _ if isinstance(command, ProxyCommand):
                 return [*self._edge.ask(request, command, now)]
             case _ if isinstance(command, TrackerlessCommand):
