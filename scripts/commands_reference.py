@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 WIDTH = "100"
@@ -51,18 +55,16 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def commands() -> list[tuple[str, ...]]:
-    """Every command by its words, in the order of the help."""
+def commands(of: Typer | None = None) -> list[tuple[str, ...]]:
+    """Every command by its words, however deep, in the order of the help."""
     from linnet.cli.app import app
 
-    names = [(str(each.name),) for each in app.registered_commands]
-    grouped = [
-        (str(group.name), str(each.name))
-        for group in app.registered_groups
-        if group.typer_instance is not None
-        for each in group.typer_instance.registered_commands
-    ]
-    return [*names, *grouped]
+    within = of or app
+    found: list[tuple[str, ...]] = [(str(each.name),) for each in within.registered_commands]
+    for group in within.registered_groups:
+        if group.typer_instance is not None:
+            found += [(str(group.name), *words) for words in commands(group.typer_instance)]
+    return found
 
 
 def main() -> None:

@@ -38,3 +38,4 @@ def test_every_command_is_in_it(script: ModuleType) -> None:
         names
     )
     assert {"export", "import", "sim streams", "sim mass-join", "demo", "declare"} <= set(names)
+    assert {"lab generate chats", "lab study content", "lab study relays"} <= set(names)
