@@ -39,20 +39,22 @@ stream `NAME` of the home's person.
 
 def page() -> str:
     """The page as it should be."""
+    return "\n".join([HEAD, *map(section, commands())])
+
+
+def section(words: tuple[str, ...]) -> str:
+    """What the help of one command says."""
     from typer.testing import CliRunner
 
     from linnet.cli.app import app
 
     # What the terminal and the user have set must not show.
     environment = {"COLUMNS": WIDTH, "TERMINAL_WIDTH": WIDTH, "NO_COLOR": "1", "LINNET_HOME": None}
-    parts = [HEAD]
-    for words in commands():
-        result = CliRunner().invoke(app, [*words, "--help"], env=environment, prog_name="linnet")
-        if result.exit_code:
-            raise SystemExit(result.output)
-        lines = [line.rstrip() for line in result.stdout.strip().splitlines()]
-        parts.append(f"## linnet {' '.join(words)}\n\n```text\n" + "\n".join(lines) + "\n```\n")
-    return "\n".join(parts)
+    result = CliRunner().invoke(app, [*words, "--help"], env=environment, prog_name="linnet")
+    if result.exit_code:
+        raise SystemExit(result.output)
+    lines = [line.rstrip() for line in result.stdout.strip().splitlines()]
+    return f"## linnet {' '.join(words)}\n\n```text\n" + "\n".join(lines) + "\n```\n"
 
 
 def commands(of: Typer | None = None) -> list[tuple[str, ...]]:

@@ -27,8 +27,11 @@ settings.register_profile(
 settings.load_profile("soak" if SOAK else "default")
 
 
-# Most of what Java does in a short job is to compile for a long one.
-os.environ.setdefault("LINNET_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Most of what Java does in a short job is to compile for a long one, and to check Spark's own classes.
+os.environ.setdefault(
+    "LINNET_JAVA_OPTIONS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
 SPARK_SECONDS = 600
 """Spark takes its time on a busy machine, and a test that is cut off takes everyone's session with it."""
 

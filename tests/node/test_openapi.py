@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+import pytest_asyncio
 import requests
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -36,7 +37,6 @@ SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 FUZZ = settings(
     max_examples=100 if SOAK else 10,
     suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,
         HealthCheck.data_too_large,
@@ -44,15 +44,16 @@ FUZZ = settings(
 )
 
 
-@pytest.fixture
-async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def http(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[httpx.AsyncClient]:
+    """One node for all requests: whatever one of them did, the next has a described answer too."""
     config = NodeConfig(
         tracker=TrackerSection(enabled=True),
         control=ControlSection(max_request_bytes=64 * 1024),
         delivery=DeliveryConfig(history_timeout=0.05),
         net=NetConfig(linger=0.1),
     )
-    path = tmp_path / "c.sock"
+    path = tmp_path_factory.mktemp("node") / "c.sock"
     transport = httpx.AsyncHTTPTransport(uds=str(path))
     async with (
         Node(config=config) as node,
@@ -106,6 +107,7 @@ def request_of(http: httpx.AsyncClient, case: Case[Any]) -> httpx.Request:
     ],
     ids=lambda value: getattr(value, "name", value),
 )
+@pytest.mark.asyncio(loop_scope="module")
 @FUZZ
 @given(data=st.data())
 async def test_every_request_has_a_described_answer(
@@ -128,6 +130,7 @@ async def test_every_request_has_a_described_answer(
 PATHS = st.sampled_from([operation.path for operation in OPERATIONS]) | st.text("/v1{}.%abc\x7f", max_size=20)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @FUZZ
 @given(
     st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "DELETE"]),

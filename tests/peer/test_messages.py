@@ -25,7 +25,9 @@ from linnet.wire.codec import Codec, UnknownMessage
 
 KINDS = members(Message)
 messages = st.sampled_from(KINDS).flatmap(values)
-FUZZ = settings(max_examples=5 * settings().max_examples)
+FUZZ = settings(max_examples=3 * settings().max_examples)
+EACH = settings(max_examples=settings().max_examples // 4)
+"""For each kind of message: there are many."""
 NAMED = {kind.__name__: kind for kind in KINDS}
 
 
@@ -36,6 +38,7 @@ def tag_of(kind: Any) -> int:  # noqa: ANN401 - a struct type, which mypy does n
 
 
 @pytest.mark.parametrize("kind", NAMED)
+@EACH
 @given(data=st.data())
 def test_every_message_survives_the_wire(kind: str, data: st.DataObject) -> None:
     message = data.draw(values(NAMED[kind]))
