@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -57,3 +58,9 @@ def spark() -> Iterator[SparkSession]:
     with open_session("local[2]", "1g", "tests") as session:
         session.conf.set("spark.sql.shuffle.partitions", "4")
         yield session
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: without it, every pass of the collector is short."""
+    gc.collect()
+    gc.freeze()
