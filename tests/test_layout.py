@@ -58,7 +58,7 @@ TESTED_ELSEWHERE = {
     "places/places.py": "every command: tests/places/test_place.py",
     "sim/places_world.py": "the world of tests/places/test_place.py",
     "peer/outgoing.py": "the way out of every node: tests/peer/test_peer.py",
-    "peer/neighborhood.py": "what overlays, trackers and local networks tell: tests/peer/test_peer.py, tests/edge",
+    "peer/neighborhood.py": "what overlays and networks tell: tests/peer/test_peer.py, tests/edge",
     "node/status_types.py": "values without behaviour, spoken in tests/node/test_control.py",
     "peer/status.py": "linnet status, of a whole node: tests/peer/test_peer.py",
     "peer/parts.py": "the making of every node: tests/peer/test_peer.py",
