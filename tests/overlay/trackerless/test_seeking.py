@@ -17,7 +17,7 @@ from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
 from linnet.overlay.trackerless.filter import bits_of, positions
-from linnet.overlay.trackerless.messages import WALK_HOPS, Descriptor, RingMember, Seek, Sought
+from linnet.overlay.trackerless.messages import Descriptor, RingMember, Seek, Sought
 from linnet.overlay.trackerless.sealing import open_answer, reply_key, seal_answer
 from linnet.overlay.trackerless.seeking import WALK, Found, Hop, Seeking
 from linnet.overlay.trackerless.tags import TopicKeys, proof, tag_in
@@ -80,16 +80,15 @@ def answers(hop: Hop) -> list[Sought]:
 # Walkers.
 
 
-def test_walkers_go_to_the_likeliest_by_the_true_bits_alone() -> None:
+def test_two_walkers_go_to_the_two_likeliest_by_the_true_bits_alone() -> None:
     meant, everything = mask(*bits(KEYS)), mask(*range(CONFIG.filter_bits))
     shown = {ANN: (meant, 1.0), BEN: (meant, 5.0), CID: (meant, 3.0), DAN: (everything ^ meant, 100.0)}
-    shown |= {peer_of(number): (meant, 0.1 * number) for number in range(1, 9)}
-    hop = seeking_of().begin(KEYS, EPOCH, [*shown], shown.__getitem__, START)
-    assert [peer for peer, _ in hop.sends] == [BEN, CID, ANN, peer_of(8)]
-    sent = [message for _, message in walkers(hop)]
-    assert len(sent) == CONFIG.seek_walkers == len({each.request for each in sent})
-    assert len({each.reply_key for each in sent}) == CONFIG.seek_walkers
-    assert len({each.positions for each in sent}) == 1
+    hop = seeking_of().begin(KEYS, EPOCH, [ANN, BEN, CID, DAN], shown.__getitem__, START)
+    assert [peer for peer, _ in hop.sends] == [BEN, CID]
+    one, other = (message for _, message in walkers(hop))
+    assert one.request != other.request
+    assert one.reply_key != other.reply_key
+    assert one.positions == other.positions
 
 
 def test_three_of_four_bits_are_decoys_and_they_are_the_same_in_every_search_of_an_epoch() -> None:
@@ -116,7 +115,7 @@ def test_a_search_fits_as_many_topics_as_its_bits_do() -> None:
 
 def test_the_first_node_cannot_tell_by_the_hops_that_it_is_the_first() -> None:
     starts = {begun(seeking_of(seed=seed), ANN)[0][1].hops for seed in range(40)}
-    assert starts == {13, 14, 15, 16}
+    assert starts == {29, 30, 31, 32}
 
 
 def test_a_walker_goes_on_to_the_likeliest_never_back_and_one_hop_older() -> None:
@@ -335,7 +334,7 @@ def test_a_descriptor_that_does_not_fit_is_recorded_and_nobody_else_can_tell() -
         {"positions": (1, 2, 3, 4, 5)},
         {"positions": (1, 1)},
         {"positions": (1024,)},
-        {"hops": WALK_HOPS + 1},
+        {"hops": 33},
     ],
     ids=["no bits", "too many bits", "one bit twice", "no such bit", "too far"],
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from linnet.overlay.trackerless.messages import DESCRIPTORS, FILTER_BYTES, WALK_HOPS
+from linnet.overlay.trackerless.messages import DESCRIPTORS, FILTER_BYTES
 
 DAY = 86_400.0
 
@@ -75,11 +75,10 @@ class TrackerlessConfig(Struct, frozen=True):
     """Peers kept for being unlike, so that clusters stay bridged."""
     finger_rounds: Annotated[int, Meta(ge=1, le=10_000)] = 10
     """Rounds after which they are chosen anew."""
-    seek_hops: Annotated[int, Meta(ge=4, le=WALK_HOPS)] = 16
-    """Nodes that a walker visits at most which looks for members of a topic."""
-    seek_walkers: Annotated[int, Meta(ge=1, le=16)] = 4
-    """Walkers that are sent out at once. Answers go back the way that a walker came, so that many short ones
-    cost less than few long ones; but of those who see one, as many more know it from the one who looks."""
+    seek_hops: Annotated[int, Meta(ge=4, le=255)] = 32
+    """Nodes that a search for members of a topic visits at most."""
+    seek_walkers: Annotated[int, Meta(ge=1, le=16)] = 2
+    """Searches that are sent out at once."""
     seek_pause: Annotated[float, Meta(ge=0.1, le=3600.0)] = 30.0
     """Seconds between searches for the members of one topic, while too few are known."""
     spares: Annotated[int, Meta(ge=1, le=8)] = 2

@@ -18,8 +18,6 @@ POINTS = 256
 RINGS = 64
 POSITIONS = 32
 SEALED_BYTES = 1024
-WALK_HOPS = 64
-"""Nodes that a walker may still visit, at most."""
 
 Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
 Point = Annotated[bytes, Meta(min_length=32, max_length=32)]

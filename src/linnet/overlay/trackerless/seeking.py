@@ -32,7 +32,7 @@ from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.estimates import flip_probability
 from linnet.overlay.trackerless.filter import positions
 from linnet.overlay.trackerless.likeliest import Score, ranked
-from linnet.overlay.trackerless.messages import WALK_HOPS, Descriptor, RingMember, Seek, Sought
+from linnet.overlay.trackerless.messages import Descriptor, RingMember, Seek, Sought
 from linnet.overlay.trackerless.sealing import KEY_BYTES, ReplyKey, open_answer, reply_key, seal_answer
 from linnet.overlay.trackerless.tags import TopicKeys, is_proof, proof, tag_in
 from linnet.trace.records import Kind, Record
@@ -248,7 +248,7 @@ class Seeking:
             raise MalformedMessage(f"a search for {len(seek.positions)} bits")
         if max(seek.positions) >= self._config.filter_bits:
             raise MalformedMessage("a search for bits that no filter has")
-        if seek.hops > WALK_HOPS:
+        if seek.hops > self._config.seek_hops:
             raise MalformedMessage(f"a search over {seek.hops} hops")
 
     def _answer(self, peer: PeerId, seek: Seek, own: Descriptor, shown: set[int]) -> Hop:
