@@ -32,6 +32,7 @@ class Host:
     """A node at its place: the machine, and what the driver keeps for it until it crashes."""
 
     __slots__ = (
+        "address",
         "alive",
         "committed_at",
         "deliver",
@@ -68,6 +69,8 @@ class Host:
         self.luck = luck
         """For jitter, loss and commits of this node alone."""
         self.alive = True
+        self.address: str | None = None
+        """Where alone it can be dialled; None: wherever the other one believes."""
         self.side = 0
         """The group of a partition that it is in."""
         self.lanes: dict[PeerId, Lane] = {}

@@ -27,7 +27,7 @@ from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, Received, TimerFired
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
-from linnet.peer.interface import Command, Effect, NodeMachine, Promise, Result
+from linnet.peer.interface import Command, Effect, Input, NodeMachine, Promise, Result
 from linnet.sim.clock import START, Clock
 from linnet.sim.hosts import DeliverTo, Durable, Host, Lane
 from linnet.sim.lans import Lans
@@ -145,8 +145,21 @@ class Network:
         if old.alive:
             raise ValueError("the node is still up")
         host = Host(peer, machine, old.region, old.dialable, old.deliver, old.store, old.luck)
-        host.side = old.side
+        host.side, host.address = old.side, old.address
         self._hosts[peer] = host
+
+    def settle_at(self, peer: PeerId, address: str) -> None:
+        """Let a node be dialled at this address alone: who knows only another one is refused."""
+        self._hosts[peer].address = address
+
+    def lose(self, share: float) -> None:
+        """Let this share of all messages vanish from now on."""
+        self._wires.lose(share)
+
+    def hand(self, peer: PeerId, inputs: Iterable[Input]) -> None:
+        """Let a node have these now, in this order: what waited while it did not run."""
+        host = self._hosts[peer]
+        self._clock.push(self.now, lambda: self._wires.inbox.extend((host, each) for each in inputs), ())
 
     def partition(self, groups: Sequence[Iterable[PeerId]], *, silent: bool = False) -> None:
         """Let nodes of different groups not reach each other; those in none are a group of their own.
@@ -312,7 +325,8 @@ class Network:
             return
         if host.store is not None:
             host.store.commit(_nothing)
-        self._perform(host, effects, self._clock.now)
+        if host.alive:  # a full disk has ended it otherwise
+            self._perform(host, effects, self._clock.now)
 
 
 def _nothing() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Congested, DialFailed, Drained, LinkDown, LinkUp, Probed
 from linnet.core.reasons import Reason
@@ -37,6 +39,14 @@ class Wires:
         self.share_lan: Callable[[PeerId, PeerId], bool] = lambda one, other: False
         """Whether two nodes are on one local network."""
 
+    def lose(self, share: float) -> None:
+        """Let this share of all messages vanish from now on."""
+        self._model = replace(self._model, loss=share)
+        self._shaped = True
+        for host in self._hosts.values():
+            for lane in host.lanes.values():
+                lane.plain = False
+
     # Coming up.
 
     def dial(self, host: Host, peer: PeerId, hints: tuple[str, ...]) -> None:
@@ -52,9 +62,8 @@ class Wires:
             self._fail_dial(host, peer, Reason.DIAL_TIMEOUT, clock.now + self._model.dial_timeout)
         else:
             there, back = self._latencies(host, target)
-            clock.push(
-                clock.now + self._model.dial_time(there, back), self._accept, (host, peer, _is_local(hints))
-            )
+            arrival = clock.now + self._model.dial_time(there, back)
+            clock.push(arrival, self._accept, (host, peer, hints))
 
     def probe(self, host: Host, peer: PeerId, hints: tuple[str, ...]) -> None:
         """Find out whether a dial would succeed."""
@@ -67,21 +76,24 @@ class Wires:
         else:
             there, back = self._latencies(host, target)
             arrival = clock.now + self._model.dial_time(there, back) + back
-            clock.push(arrival, self._probed, (host, peer, _is_local(hints)))
+            clock.push(arrival, self._probed, (host, peer, hints))
 
     def link_locally(self, host: Host, peer: PeerId) -> None:
         """Turn what was opened to meet a node of a local network into a link, unless there is one."""
         if peer not in host.lanes and peer not in host.dialing:
             host.dialing[peer] = self._clock.now
-            self._accept(host, peer, True)
+            self._accept(host, peer, None)
 
-    def _probed(self, host: Host, peer: PeerId, local: bool) -> None:
-        reason = self._refusal(host, self._hosts[peer], local)
+    def _probed(self, host: Host, peer: PeerId, hints: tuple[str, ...]) -> None:
+        reason = self._refusal(host, self._hosts[peer], hints)
         wait = self._model.dial_timeout if reason is Reason.DIAL_TIMEOUT else 0.0
         self._clock.push(self._clock.now + wait, self._tell, (host, Probed(peer, reason)))
 
-    def _accept(self, host: Host, peer: PeerId, local: bool) -> None:
-        """Our greeting reaches the node that we dialled; its link is up, ours when its greeting is here."""
+    def _accept(self, host: Host, peer: PeerId, hints: tuple[str, ...] | None) -> None:
+        """Our greeting reaches the node that we dialled; its link is up, ours when its greeting is here.
+
+        Without hints it was met on a local network.
+        """
         if not host.alive:
             return
         if peer in host.lanes:
@@ -91,7 +103,7 @@ class Wires:
         clock = self._clock
         target = self._hosts[peer]
         there, back = self._latencies(host, target)
-        reason = self._refusal(host, target, local)
+        reason = self._refusal(host, target, hints)
         if reason is not None:
             given_up = host.dialing[peer] + self._model.dial_timeout
             late = reason is Reason.DIAL_TIMEOUT
@@ -102,7 +114,7 @@ class Wires:
             # That end has not noticed yet that its link is dead.
             self._detach(target, stale, Reason.DUPLICATE_LINK)
         fore, lane = self._pair(host, target, there, back)
-        fore.lan = lane.lan = local and self.share_lan(host.peer, peer)
+        fore.lan = lane.lan = _is_local(hints) and self.share_lan(host.peer, peer)
         fore.open = True
         lane.last = clock.now + back
         target.lanes[host.peer] = lane
@@ -132,11 +144,12 @@ class Wires:
         self._write(host.peer, Record(Kind.LINK_UP, peer=other.peer), self._clock.now)
         self.inbox.append((host, LinkUp(other.peer, other.machine.hello, dialed)))
 
-    def _refusal(self, host: Host, target: Host, local: bool) -> Reason | None:
-        is_far = host.side != target.side or not target.dialable
-        if is_far and not (local and self.share_lan(host.peer, target.peer)):
+    def _refusal(self, host: Host, target: Host, hints: tuple[str, ...] | None) -> Reason | None:
+        is_local = _is_local(hints) and self.share_lan(host.peer, target.peer)
+        if (host.side != target.side or not target.dialable) and not is_local:
             return Reason.DIAL_TIMEOUT
-        if not target.alive:
+        is_elsewhere = target.address is not None and hints is not None and target.address not in hints
+        if not target.alive or (is_elsewhere and not is_local):
             return Reason.CONNECTION_REFUSED
         return None if host.machine.hello.speaks(target.machine.hello) else Reason.VERSION_MISMATCH
 
@@ -311,5 +324,5 @@ class Wires:
         self.inbox.append((host, LinkDown(peer, reason)))
 
 
-def _is_local(hints: tuple[str, ...]) -> bool:
-    return any(map(is_lan_hint, hints))
+def _is_local(hints: tuple[str, ...] | None) -> bool:
+    return hints is None or any(map(is_lan_hint, hints))

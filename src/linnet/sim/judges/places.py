@@ -1,0 +1,119 @@
+"""The judge of a place: one line of messages for all, and the state that follows from it.
+
+It is told what speakers were acknowledged, and what each watcher held in the end. It works out the state by
+itself, from the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from linnet.sim.judges.verdict import Complaint, Rule
+
+
+class Word(Struct, frozen=True):
+    """Something that somebody said to all, with the changes of state that came with it."""
+
+    text: str
+    speaker: str
+    asked: float
+    acked: float
+    """When it was acknowledged to the speaker."""
+    sets: tuple[tuple[str, str], ...] = ()
+    """Objects and their new values; an empty one takes the object away."""
+    resets: bool = False
+    is_owed: bool = True
+    """Whether its speaker lives, so that it cannot be lost with the only one who has it."""
+
+
+class Guest(Struct, frozen=True):
+    """Somebody who hears the place in the end."""
+
+    name: str
+    since: float
+    """When it was acknowledged to be in; what was asked for after that is due."""
+    line: tuple[tuple[int, str], ...]
+    """What its watcher holds in the end: numbers and texts, in the order of the numbers."""
+    handed: tuple[str, ...]
+    """Every text that it was ever handed, in the order of time, those taken back included."""
+    taken_back: int
+    """Messages that it was told not to count any more."""
+    lost: tuple[tuple[int, int], ...]
+    """Ranges that it was told to be lost."""
+    objects: tuple[tuple[str, str], ...]
+    """The state that it sees."""
+
+
+class Outsider(Struct, frozen=True):
+    """Somebody who was put out, or never let in."""
+
+    name: str
+    since: float
+    """When it was acknowledged to be out."""
+    by: str
+    """Who knew."""
+    handed: tuple[str, ...]
+
+
+def judge_place(words: Iterable[Word], guests: Iterable[Guest], outsiders: Iterable[Outsider]) -> list[Complaint]:
+    """All that is not as promised."""
+    said = {word.text: word for word in words}
+    everyone = list(guests)
+    complaints = [each for guest in everyone for each in _judge_guest(said, guest)]
+    complaints += _judge_line(said, everyone)
+    for outsider in outsiders:
+        for text in dict.fromkeys(outsider.handed):
+            word = said.get(text)
+            if word is not None and word.speaker == outsider.by and word.asked > outsider.since:
+                wrong = f"{outsider.name} has {text!r}, said after it was put out"
+                complaints.append(Complaint(Rule.FORBIDDEN, wrong))
+    return complaints
+
+
+def _judge_guest(said: dict[str, Word], guest: Guest) -> Iterator[Complaint]:
+    texts = [text for _, text in guest.line]
+    for text in texts:
+        if text not in said:
+            yield Complaint(Rule.INVENTED, f"{guest.name} has {text!r}, which nobody said")
+    if len(texts) != len(dict.fromkeys(texts)):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        yield Complaint(Rule.DOUBLED, f"{guest.name} has {twice!r} twice")
+    for word in said.values():
+        if word.is_owed and word.asked > guest.since and word.text not in texts:
+            told = " and was told that messages are lost" if guest.lost else ""
+            rule = Rule.TOLD_LOST if guest.lost else Rule.MISSING
+            yield Complaint(rule, f"{guest.name} lacks {word.text!r} of {word.speaker}{told}")
+    spoken: dict[str, float] = {}
+    for text in texts:
+        word = said.get(text)
+        if word is not None:
+            if word.asked < spoken.get(word.speaker, 0.0):
+                yield Complaint(Rule.REORDERED, f"{guest.name} has {text!r} after later words of {word.speaker}")
+            spoken[word.speaker] = max(word.asked, spoken.get(word.speaker, 0.0))
+
+
+def _judge_line(said: dict[str, Word], guests: list[Guest]) -> Iterator[Complaint]:
+    """There is one line, and each has a part of it; the state is that of the whole line."""
+    numbered: dict[int, str] = {}
+    for guest in guests:
+        for number, text in guest.line:
+            if numbered.setdefault(number, text) != text:
+                wrong = f"message {number} is {text!r} at {guest.name}, and {numbered[number]!r} elsewhere"
+                yield Complaint(Rule.REORDERED, wrong)
+    state: dict[str, str] = {}
+    for _, text in sorted(numbered.items()):
+        word = said.get(text)
+        if word is None:
+            continue
+        if word.resets:
+            state.clear()
+        for name, value in word.sets:
+            state[name] = value
+            if not value:
+                del state[name]
+    for guest in guests:
+        seen = dict(guest.objects)
+        if seen != state:
+            yield Complaint(Rule.STATE, f"{guest.name} sees {seen}, but {state} follows from what was said")

@@ -1,0 +1,214 @@
+"""One run of the open world: a plan of faults, the usual work meanwhile, and a judgement at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from linnet.core.errors import ConfigError
+from linnet.sim.judges.verdict import Complaint, Rule
+from linnet.sim.luck import named_luck
+from linnet.sim.nemesis.faults import Fault, Strike, draw_plan
+from linnet.sim.nemesis.open_node import DialStorm
+from linnet.sim.nemesis.open_world import OpenWorld
+from linnet.trace.columns import ColumnTrace
+
+CHAOS = 240.0
+"""Virtual seconds in which faults strike."""
+GAP = 3.0
+"""Seconds between two acts, on average."""
+DIALS = 10
+"""Dials a minute to an address that does not answer, at most."""
+RESTARTED = 5.0
+"""Seconds until a node that ended by itself is started again."""
+
+_SHOWN = 5
+"""Failures of machines that are told, of one run."""
+
+Progress = Callable[[float, str], None]
+
+
+class NemesisReport(Struct, frozen=True, kw_only=True):
+    """What came of one run."""
+
+    way: str
+    seed: int
+    faults: tuple[str, ...]
+    """In words, in the order of time."""
+    complaints: tuple[Complaint, ...]
+    coverage: dict[str, int]
+    """How often each kind of fault struck."""
+    worst_dials: int
+    """The most dials in a minute from one node to one that did not answer."""
+    virtual_seconds: float
+    trace_sha256: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether every promise was kept."""
+        return not self.complaints
+
+
+class Course:
+    """One world, and what is done to it."""
+
+    def __init__(self, world: OpenWorld, chosen: Sequence[Fault]) -> None:
+        self.world = world
+        self.plan: list[Strike] = []
+        self.struck: Counter[str] = Counter()
+        self._chosen = chosen
+        self._luck = named_luck(world.seed, f"nemesis/{world.way}/plan")
+        self._is_calm = False
+
+    def run(self, tell: Progress) -> list[Complaint]:
+        """All of it; what is not as promised."""
+        world = self.world
+        tell(0.0, "setting up")
+        world.set_up()
+        begin = world.network.elapsed + 5.0
+        self.plan = draw_plan(self._luck, world.cast, self._chosen, begin, CHAOS)
+        for strike in self.plan:
+            world.network.at(strike.at, lambda strike=strike: self._strike(strike))
+        self._work(begin + CHAOS, tell)
+        self._calm()
+        world.run(world.quiet / 2)
+        tell(0.8, "last words")
+        world.finish()
+        world.run(world.quiet / 2)
+        tell(0.95, "judging")
+        complaints = world.judge()
+        complaints += [Complaint(Rule.FAILED, text) for text in world.failures[:_SHOWN]]
+        most, node, peer = world.dials.worst(60.0)
+        if most > DIALS and peer is not None:
+            whom = world.names.get(peer, peer.hex())
+            complaints.append(Complaint(Rule.BUDGET, f"{node} dialled {whom} {most} times in a minute"))
+        return complaints
+
+    def _work(self, until: float, tell: Progress) -> None:
+        world = self.world
+        begun = world.network.elapsed
+        while world.network.elapsed < until:
+            world.run(self._luck.expovariate(1 / GAP))
+            self._revive()
+            world.act()
+            tell(0.1 + 0.6 * (world.network.elapsed - begun) / (until - begun), "faults strike")
+
+    def _revive(self) -> None:
+        """Whoever ended by itself, as with a full disk, is started again by whoever runs it."""
+        for name, at in list(self._down.items()):
+            if self.world.network.elapsed >= at:
+                del self._down[name]
+                self.world.start(name)
+        for name in self.world.identities:
+            if not self.world.is_online(name) and name not in self._down and name not in self.world.dead:
+                self._down[name] = self.world.network.elapsed + RESTARTED
+
+    _down: dict[str, float]
+
+    def _strike(self, strike: Strike) -> None:
+        world = self.world
+        ends = world.network.elapsed + strike.seconds
+        self.struck[strike.fault.name] += 1
+        match strike.fault:
+            case Fault.PARTITION:
+                there = [world.peer(name) for name in strike.targets]
+                others = [peer for peer in world.names if peer not in there]
+                world.network.partition([others, there], silent=self._luck.random() < 0.5)
+                world.network.at(ends, world.network.heal)
+            case Fault.LOSS:
+                world.network.lose(strike.amount)
+                world.network.at(ends, lambda: world.network.lose(0.0))
+            case Fault.NEWCOMER:
+                world.welcome(strike.targets[0])
+            case Fault.CHANGE:
+                world.change()
+            case Fault.REVOKED:
+                (thief,) = strike.targets
+                world.set_clock(thief, strike.amount)
+                world.revoke(thief)
+                world.network.at(ends, lambda: world.set_clock(thief, 0.0))
+            case _:
+                for name in strike.targets:
+                    self._strike_node(strike, name, ends)
+
+    def _strike_node(self, strike: Strike, name: str, ends: float) -> None:
+        world, at = self.world, self.world.network.at
+        match strike.fault:
+            case Fault.PAUSE:
+                world.pause(name)
+                at(ends, lambda: world.unpause(name))
+            case Fault.CLOCK:
+                world.set_clock(name, strike.amount)
+                at(ends, lambda: world.set_clock(name, 0.0))
+                if self._luck.random() < 0.5:
+                    self._take_down(name, ends + 1.0)
+            case Fault.FULL_DISK:
+                world.fill_disk(name, True)
+                at(ends, lambda: world.fill_disk(name, False))
+            case Fault.DAMAGED_DISK:
+                self._take_down(name, ends)
+                world.damage(name)
+            case Fault.DEAD:
+                world.unpause(name)
+                world.dead[name] = world.network.elapsed
+                world.kill(name, silent=True)
+            case Fault.MOVE:
+                world.move(name)
+                self._take_down(name, ends)
+            case _:
+                self._take_down(name, ends, silent=strike.fault is Fault.KILL)
+
+    def _take_down(self, name: str, until: float, *, silent: bool = False) -> None:
+        world = self.world
+        world.unpause(name)
+        world.kill(name, silent=silent)
+        self._down[name] = until
+
+    def _calm(self) -> None:
+        """Whatever can be mended is: only who is dead stays so."""
+        world = self.world
+        world.network.heal()
+        world.network.lose(0.0)
+        for name in world.identities:
+            world.unpause(name)
+            world.fill_disk(name, False)
+            if world.offsets.get(name):
+                world.set_clock(name, 0.0)
+        for name in world.identities:
+            world.start(name)
+
+
+def run_course(make: Callable[[int, ColumnTrace], OpenWorld], seed: int, chosen: Sequence[Fault], progress: Progress | None = None) -> NemesisReport:
+    """One seed of one way, judged."""
+    trace = ColumnTrace()
+    world = make(seed, trace)
+    course = Course(world, chosen)
+    course._down = {}
+    try:
+        complaints = course.run(progress or (lambda done, what: None))
+    except DialStorm as storm:
+        complaints = [Complaint(Rule.BUDGET, str(storm))]
+    return NemesisReport(
+        way=world.way,
+        seed=seed,
+        faults=tuple(map(str, course.plan)),
+        complaints=tuple(complaints),
+        coverage=dict(course.struck),
+        worst_dials=world.dials.worst(60.0)[0],
+        virtual_seconds=world.network.elapsed,
+        trace_sha256=trace.sha256(),
+    )
+
+
+def chosen_faults(text: str) -> tuple[Fault, ...]:
+    """The faults of an option: ``all``, or names with commas between; `ConfigError` for another word."""
+    if text == "all":
+        return tuple(Fault)
+    names = {fault.name.lower().replace("_", "-"): fault for fault in Fault}
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in names:
+            raise ConfigError(f"{word}: no fault of the nemesis; there are all, {', '.join(names)}")
+    return tuple(names[word] for word in words)
