@@ -1,0 +1,236 @@
+"""A stream in the open world: a tracker, a storage node, and readers of every sort who also publish."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from linnet.core.effects import Deliver
+from linnet.core.ids import DeviceId, EventId, PeerId
+from linnet.delivery.commands import Consumed, Done
+from linnet.delivery.items import Missed
+from linnet.event.event import Event
+from linnet.identity.cards import revoke
+from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.interface import Handed, Start
+from linnet.sim.judges.streams import Life, Publication, Reader, Receipt, judge_stream
+from linnet.sim.judges.verdict import Complaint
+from linnet.sim.nemesis.faults import Cast
+from linnet.sim.nemesis.open_world import OpenWorld, person_key, pick, second_device
+from linnet.streams.commands import Publish, Published, Revoke, Subscribe, Subscribed
+from linnet.streams.options import StorageRule
+from linnet.trace.sink import TraceSink
+
+TRACKER, STORAGE, OWNER, THIEF = "tracker", "storage", "ann", "ann-phone"
+NODES = (OWNER, "bob", "cid", "dan")
+NEWCOMERS = ("eve", "fay", "gus")
+STREAM = "open/world"
+
+
+class Saying(Struct):
+    """Something that is published."""
+
+    publisher: str
+    asked: float
+    request: int
+    was_wrong: bool
+    is_last: bool
+    acked: float | None = None
+    id: EventId = EventId(b"")
+    seq: int = 0
+
+
+class Lived(Struct):
+    """What a subscription was handed in one life of its node."""
+
+    handed: list[Receipt] = field(default_factory=list)
+    missed: list[tuple[DeviceId, int, int]] = field(default_factory=list)
+
+
+class Subscription(Struct):
+    """One subscription of one node."""
+
+    node: str
+    number: int
+    name: str | None
+    since: float | None
+    asked: float
+    request: int
+    was_wrong: bool
+    made: float | None = None
+    is_broken: bool = False
+    """Whether its node ended, and it with it."""
+    lives: list[Lived] = field(default_factory=lambda: [Lived()])
+    consuming: list[tuple[int, tuple[EventId, ...]]] = field(default_factory=list)
+    consumed: set[EventId] = field(default_factory=set)
+
+
+class StreamsWay(OpenWorld):
+    """One stream."""
+
+    way = "streams"
+
+    def __init__(self, seed: int, trace: TraceSink | None = None) -> None:
+        super().__init__(seed, trace)
+        self.said: list[Saying] = []
+        self.subscriptions: list[Subscription] = []
+        self.revoked_at: float | None = None
+        self._is_over = False
+        self.add((TRACKER, STORAGE, *NODES, THIEF, *NEWCOMERS))
+
+    @property
+    def cast(self) -> Cast:
+        """See `OpenWorld.cast`."""
+        return Cast(
+            nodes=(TRACKER, STORAGE, *NODES),
+            anchors=(TRACKER, STORAGE),
+            spared=(TRACKER, *NODES),
+            newcomers=NEWCOMERS,
+            thief=THIEF,
+        )
+
+    def identity(self, name: str) -> Identity:
+        """The thief has a device of somebody else."""
+        return second_device(self.seed, OWNER, name) if name == THIEF else super().identity(name)
+
+    def configured(self, name: str) -> PeerConfig:
+        """One tracker that all know by its key and first address; one storage node in every second seed."""
+        stores = name == STORAGE and self.seed % 2 == 0
+        return PeerConfig(
+            listens=(self.address(name),),
+            trackers=(self.contact(TRACKER),),
+            is_tracker=name == TRACKER,
+            storage=(StorageRule(STREAM),) if stores else (),
+        )
+
+    def set_up(self) -> None:
+        """All but the newcomers take part."""
+        for name in self.identities:
+            self.ask(name, Start())
+        self.run(2.0)
+        for number, name in enumerate(NODES):
+            self._subscribe(name, durable=number % 2 == 0, since=0.0 if number == 3 else None)
+        self._subscribe(THIEF, durable=False, since=None)
+        self.run(10.0)
+
+    def act(self) -> None:
+        """Somebody publishes."""
+        publishers = (*NODES, THIEF) if self.revoked_at is None else NODES
+        name = pick(self.luck, self.living(publishers))
+        if name is not None:
+            self._publish(name)
+
+    def change(self) -> None:
+        """One more subscription at some node."""
+        name = pick(self.luck, self.living(NODES))
+        if name is not None:
+            self._subscribe(name, durable=self.luck.random() < 0.5, since=self.luck.choice((None, None, 0.0)))
+
+    def welcome(self, name: str) -> None:
+        """Somebody subscribes who was not there, from now on."""
+        self._subscribe(name, durable=self.luck.random() < 0.5, since=None)
+
+    def revoke(self, name: str) -> None:
+        """The owner says that the device is theirs no longer; who has it goes on publishing."""
+        owner = next((each for each in (OWNER,) if self.is_up(each)), None)
+        if owner is None:
+            return
+        word = revoke(person_key(self.seed, OWNER), self.identities[name].card.device, int(self.network.now))
+        self.ask(owner, Revoke(word))
+        self.revoked_at = self.network.elapsed
+        self._publish(name)
+
+    def resume(self, name: str) -> None:
+        """Durable subscriptions go on; others are gone."""
+        for each in self.subscriptions:
+            if each.node != name or each.is_broken:
+                continue
+            if each.name is None or each.made is None:
+                each.is_broken = True
+            else:
+                each.lives.append(Lived())
+                self.ask(name, Subscribe(each.number, STREAM, each.since, each.name))
+
+    def finish(self) -> None:
+        """Everybody publishes once more."""
+        self._is_over = True
+        for name in self.living((*NODES, THIEF)):
+            self._publish(name)
+
+    def _publish(self, name: str) -> None:
+        wrong = bool(self.offsets.get(name))
+        body = f"{name}:{len(self.said)}".encode()
+        request = self.ask(name, Publish(STREAM, (body,)))
+        self.said.append(Saying(name, self.network.elapsed, request, wrong, self._is_over))
+
+    def _subscribe(self, name: str, durable: bool, since: float | None) -> None:
+        number = len(self.subscriptions) + 1
+        called = f"reader {number}" if durable else None
+        request = self.ask(name, Subscribe(number, STREAM, since, called))
+        wrong = bool(self.offsets.get(name))
+        self.subscriptions.append(
+            Subscription(name, number, called, since, self.network.elapsed, request, wrong)
+        )
+
+    def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
+        """What an application does: remember, and say that it has."""
+        subscription = self.subscriptions[effect.subscription - 1]
+        life = subscription.lives[-1]
+        ids = []
+        for item in effect.items:
+            if isinstance(item, Event) and item.seq is not None:
+                life.handed.append(Receipt(item.id, item.device, item.seq))
+                ids.append(item.id)
+            elif isinstance(item, Missed):
+                life.missed.append((item.device, item.first, item.last))
+        request = self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
+        subscription.consuming.append((request, tuple(ids)))
+
+    def note(self) -> None:
+        """See `OpenWorld.note`."""
+        answers = self.network.answers
+        for saying in self.said:
+            answer = answers.get(saying.request)
+            if saying.acked is None and isinstance(answer, Published):
+                saying.acked = self.network.elapsed
+                saying.id, saying.seq = answer.ids[0], answer.first
+        for each in self.subscriptions:
+            if each.made is None and isinstance(answers.get(each.request), Subscribed):
+                each.made = self.network.elapsed
+            for request, ids in each.consuming:
+                if isinstance(answers.get(request), Done):
+                    each.consumed.update(ids)
+            each.consuming = [one for one in each.consuming if one[0] not in answers]
+
+    def judge(self) -> list[Complaint]:
+        """See `OpenWorld.judge`."""
+        self.note()
+        publications = [
+            Publication(
+                saying.id,
+                self.identities[saying.publisher].card.device,
+                saying.seq,
+                saying.publisher,
+                saying.asked,
+                saying.acked,
+                is_owed=saying.publisher not in self.dead and saying.publisher != THIEF,
+                is_forbidden=saying.publisher == THIEF and self.revoked_at is not None and saying.is_last,
+                was_wrong=saying.was_wrong,
+            )
+            for saying in self.said
+            if saying.acked is not None
+        ]
+        readers = [
+            Reader(
+                f"{each.node} ({each.name or 'live'})",
+                each.since is None,
+                each.asked,
+                each.made,
+                tuple(Life(tuple(life.handed), tuple(life.missed)) for life in each.lives),
+                frozenset(each.consumed),
+                is_running=not each.is_broken and self.is_up(each.node) and each.node != THIEF,
+                was_wrong=each.was_wrong,
+            )
+            for each in self.subscriptions
+            if each.made is not None and each.node != THIEF
+        ]
+        return judge_stream(publications, readers)
