@@ -10,6 +10,7 @@ import typer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
 from linnet.cli.output import say_json, say_table, warn
+from linnet.cli.sim_nemesis import NemesisOption, SeedsOption, run_nemesis
 from linnet.cli.simulating import progress_bar, simulation
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ EPILOG = examples(
     "linnet sim content --nodes 250 --variant base-unreliable --seed 1 --json",
     "linnet sim content --nodes 250 --contacts 8 --no-confirm",
     "linnet sim content --scenario fault --backups 3 --crashes 3 --place 20",
+    "linnet sim content --nemesis all --seed 7",
 )
 _VARIANTS = ("base-unreliable", "base-reliable", "redirect-unreliable", "redirect-reliable", "fast")
 _SCENARIOS = ("normal", "sub-burst", "event-burst", "fault")
@@ -74,6 +76,8 @@ def content(
     latency: Latency = "constant:10",
     seed: Seed = 1,
     trace: Trace = None,
+    nemesis: NemesisOption = None,
+    seeds: SeedsOption = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run ScoutSubs or FastDelivery over a simulated network: shipped nodes, a virtual clock, seeded links.
@@ -87,6 +91,9 @@ def content(
         raise Failure(f"--variant {variant}: one of {', '.join(_VARIANTS)}", ExitCode.USAGE)
     if scenario not in _SCENARIOS:
         raise Failure(f"--scenario {scenario}: one of {', '.join(_SCENARIOS)}", ExitCode.USAGE)
+    if nemesis is not None:
+        run_nemesis("content", nemesis, seed, seeds, as_json)
+        return
     with simulation():
         from linnet.sim.content import ContentScenario, Variant, run_content
         from linnet.sim.content_workload import Course

@@ -8,6 +8,7 @@ import typer
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
+from linnet.cli.sim_nemesis import NemesisOption, SeedsOption, run_nemesis
 from linnet.cli.simulating import (
     LatencyOption,
     SeedOption,
@@ -26,6 +27,7 @@ EPILOG = examples(
     "linnet sim places --guests 1000 --messages 50 --loss 0.05 --churn 0.2 --seed 1 --json",
     "linnet sim places --guests 50 --policy private --churn 0.2",
     "linnet sim places --guests 30 --fanout 3 --churn 0.5 --trace run.parquet",
+    "linnet sim places --nemesis all --seed 7",
 )
 
 Guests = Annotated[int, typer.Option(min=1, max=10_000, help="Guests, with one device each.")]
@@ -60,6 +62,8 @@ def places(
     latency: LatencyOption = "aws",
     seed: SeedOption = 1,
     trace: TraceOption = None,
+    nemesis: NemesisOption = None,
+    seeds: SeedsOption = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run a place over a simulated network: the shipped node, a virtual clock, seeded links.
@@ -68,6 +72,9 @@ def places(
     membership works out who may have what. Exits 1 if something is missing, is where it must not be, or if
     states differ. The same seed gives the same trace_sha256.
     """
+    if nemesis is not None:
+        run_nemesis("places", nemesis, seed, seeds, as_json)
+        return
     with simulation():
         from linnet.places.deed import Policy
         from linnet.sim.places import PlacesScenario, run_places

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnet.cli.options import JsonOption, examples
+from linnet.cli.sim_nemesis import NemesisOption, SeedsOption, run_nemesis
 from linnet.cli.simulating import (
     LatencyOption,
     SeedOption,
@@ -24,6 +25,7 @@ EPILOG = examples(
     "linnet sim rooms --peers 20 --relays 3 --messages 200 --offline 0.5 --bans 3 --seed 1",
     "linnet sim rooms --relays 0 --json",
     "linnet sim rooms --loss 0.01 --partition 60 --trace run.parquet",
+    "linnet sim rooms --nemesis all --seed 7",
 )
 
 Peers = Annotated[int, typer.Option(min=2, max=1000, help="People in the room, with one device each.")]
@@ -55,6 +57,8 @@ def rooms(
     latency: LatencyOption = "aws",
     gap: Gap = 1.0,
     trace: TraceOption = None,
+    nemesis: NemesisOption = None,
+    seeds: SeedsOption = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run a room over a simulated network: the shipped node, a virtual clock, seeded links.
@@ -63,6 +67,9 @@ def rooms(
     judge that has every event works out who should have got what. Exits 1 if anything is missing, was
     delivered without permission, or is claimed wrongly. The same seed gives the same trace_sha256.
     """
+    if nemesis is not None:
+        run_nemesis("rooms", nemesis, seed, seeds, as_json)
+        return
     with simulation():
         from linnet.sim.rooms import run_rooms
         from linnet.sim.rooms_scenario import RoomScenario

@@ -9,6 +9,7 @@ import typer
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
+from linnet.cli.sim_nemesis import NemesisOption, SeedsOption, run_nemesis
 from linnet.cli.simulating import (
     LatencyOption,
     SeedOption,
@@ -27,6 +28,7 @@ EPILOG = examples(
     "linnet sim streams --nodes 2048 --control counter --latency aws --json",
     "linnet sim streams --nodes 64 --loss 0.01 --storage 2 --trace run.parquet",
     "linnet sim streams --nodes 512 --near",
+    "linnet sim streams --nemesis all --seed 7",
 )
 
 
@@ -77,6 +79,8 @@ def streams(
     storage: Storage = 0,
     suppress: Suppress = 0.0,
     trace: TraceOption = None,
+    nemesis: NemesisOption = None,
+    seeds: SeedsOption = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run a stream over a simulated network: the shipped node, a virtual clock, seeded links.
@@ -84,6 +88,9 @@ def streams(
     Nodes join, the tracker builds the overlay, events are flooded, and the delays are held against
     shortest paths. Times are virtual; the same seed gives the same trace_sha256 everywhere.
     """
+    if nemesis is not None:
+        run_nemesis("streams", nemesis, seed, seeds, as_json)
+        return
     with simulation():
         from linnet.overlay import config as overlay
         from linnet.sim.scenario import StreamScenario

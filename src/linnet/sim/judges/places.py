@@ -57,7 +57,9 @@ class Outsider(Struct, frozen=True):
     handed: tuple[str, ...]
 
 
-def judge_place(words: Iterable[Word], guests: Iterable[Guest], outsiders: Iterable[Outsider]) -> list[Complaint]:
+def judge_place(
+    words: Iterable[Word], guests: Iterable[Guest], outsiders: Iterable[Outsider]
+) -> list[Complaint]:
     """All that is not as promised."""
     said = {word.text: word for word in words}
     everyone = list(guests)
@@ -87,10 +89,12 @@ def _judge_guest(said: dict[str, Word], guest: Guest) -> Iterator[Complaint]:
             yield Complaint(rule, f"{guest.name} lacks {word.text!r} of {word.speaker}{told}")
     spoken: dict[str, float] = {}
     for text in texts:
-        word = said.get(text)
-        if word is not None:
+        if text in said:
+            word = said[text]
             if word.asked < spoken.get(word.speaker, 0.0):
-                yield Complaint(Rule.REORDERED, f"{guest.name} has {text!r} after later words of {word.speaker}")
+                yield Complaint(
+                    Rule.REORDERED, f"{guest.name} has {text!r} after later words of {word.speaker}"
+                )
             spoken[word.speaker] = max(word.asked, spoken.get(word.speaker, 0.0))
 
 

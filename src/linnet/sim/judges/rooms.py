@@ -13,7 +13,6 @@ from msgspec import Struct
 from linnet.core.ids import AuthorId, EventId
 from linnet.sim.judges.verdict import Complaint, Rule
 
-
 NOTHING = "nothing"
 """What there is where nobody decided anything."""
 

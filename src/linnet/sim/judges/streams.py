@@ -106,5 +106,5 @@ def _judge_absences(
             continue
         if not any(device == event.device and first <= event.seq <= last for device, first, last in missed):
             later = event.asked - reader.made
-            text = f"{reader.name} lacks number {event.seq} of {event.publisher}, published {later:.0f} s after it"
-            yield Complaint(Rule.MISSING, text)
+            text = f"{reader.name} lacks number {event.seq} of {event.publisher}"
+            yield Complaint(Rule.MISSING, f"{text}, published {later:.0f} s after it")

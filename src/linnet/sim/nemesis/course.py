@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from linnet.core.errors import ConfigError
 from linnet.sim.judges.verdict import Complaint, Rule
 from linnet.sim.luck import named_luck
+from linnet.sim.nemesis.content import ContentWay
 from linnet.sim.nemesis.faults import Fault, Strike, draw_plan
 from linnet.sim.nemesis.open_node import DialStorm
 from linnet.sim.nemesis.open_world import OpenWorld
+from linnet.sim.nemesis.places import PlacesWay
+from linnet.sim.nemesis.rooms import RoomsWay
+from linnet.sim.nemesis.streams import StreamsWay
 from linnet.trace.columns import ColumnTrace
 
 CHAOS = 240.0
@@ -60,7 +64,8 @@ class Course:
         self.struck: Counter[str] = Counter()
         self._chosen = chosen
         self._luck = named_luck(world.seed, f"nemesis/{world.way}/plan")
-        self._is_calm = False
+        self._down: dict[str, float] = {}
+        """When who is down is started again."""
 
     def run(self, tell: Progress) -> list[Complaint]:
         """All of it; what is not as promised."""
@@ -105,18 +110,14 @@ class Course:
             if not self.world.is_online(name) and name not in self._down and name not in self.world.dead:
                 self._down[name] = self.world.network.elapsed + RESTARTED
 
-    _down: dict[str, float]
-
     def _strike(self, strike: Strike) -> None:
         world = self.world
         ends = world.network.elapsed + strike.seconds
         self.struck[strike.fault.name] += 1
         match strike.fault:
             case Fault.PARTITION:
-                there = [world.peer(name) for name in strike.targets]
-                others = [peer for peer in world.names if peer not in there]
-                world.network.partition([others, there], silent=self._luck.random() < 0.5)
-                world.network.at(ends, world.network.heal)
+                world.part(strike.targets, silent=self._luck.random() < 0.5)
+                world.network.at(ends, world.heal)
             case Fault.LOSS:
                 world.network.lose(strike.amount)
                 world.network.at(ends, lambda: world.network.lose(0.0))
@@ -169,7 +170,7 @@ class Course:
     def _calm(self) -> None:
         """Whatever can be mended is: only who is dead stays so."""
         world = self.world
-        world.network.heal()
+        world.heal()
         world.network.lose(0.0)
         for name in world.identities:
             world.unpause(name)
@@ -180,12 +181,17 @@ class Course:
             world.start(name)
 
 
-def run_course(make: Callable[[int, ColumnTrace], OpenWorld], seed: int, chosen: Sequence[Fault], progress: Progress | None = None) -> NemesisReport:
+def run_course(
+    way: str,
+    seed: int,
+    chosen: Sequence[Fault] = tuple(Fault),
+    progress: Progress | None = None,
+    trace: ColumnTrace | None = None,
+) -> NemesisReport:
     """One seed of one way, judged."""
-    trace = ColumnTrace()
-    world = make(seed, trace)
+    trace = ColumnTrace() if trace is None else trace
+    world = WAYS[way](seed, trace)
     course = Course(world, chosen)
-    course._down = {}
     try:
         complaints = course.run(progress or (lambda done, what: None))
     except DialStorm as storm:
@@ -200,6 +206,19 @@ def run_course(make: Callable[[int, ColumnTrace], OpenWorld], seed: int, chosen:
         virtual_seconds=world.network.elapsed,
         trace_sha256=trace.sha256(),
     )
+
+
+WAYS: dict[str, Callable[[int, ColumnTrace], OpenWorld]] = {
+    way.way: way for way in (StreamsWay, RoomsWay, PlacesWay, ContentWay)
+}
+
+
+def coverage_of(reports: Iterable[NemesisReport]) -> dict[str, int]:
+    """How often each kind of fault struck in all of these."""
+    total: Counter[str] = Counter({fault.name: 0 for fault in Fault})
+    for report in reports:
+        total.update(report.coverage)
+    return dict(total)
 
 
 def chosen_faults(text: str) -> tuple[Fault, ...]:

@@ -37,7 +37,7 @@ class Fault(StrEnum):
     CHANGE = "state or membership changes"
 
 
-HARD = tuple(fault for fault in Fault if fault not in (Fault.NEWCOMER, Fault.CHANGE))
+HARD: tuple[Fault, ...] = tuple(fault for fault in Fault if fault not in (Fault.NEWCOMER, Fault.CHANGE))
 """Those of which each plan has at least `LEAST`; the others come on top."""
 
 
@@ -50,6 +50,8 @@ class Cast(Struct, frozen=True):
     """Those that others rely on: trackers, storage, relays, hosts, rendezvous."""
     spared: tuple[str, ...]
     """Never dead for good, nor with a damaged disk: without them nothing could be judged."""
+    fixed: tuple[str, ...]
+    """Never somewhere else after a restart: others know their address by hand, and nobody could tell them."""
     newcomers: tuple[str, ...]
     thief: str | None = None
     """The device that is revoked."""
@@ -74,7 +76,7 @@ class Strike(Struct, frozen=True):
 def draw_plan(luck: Random, cast: Cast, chosen: Sequence[Fault], begin: float, length: float) -> list[Strike]:
     """Faults of these kinds within a time, at least three of the hard ones, in the order of time."""
     hard = [fault for fault in HARD if fault in chosen and (fault is not Fault.REVOKED or cast.thief)]
-    kinds = luck.sample(hard, min(len(hard), luck.randint(LEAST, MOST)))
+    kinds: list[Fault] = luck.sample(hard, min(len(hard), luck.randint(LEAST, MOST)))
     if Fault.NEWCOMER in chosen:
         kinds += [Fault.NEWCOMER] * luck.randint(1, len(cast.newcomers))
     if Fault.CHANGE in chosen:
@@ -91,6 +93,9 @@ def _drawn(
     seconds = luck.choice((5.0, 20.0, 60.0, 120.0))
     mortal = tuple(name for name in cast.nodes if name not in cast.spared)
     match fault:
+        case Fault.MOVE:
+            movable = [name for name in cast.nodes if name not in cast.fixed]
+            return Strike(at, fault, (luck.choice(movable),), seconds)
         case Fault.RESTART_ALL:
             return Strike(at, fault, cast.nodes, 2.0)
         case Fault.PARTITION:

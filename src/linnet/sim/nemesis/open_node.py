@@ -14,7 +14,6 @@ from linnet.core.inputs import DialFailed
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.store.memory import MemoryStore
 
-
 STORM = 30_000
 """Dials from one node to one peer in vain after which a run ends: it would take hours."""
 
@@ -53,7 +52,12 @@ class OpenMachine:
     """The machine of a node that may be paused and whose clock may be wrong."""
 
     def __init__(
-        self, name: str, machine: NodeMachine, dials: Dials, failed: Callable[[Exception], None], offset: float
+        self,
+        name: str,
+        machine: NodeMachine,
+        dials: Dials,
+        failed: Callable[[Exception], None],
+        offset: float,
     ) -> None:
         self.inner = machine
         self.offset = offset
@@ -117,4 +121,6 @@ def damage_log(store: MemoryStore, luck: Random) -> None:
     topic.entries[place] = spoiled
     store.log._units[entry.head] = (topic.positions[place], spoiled)
     chain = topic.chains[entry.author, entry.device]
-    chain.numbered = [(first, position, spoiled if unit is entry else unit) for first, position, unit in chain.numbered]
+    chain.numbered = [
+        (first, position, spoiled if unit is entry else unit) for first, position, unit in chain.numbered
+    ]

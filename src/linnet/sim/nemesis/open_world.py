@@ -51,6 +51,11 @@ class OpenWorld(NamedNodes):
         self.damaged: dict[str, float] = {}
         self.offsets: dict[str, float] = {}
         """By how many seconds clocks are ahead now."""
+        self.unfit: dict[str, list[float]] = {}
+        """By node, the seconds at which it did not run."""
+        self.parted: list[float] = []
+        """The seconds at which there was a partition."""
+        self.is_parted = False
         self._moves: dict[str, int] = {}
         self._disks: dict[str, Disk] = {}
 
@@ -119,7 +124,6 @@ class OpenWorld(NamedNodes):
 
     def machine(self, name: str) -> NodeMachine:
         """The shipped machine, behind what may fail."""
-
 
         def fail(error: Exception) -> None:
             self.failures.append(f"{name} ended after {self.network.elapsed:.0f} s: {error!r}")
@@ -215,6 +219,26 @@ class OpenWorld(NamedNodes):
             until = min(end, until + _LOOK)
             self.network.run(until)
             self.note()
+            self._look(until)
+
+    def _look(self, now: float) -> None:
+        if self.is_parted:
+            self.parted.append(now)
+        for name in self.identities:
+            if not self.is_up(name):
+                self.unfit.setdefault(name, []).append(now)
+
+    def part(self, names: Iterable[str], *, silent: bool) -> None:
+        """Let these reach nobody but each other."""
+        there = [self.peer(name) for name in names]
+        here = [peer for peer in self.names if peer not in there]
+        self.network.partition([here, there], silent=silent)
+        self.is_parted = True
+
+    def heal(self) -> None:
+        """Let everyone reach everyone again."""
+        self.network.heal()
+        self.is_parted = False
 
 
 class _Broken:

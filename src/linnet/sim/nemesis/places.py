@@ -18,9 +18,7 @@ from linnet.places.commands import (
     Eject,
     Entered,
     EnterPlace,
-    GuestsAre,
     HostPlace,
-    ListGuests,
     Look,
     ObjectsAre,
     PlaceIs,
@@ -83,7 +81,7 @@ class PlacesWay(OpenWorld):
         self._ejecting: dict[str, tuple[int, str]] = {}
         self._pieces: dict[tuple[str, int], bytearray] = {}
         self._handed: dict[str, int] = {}
-        self.add((HOST, COHOST, KEEPER, *GUESTS, *NEWCOMERS))
+        self.add((HOST, COHOST, KEEPER, *GUESTS, THIEF, *NEWCOMERS))
 
     @property
     def cast(self) -> Cast:
@@ -92,8 +90,14 @@ class PlacesWay(OpenWorld):
             nodes=(HOST, COHOST, KEEPER, *GUESTS),
             anchors=(HOST, COHOST, KEEPER),
             spared=(HOST, GUESTS[0]) if self.seed % 2 else (COHOST, GUESTS[0]),
+            fixed=(),
             newcomers=NEWCOMERS,
+            thief=THIEF,
         )
+
+    def identity(self, name: str) -> Identity:
+        """The thief has a device of the co-host."""
+        return second_device(self.seed, COHOST, name) if name == THIEF else super().identity(name)
 
     def configured(self, name: str) -> PeerConfig:
         """The keeper is a relay that is open to all."""
@@ -120,7 +124,9 @@ class PlacesWay(OpenWorld):
         self.run(10.0)
         for name in (COHOST, *GUESTS):
             if name not in self.entered:
-                raise SetupFailed(f"{name} did not come in: {self.obtained(self._entering[name])}, seed {self.seed}")
+                raise SetupFailed(
+                    f"{name} did not come in: {self.obtained(self._entering[name])}, seed {self.seed}"
+                )
         for name in _OBJECTS:
             self._say(HOST, ((name, "first"),))
         self.run(5.0)
@@ -148,8 +154,22 @@ class PlacesWay(OpenWorld):
         """Somebody comes in by whoever is there."""
         self._enter(name)
 
+    def revoke(self, name: str) -> None:
+        """The co-host says that a device is theirs no longer; that device speaks in the co-host's name."""
+        device = self.identities[name].card.device
+        word = revoke(person_key(self.seed, COHOST), device, int(self.network.now))
+        for each in self.living((HOST, COHOST, *GUESTS)):
+            self.ask(each, Revoke(word))
+        if self.is_up(name):
+            self.stolen = self.ask(name, EnterPlace(self.place, (self.contact(HOST),)))
+            self._say(name)
+
     def _enter(self, name: str) -> None:
-        contacts = tuple(self.contact(each) for each in (HOST, COHOST) if each == HOST or COHOST in self.entered and name != COHOST)
+        contacts = tuple(
+            self.contact(each)
+            for each in (HOST, COHOST)
+            if each == HOST or (COHOST in self.entered and name != COHOST)
+        )
         self._entering[name] = self.ask(name, EnterPlace(self.place, contacts))
 
     def resume(self, name: str) -> None:
@@ -238,7 +258,7 @@ class PlacesWay(OpenWorld):
                 word.asked,
                 self.network.elapsed if word.acked is None else word.acked,
                 word.sets,
-                is_owed=word.acked is not None and word.speaker not in self.dead,
+                is_owed=word.acked is not None and word.speaker not in (*self.dead, THIEF),
             )
             for word in self.words
         ]
@@ -256,10 +276,14 @@ class PlacesWay(OpenWorld):
             guests.append(
                 Guest(name, since, line, tuple(heard.handed), heard.taken_back, tuple(heard.lost), objects)
             )
-        for name in self._entering:
-            if name not in self.entered and name not in self.out and self.is_up(name):
-                complaints.append(Complaint(Rule.STUCK, f"{name} never came in"))
+        complaints += [
+            Complaint(Rule.STUCK, f"{name} never came in: {self.obtained(request)}")
+            for name, request in self._entering.items()
+            if name not in self.entered and name not in self.out and self.is_up(name)
+        ]
         # Where everyone may come in, who was put out may come in again.
         out = self.out if self.policy.admits else {}
-        outsiders = [Outsider(name, since, by, tuple(self._of(name).handed)) for name, (since, by) in out.items()]
+        outsiders = [
+            Outsider(name, since, by, tuple(self._of(name).handed)) for name, (since, by) in out.items()
+        ]
         return complaints + judge_place(words, guests, outsiders)

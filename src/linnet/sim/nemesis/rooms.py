@@ -100,6 +100,7 @@ class RoomsWay(OpenWorld):
             nodes=(RELAY, *MEMBERS),
             anchors=(RELAY, FOUNDER),
             spared=MEMBERS,
+            fixed=(),
             newcomers=NEWCOMERS,
             thief=THIEF,
         )
@@ -129,7 +130,9 @@ class RoomsWay(OpenWorld):
         self.run(5.0)
         for name in (*MEMBERS, THIEF):
             if name not in self.joined:
-                raise SetupFailed(f"{name} did not join: {self.obtained(self._joining[name])}, seed {self.seed}")
+                raise SetupFailed(
+                    f"{name} did not join: {self.obtained(self._joining[name])}, seed {self.seed}"
+                )
         self._read(FOUNDER)
         self.run(2.0)
 

@@ -84,6 +84,7 @@ class StreamsWay(OpenWorld):
             nodes=(TRACKER, STORAGE, *NODES),
             anchors=(TRACKER, STORAGE),
             spared=(TRACKER, *NODES),
+            fixed=(TRACKER,),
             newcomers=NEWCOMERS,
             thief=THIEF,
         )

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from linnet.core.hello import Hello
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
+from linnet.core.inputs import DialFailed
+from linnet.core.reasons import Reason
+from linnet.core.stores import Entry
+from linnet.peer.interface import Effect, Input
+from linnet.sim.nemesis.open_node import STORM, Dials, DialStorm, Disk, OpenMachine, damage_log
+from linnet.store.memory import MemoryStore
+
+PEER = PeerId(b"p" * 32)
+GONE = DialFailed(PEER, Reason.CONNECTION_REFUSED)
+
+
+class Clerk:
+    """Notes what it is told and when; fails if told to."""
+
+    hello = Hello(1, 1, {}, (), 1, (), "clerk")
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Input, float]] = []
+        self.is_ill = False
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        if self.is_ill:
+            raise ValueError("ill")
+        self.told.append((event, now))
+        return []
+
+
+def test_a_machine_that_is_paused_is_told_nothing_and_forgets_nothing() -> None:
+    clerk = Clerk()
+    machine = OpenMachine("a", clerk, Dials(), lambda error: None, 0.0)
+    machine.waiting = []
+    machine.handle(GONE, 1.0)
+    assert clerk.told == []
+    assert machine.waiting == [GONE]
+
+
+def test_a_wrong_clock_is_what_the_machine_sees() -> None:
+    clerk = Clerk()
+    OpenMachine("a", clerk, Dials(), lambda error: None, 3600.0).handle(GONE, 1.0)
+    assert clerk.told == [(GONE, 3601.0)]
+
+
+def test_an_error_of_a_machine_ends_its_node_and_is_told() -> None:
+    clerk, errors = Clerk(), []
+    clerk.is_ill = True
+    assert OpenMachine("a", clerk, Dials(), errors.append, 0.0).handle(GONE, 1.0) == []
+    assert [str(error) for error in errors] == ["ill"]
+
+
+def test_the_worst_minute_of_dials_is_found() -> None:
+    dials = Dials()
+    for second in (0.0, 1.0, 59.0, 61.0, 62.0, 200.0):
+        dials.fail("a", PEER, second)
+    assert dials.worst(60.0) == (3, "a", PEER)
+
+
+def test_a_storm_of_dials_ends_the_run() -> None:
+    dials = Dials()
+    with pytest.raises(DialStorm, match="a dialled"):
+        for number in range(STORM):
+            dials.fail("a", PEER, number / 1000)
+
+
+def test_a_full_disk_ends_its_node_instead_of_committing() -> None:
+    store, ended, done = MemoryStore(), [], []
+    disk = Disk(store, lambda: ended.append(True))
+    store.cells.put("space", b"key", b"1")
+    disk.commit(lambda: done.append(True))
+    disk.is_full = True
+    store.cells.put("space", b"key", b"2")
+    disk.commit(lambda: done.append(True))
+    disk.rollback()
+    assert (done, ended) == ([True], [True])
+    assert store.cells.get("space", b"key") == b"1"
+
+
+def test_damage_alters_one_bit_wherever_the_unit_is_read() -> None:
+    store = MemoryStore()
+    entry = Entry(
+        TopicId(b"t" * 32), AuthorId(b"a" * 32), DeviceId(b"d" * 16), 0, 1, EventId(b"h" * 32), 1.0, b"raw"
+    )
+    store.log.append(entry)
+    damage_log(store, Random(1))
+    spoiled = store.log.get(entry.head)
+    assert spoiled is not None
+    assert sum((one ^ other).bit_count() for one, other in zip(spoiled.raw, entry.raw, strict=True)) == 1
+    assert store.log.read(entry.topic, 0, 9) == [(1, spoiled)]
+    assert store.log.chain(entry.topic, entry.author, entry.device, 0, 9, 9) == [spoiled]
+    damage_log(MemoryStore(), Random(1))
