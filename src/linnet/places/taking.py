@@ -369,6 +369,10 @@ class Taking:
         messages = list(dict.fromkeys(row.message for row in gone))
         broken = parts.assembly.cut(messages)
         told, records = self.heed(parts.order.rollback(shift.message))
+        if parts.order.is_lost:
+            again, noted = self.heed(parts.recall_states())
+            told, records = [*told, *again], [*records, *noted]
+            self.lost_state = parts.order.is_lost
         units = (parts.fragments.unit(row) for row in gone)
         if any(unit is not None and unit.device == parts.context.device for unit in units):
             self.cut_off = True

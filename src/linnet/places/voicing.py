@@ -273,8 +273,7 @@ class Voicing:
     def _open(self, now: float) -> list[PlaceEffect]:
         """Open the next term behind all that is held here without a gap."""
         effects: list[PlaceEffect] = [*self._taking.cut_back(now)]
-        standing = self._parts.fragments.standing
-        if self._parts.order.applied < standing.state:
+        if not self._parts.knows_state:
             raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
         self._speaking = Speaking(self._parts)
         return [*effects, *self.say(self._speaking.open_term(now), now)]
