@@ -20,7 +20,7 @@ from linnet.places.commands import Entered, Turned
 from linnet.places.effects import PlacePromise
 from linnet.places.messages import Decision
 from linnet.places.multicast.head import Flag, Head
-from linnet.places.multicast.terms import Base, opening_of
+from linnet.places.multicast.terms import opening_of
 from linnet.places.parts import Parts
 from linnet.places.visiting import (
     MADE_UP,
@@ -122,10 +122,10 @@ class Admission:
         parts = self._parts
         notice = own_notice(told, parts.context.author)
         is_new = parts.fragments.standing.fragment < 0 and not parts.terms.line
-        if is_new and notice is not None and parts.deed.policy.restricts:
-            parts.fragments.pass_over(0, notice.fragment - 1)
-            parts.keep_base(Base(notice.term, notice.fragment))
-            parts.missing.start(parts.fragments.upto)
+        if notice is not None and parts.deed.policy.restricts:
+            if is_new or (parts.is_out and notice.message > parts.fragments.standing.message):
+                parts.begin_at(notice)
+            parts.entry = notice
         for verified, head in told:
             parts.keep_told(verified, head, now)
             if head.flags & Flag.OPENING:

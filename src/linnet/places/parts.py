@@ -79,6 +79,8 @@ class Parts:
         """The opening of the last term of ours that we handed over: nothing more is said in it."""
         self.told: tuple[int, int] = (0, -1)
         """The highest term, and its last fragment, that somebody told at a door."""
+        self.entry: Head | None = None
+        """The notice of our entry that was told at a door last, in a place that opens nothing before it."""
         self.shift: Shift | None = None
         """A newer deed, or what was told at a door, made the line another: what is behind this point is to
         be undone yet."""
@@ -212,6 +214,12 @@ class Parts:
         self.context.store.cells.put(_BASES, self.id, _encode(base))
         self.terms = self._recall_terms()
 
+    def begin_at(self, notice: Head) -> None:
+        """The notice that we came in: what was said before is closed to us, and so are the terms of it."""
+        self.fragments.pass_over(self.fragments.upto, notice.fragment - 1)
+        self.keep_base(Base(notice.term, notice.fragment))
+        self.missing.start(notice.fragment)
+
     def start_over(self) -> None:
         """Nobody let us in as it seems now: know nothing of the line and of who is in."""
         cells = self.context.store.cells
@@ -219,6 +227,7 @@ class Parts:
         for key in [key for key, _ in cells.scan(_OPENINGS) if key.startswith(self.id)]:
             cells.delete(_OPENINGS, key)
         self.terms = self._recall_terms()
+        self.told, self.entry = (0, -1), None
         self.membership.undo(0)
         self.missing.rewind(0, 0)
 

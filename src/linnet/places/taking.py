@@ -338,12 +338,21 @@ class Taking:
         self._changed = True
         parts = self._parts
         held = parts.fragments.standing.fragment >= 0
-        if shift.fragment < 0 and parts.terms.base is not None and held:
-            parts.start_over()
-            self.started_over = True
+        is_other = shift.fragment < 0 and (held or shift.anew)
+        if parts.terms.is_adrift or (is_other and parts.terms.base is not None):
+            return self.start_over(now)
         gone = parts.fragments.orphan(shift.fragment, LARGEST_COUNT) if held else []
         effects = self._undone(shift, gone, now) if gone else []
         return [*effects, *self._adopted(now)]
+
+    def start_over(self, now: float) -> list[TakingEffect]:
+        """The notice that let us in is not in the line: nothing of what we know counts. Whoever said it says it
+        again, with another number, and we have to come in by that."""
+        parts = self._parts
+        parts.start_over()
+        self.started_over = self._changed = True
+        gone = parts.fragments.orphan(-1, LARGEST_COUNT)
+        return self._undone(Shift(-1, 0), gone, now)
 
     def cut_back(self, now: float) -> list[TakingEffect]:
         """What is held behind a gap cannot be built on: go back to what is whole."""

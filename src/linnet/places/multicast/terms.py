@@ -88,6 +88,8 @@ class Shift(Struct, frozen=True, gc=False):
     """The last one that stands; -1: none."""
     message: int
     """What began later does not stand; 0: nothing stands."""
+    anew: bool = False
+    """Whether the first term that we knew is another one now."""
 
 
 class Where(Enum):
@@ -154,6 +156,12 @@ class Terms:
     def base(self) -> Base | None:
         """Where the line begins for us; None: at its beginning."""
         return self._base
+
+    @property
+    def is_adrift(self) -> bool:
+        """Whether the line was cut before where we came in: then it goes on where we cannot see."""
+        end = self._line[0].end if self._line else None
+        return self._base is not None and end is not None and end < self._base.fragment
 
     @property
     def sought(self) -> list[int]:
@@ -323,7 +331,7 @@ class Terms:
         if same == len(before) == len(self._line):
             return None
         if same == 0:
-            return Shift(-1, 0) if before or self._line else None
+            return Shift(-1, 0, bool(before)) if before or self._line else None
         cuts = [rest[same].opening.cut for rest in (before, self._line) if len(rest) > same]
         points = [(cut.fragment, cut.message) for cut in cuts if cut is not None]
         return Shift(*min(points)) if points else None
