@@ -130,7 +130,7 @@ class Admission:
             parts.keep_told(verified, head, now)
             if head.flags & Flag.OPENING:
                 unit = verified.unit
-                parts.told_opening(opening_of(head, unit.author, unit.device, verified.head))
+                parts.told_opening(opening_of(head, unit.author, unit.device, verified.head, unit.seq))
         if notice is not None and notice.change is not None and notice.message > parts.membership.since:
             parts.membership.enter(notice.change, notice.message, notice.generation)
 

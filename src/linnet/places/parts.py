@@ -99,7 +99,12 @@ class Parts:
     def is_whole(self) -> bool:
         """Whether nothing is known to be missing here: neither fragments nor changes of state."""
         standing = self.fragments.standing
-        return self.knows_state and not self.order.missing and self.fragments.upto > standing.fragment and not self.terms.awaited
+        return (
+            self.knows_state
+            and not self.order.missing
+            and self.fragments.upto > standing.fragment
+            and not self.terms.awaited
+        )
 
     @property
     def knows_state(self) -> bool:
@@ -300,7 +305,7 @@ class Parts:
             return None
         verified = recall_unit(decode_unit(entry.raw))
         head = head_of(verified.events[0])
-        return Spoken(head.term, head.fragment, head.message, entry.device)
+        return Spoken(head.term, head.fragment, head.message, entry.device, entry.first)
 
 
 class _Shelf:

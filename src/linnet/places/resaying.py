@@ -124,11 +124,10 @@ def _change(parts: Parts, speaking: Speaking, change: Change, message: int, now:
 
 def _words(parts: Parts, orphan: Orphan) -> _Words | None:
     """What a message said, all of it; None if it had not ended."""
-    # The same number of the same term may be another's message, who opened this term too and counts.
-    term = orphan.rows[0].term
-    standing = [
-        row for row in parts.fragments.message(orphan.message) if row.term == term and _is_ours(parts, row)
-    ]
+    # The same number of the same term may be another's message, who opened this term too and counts; or ours,
+    # of a term that we had to open again behind another fragment: then all of this one is orphaned.
+    begun = () if orphan.rows[0].is_first else parts.fragments.message(orphan.message)
+    standing = [row for row in begun if row.term == orphan.rows[0].term and _is_ours(parts, row)]
     rows = sorted([*standing, *orphan.rows], key=lambda row: row.offset)
     text = bytearray()
     for row in rows:

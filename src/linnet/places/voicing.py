@@ -87,7 +87,9 @@ class Voicing:
         if isinstance(command, AnnounceMore):
             self._unfinished.check(command.message, self._parts.term)
         turn = self.turns.turn(now)
-        if turn is Turn.OURS or self._parts.terms.voice is None:
+        # What was said before and is to be said again comes first, but for the rest of a message that stands.
+        is_free = isinstance(command, AnnounceMore) or not (self._again or self._taking.cut_off)
+        if (turn is Turn.OURS and is_free) or self._parts.terms.voice is None:
             return self._do(request, command, now)
         if isinstance(command, AnnounceMore):
             raise Refused(Reason.STALE, "somebody else speaks now: this message ends here, say it again")
