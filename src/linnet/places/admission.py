@@ -43,6 +43,8 @@ class Admission:
         self._visiting = visiting
         self._asked: list[int] = []
         """Requests of the application that wait for the door to open, and for the state behind it."""
+        self._is_first = True
+        """Whether nobody meant to be in before the first of these."""
 
     def enter(
         self,
@@ -53,18 +55,21 @@ class Admission:
         now: float,
     ) -> list[AdmissionEffect]:
         """Ask to come in; answered when the door opens, or does not."""
+        if not self._asked:
+            self._is_first = not self._visiting.wants
         self._asked.append(request)
         return [*self._visiting.enter(contacts, modifiers, text, now)]
 
-    def give_up(self, request: int) -> list[AdmissionEffect]:
-        """Nobody answered in time."""
+    def give_up(self, request: int) -> tuple[bool, list[AdmissionEffect]]:
+        """Nobody answered in time; whether nobody here means to be in any more."""
         if request not in self._asked:
-            return []
+            return False, []
         self._asked.remove(request)
         detail = "nobody of this place answered in time; its host may be away"
         if self._parts.tree.upstreams:
             detail = "let in, but the state of the place did not come in time"
-        return [Reply(request, Declined(Reason.TIMEOUT, detail))]
+        is_over = self._is_first and not self._asked and not self._parts.tree.upstreams
+        return is_over, [Reply(request, Declined(Reason.TIMEOUT, detail))]
 
     def decided(self, peer: PeerId, decision: Decision, now: float) -> tuple[bool, list[AdmissionEffect]]:
         """An answer at somebody's door; whether that one sends to us from now on."""
