@@ -20,7 +20,7 @@ from linnet.places.commands import Entered, Turned
 from linnet.places.effects import PlacePromise
 from linnet.places.messages import Decision
 from linnet.places.multicast.head import Flag, Head
-from linnet.places.multicast.terms import Base, opening_of
+from linnet.places.multicast.terms import opening_of
 from linnet.places.parts import Parts
 from linnet.places.visiting import (
     MADE_UP,
@@ -43,6 +43,8 @@ class Admission:
         self._visiting = visiting
         self._asked: list[int] = []
         """Requests of the application that wait for the door to open, and for the state behind it."""
+        self._is_first = True
+        """Whether nobody meant to be in before the first of these."""
 
     def enter(
         self,
@@ -53,18 +55,21 @@ class Admission:
         now: float,
     ) -> list[AdmissionEffect]:
         """Ask to come in; answered when the door opens, or does not."""
+        if not self._asked:
+            self._is_first = not self._visiting.wants
         self._asked.append(request)
         return [*self._visiting.enter(contacts, modifiers, text, now)]
 
-    def give_up(self, request: int) -> list[AdmissionEffect]:
-        """Nobody answered in time."""
+    def give_up(self, request: int) -> tuple[bool, list[AdmissionEffect]]:
+        """Nobody answered in time; whether nobody here means to be in any more."""
         if request not in self._asked:
-            return []
+            return False, []
         self._asked.remove(request)
         detail = "nobody of this place answered in time; its host may be away"
         if self._parts.tree.upstreams:
             detail = "let in, but the state of the place did not come in time"
-        return [Reply(request, Declined(Reason.TIMEOUT, detail))]
+        is_over = self._is_first and not self._asked and not self._parts.tree.upstreams
+        return is_over, [Reply(request, Declined(Reason.TIMEOUT, detail))]
 
     def decided(self, peer: PeerId, decision: Decision, now: float) -> tuple[bool, list[AdmissionEffect]]:
         """An answer at somebody's door; whether that one sends to us from now on."""
@@ -122,15 +127,15 @@ class Admission:
         parts = self._parts
         notice = own_notice(told, parts.context.author)
         is_new = parts.fragments.standing.fragment < 0 and not parts.terms.line
-        if is_new and notice is not None and parts.deed.policy.restricts:
-            parts.fragments.pass_over(0, notice.fragment - 1)
-            parts.keep_base(Base(notice.term, notice.fragment))
-            parts.missing.start(parts.fragments.upto)
+        if notice is not None and parts.deed.policy.restricts:
+            if is_new or (parts.is_out and notice.message > parts.fragments.standing.message):
+                parts.begin_at(notice)
+            parts.entry = notice
         for verified, head in told:
             parts.keep_told(verified, head, now)
             if head.flags & Flag.OPENING:
                 unit = verified.unit
-                parts.told_opening(opening_of(head, unit.author, unit.device, verified.head))
+                parts.told_opening(opening_of(head, unit.author, unit.device, verified.head, unit.seq))
         if notice is not None and notice.change is not None and notice.message > parts.membership.since:
             parts.membership.enter(notice.change, notice.message, notice.generation)
 

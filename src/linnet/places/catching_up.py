@@ -42,7 +42,8 @@ class CatchingUp:
     def due(self, now: float) -> list[CatchingUpEffect]:
         """The questions that are due, and when to look again."""
         parts = self._parts
-        if parts.missing.is_idle and self._asked is None and not parts.order.missing:
+        lacks_state = bool(parts.order.missing) or parts.order.is_lost
+        if parts.missing.is_idle and self._asked is None and not lacks_state:
             self._again_at = None
             return []  # most often
         found = parts.missing.due(now)
@@ -57,8 +58,8 @@ class CatchingUp:
             effects += self.ask_state(now)
         if self._again_at is not None and self._again_at <= now:
             self._again_at = None
-            effects += self.ask_state(now) if parts.order.missing else []
-        if parts.order.missing and self._asked is None and self._again_at is None:
+            effects += self.ask_state(now) if lacks_state else []
+        if lacks_state and self._asked is None and self._again_at is None:
             self._again_at = now + parts.config.replay_timeout  # unless it comes by itself
         waits = (parts.missing.next_at(), self._deadline if self._asked else None, self._again_at)
         at = min((each for each in waits if each is not None), default=None)
@@ -110,14 +111,21 @@ class CatchingUp:
             self._again_at = now + self._parts.config.replay_timeout
             note = "it cannot tell the state"
             return [], [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=plan.reason, note=note)]
-        for message in plan.replay:
-            self._parts.missing.want(message)
+        outcomes = [outcome for each in plan.replay for outcome in self._wanted(each)]
         if isinstance(plan, Delta):
-            return [], []
+            return outcomes, []
         self._full = plan, peer
-        if self._parts.fragments.get_at(plan.message, 0) is None:
-            self._parts.missing.want(plan.message)
-        return self.settle(now)
+        if self._parts.order.hash_of(plan.message) is None:
+            outcomes += self._wanted(plan.message)
+        settled, effects = self.settle(now)
+        return [*outcomes, *settled], effects
+
+    def _wanted(self, message: int) -> list[Outcome]:
+        """A change of state that we need: asked for, unless it is here and only has to be taken again."""
+        if self._parts.fragments.get_at(message, 0) is None:
+            self._parts.missing.want(message)
+            return []
+        return self._parts.recall_state(message)
 
     def settle(self, now: float) -> tuple[list[Outcome], list[CatchingUpEffect]]:
         """Take the state that waits for its hash, if that is known by now."""

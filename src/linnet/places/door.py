@@ -91,6 +91,7 @@ class Door:
         if parts.is_out:
             return [self._no(peer, Reason.NOT_A_MEMBER)]
         if self.is_guest(enter.card.person):
+            self.waiting.pop(enter.card.person, None)
             return self._let_in_or_follow(asking, now)
         if not parts.is_voice:
             return [self._no(peer, Reason.NOT_A_MEMBER, known=enter.known, relays=self._voice())]

@@ -11,10 +11,10 @@ from linnet.core.stores import Entry
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
-from linnet.places.channel.assembly import Assembly
+from linnet.places.channel.assembly import Assembly, Began
 from linnet.places.channel.fragments import Fragments
 from linnet.places.channel.membership import Membership, Verdict
-from linnet.places.channel.ordering import StateOrder
+from linnet.places.channel.ordering import Outcome, StateOrder
 from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, PastTerm, Policy, check_deed
@@ -79,6 +79,8 @@ class Parts:
         """The opening of the last term of ours that we handed over: nothing more is said in it."""
         self.told: tuple[int, int] = (0, -1)
         """The highest term, and its last fragment, that somebody told at a door."""
+        self.entry: Head | None = None
+        """The notice of our entry that was told at a door last, in a place that opens nothing before it."""
         self.shift: Shift | None = None
         """A newer deed, or what was told at a door, made the line another: what is behind this point is to
         be undone yet."""
@@ -97,8 +99,17 @@ class Parts:
     def is_whole(self) -> bool:
         """Whether nothing is known to be missing here: neither fragments nor changes of state."""
         standing = self.fragments.standing
-        up_to_date = self.order.applied >= standing.state and not self.order.missing
-        return up_to_date and self.fragments.upto > standing.fragment and not self.terms.awaited
+        return (
+            self.knows_state
+            and not self.order.missing
+            and self.fragments.upto > standing.fragment
+            and not self.terms.awaited
+        )
+
+    @property
+    def knows_state(self) -> bool:
+        """Whether the state is that behind the last change of it that is held, so that it may be built on."""
+        return self.order.applied >= self.fragments.standing.state and not self.order.is_lost
 
     @property
     def voice(self) -> PeerId | None:
@@ -208,6 +219,12 @@ class Parts:
         self.context.store.cells.put(_BASES, self.id, _encode(base))
         self.terms = self._recall_terms()
 
+    def begin_at(self, notice: Head) -> None:
+        """The notice that we came in: what was said before is closed to us, and so are the terms of it."""
+        self.fragments.pass_over(self.fragments.upto, notice.fragment - 1)
+        self.keep_base(Base(notice.term, notice.fragment))
+        self.missing.start(notice.fragment)
+
     def start_over(self) -> None:
         """Nobody let us in as it seems now: know nothing of the line and of who is in."""
         cells = self.context.store.cells
@@ -215,6 +232,7 @@ class Parts:
         for key in [key for key, _ in cells.scan(_OPENINGS) if key.startswith(self.id)]:
             cells.delete(_OPENINGS, key)
         self.terms = self._recall_terms()
+        self.told, self.entry = (0, -1), None
         self.membership.undo(0)
         self.missing.rewind(0, 0)
 
@@ -237,6 +255,25 @@ class Parts:
             return self.fragments.unit(row)
         event = self.context.store.cells.get(_TOLD, self.id + message.to_bytes(8, "big"))
         return None if event is None else self.unit_of(EventId(event))
+
+    def recall_state(self, message: int) -> list[Outcome]:
+        """Offer a change of state that is held to the order once more: the state before it is known now."""
+        began = next(self.assembly.historic(message), None)
+        if not isinstance(began, Began) or began.header.delta is None:
+            return []
+        return self.order.offered(message, began.header.delta, began.modifiers, began.header.hash)
+
+    def recall_states(self) -> list[Outcome]:
+        """The state from what is held alone, if that goes back to where it began; else nothing."""
+        messages: list[int] = []
+        at = self.fragments.standing.state
+        while at:
+            began = next(self.assembly.historic(at), None)
+            if not isinstance(began, Began) or began.header.delta is None:
+                return []  # it is not held, or its key is not
+            messages.append(at)
+            at = at - began.header.delta if began.header.delta else 0
+        return [outcome for each in reversed(messages) for outcome in self.recall_state(each)]
 
     def unit_of(self, event: EventId) -> Unverified | None:
         """A fragment that is held, in the line or beside it."""
@@ -268,7 +305,7 @@ class Parts:
             return None
         verified = recall_unit(decode_unit(entry.raw))
         head = head_of(verified.events[0])
-        return Spoken(head.term, head.fragment, head.message, entry.device)
+        return Spoken(head.term, head.fragment, head.message, entry.device, entry.first)
 
 
 class _Shelf:

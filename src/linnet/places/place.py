@@ -83,6 +83,8 @@ class Place:
     def start(self, now: float) -> list[PlaceEffect]:
         """Go on where we were: speak if it is our turn, and find out whether others did meanwhile."""
         effects = self.voicing.start(now)
+        if self.parts.terms.is_adrift:
+            effects += self.taking.start_over(now)
         if not self._is_shared:
             return effects
         if self.visiting.contacts:
@@ -172,6 +174,12 @@ class Place:
         is_other, effects = self.lineage.told(peer, terms, now)
         self.voicing.turns.sure()
         out: list[PlaceEffect] = [*effects]
+        entry = self.parts.entry
+        if terms.done and entry is not None and entry.term > self.parts.term and not self.taking.started_over:
+            # Where our first entry stands and there is another, we were put out in between: terms of that
+            # time begin and end where we cannot see.
+            self.parts.begin_at(entry)
+            out += self.taking.renewed(now)
         if is_other and not self.parts.is_voice:
             out += self.visiting.seek(self._contacts.get(peer, Contact(peer)), now)
         return [*out, *self.caught(now)]
@@ -394,6 +402,7 @@ class Place:
             effects += self.lineage.ask(peer, now)
         if taking.started_over:
             taking.started_over = False
+            self.visiting.is_admitted = False
             for peer in self.parts.tree.upstreams:
                 effects += [Send(peer, Away(self.parts.id, None)), *self.visiting.gone(peer, now)]
                 taking.dropped(peer)

@@ -309,8 +309,17 @@ class Places:
         if where is None:
             return []
         if tick.owner == PATIENCE:
-            return [*where.admission.give_up(int.from_bytes(tick.key[32:], "big"))]
+            is_over, effects = where.admission.give_up(int.from_bytes(tick.key[32:], "big"))
+            return [*effects, *(self._withdraw(where, now) if is_over else [])]
         return where.fired(tick, now)
+
+    def _withdraw(self, where: Place, now: float) -> list[PlaceEffect]:
+        """Nobody means to be in this place any more; one of which nothing is known is forgotten."""
+        self._context.store.cells.delete(_VISITED, where.parts.id)
+        effects = where.leave(now)
+        if not where.parts.deed.version and where not in self._watched.values():
+            del self._places[where.parts.id]
+        return effects
 
     def _open(self, deed: Deed) -> Place:
         keeps = self._keeping.keeps(deed.place)

@@ -103,8 +103,8 @@ def _announce(parts: Parts, speaking: Speaking, words: _Words, now: float) -> li
     kept = [each for each in words.packet.modifiers if each.name != AGAIN]
     if words.has_begun:
         kept = [each for each in kept if not each.is_persistent]
-    # A first change of state looks like one that begins anew: it does so only if there was state before.
-    reset = words.header.delta == 0 and parts.order.applied > 0 and not words.has_begun
+    # A first change of state has no distance, too; others may have changed it first by now. See `Speaking`.
+    reset = words.header.delta == 0 and words.header.hash is not None and not words.has_begun
     modifiers = (*kept, Modifier(":", AGAIN, words.first.hex().encode()))
     return speaking.announce(words.packet.method, modifiers, words.body, reset, False, now)[1]
 
@@ -116,17 +116,18 @@ def _change(parts: Parts, speaking: Speaking, change: Change, message: int, now:
         return []  # somebody else said so meanwhile
     if not change.joins:
         return speaking.parted(AuthorId(change.nym), now)[1]
-    since = None if change.effective_since == message else change.effective_since
+    # Numbers are others now: what it could see from then on, it can see from now on at the latest.
+    is_late = change.effective_since > parts.fragments.standing.message
+    since = None if change.effective_since == message or is_late else change.effective_since
     return speaking.joined(AuthorId(change.nym), since, now)[1]
 
 
 def _words(parts: Parts, orphan: Orphan) -> _Words | None:
     """What a message said, all of it; None if it had not ended."""
-    # The same number of the same term may be another's message, who opened this term too and counts.
-    term = orphan.rows[0].term
-    standing = [
-        row for row in parts.fragments.message(orphan.message) if row.term == term and _is_ours(parts, row)
-    ]
+    # The same number of the same term may be another's message, who opened this term too and counts; or ours,
+    # of a term that we had to open again behind another fragment: then all of this one is orphaned.
+    begun = () if orphan.rows[0].is_first else parts.fragments.message(orphan.message)
+    standing = [row for row in begun if row.term == orphan.rows[0].term and _is_ours(parts, row)]
     rows = sorted([*standing, *orphan.rows], key=lambda row: row.offset)
     text = bytearray()
     for row in rows:

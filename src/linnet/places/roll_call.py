@@ -160,7 +160,10 @@ class RollCall:
             parts.context.cards.learn(card)
         verified = parts.context.verify(unit, parts.context.cards.card_for(unit.author, unit.device, None))
         head = head_of(verified.events[0])
-        if parts.terms.where(head, unit.device) is not Where.IN_LINE or head.message < parts.membership.since:
+        if (
+            parts.terms.where(head, unit.device, unit.seq) is not Where.IN_LINE
+            or head.message < parts.membership.since
+        ):
             raise RemoteError(Reason.STALE, f"the roll of message {head.message}")
         return verified, head
 

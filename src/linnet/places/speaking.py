@@ -76,7 +76,10 @@ class Speaking:
         """Begin a message, and end it unless more follows; its number, and the fragments that leave now."""
         keys = self._turned(now)
         state = reset or any(each.is_persistent for each in modifiers)
-        hashed = state and (reset or self._since_hash + 1 >= self._parts.config.hash_every)
+        # The first of all looks like one that begins anew. Only that one carries a hash, so that whoever says
+        # it again knows which it was.
+        is_due = self._numbering.standing.state > 0 and self._since_hash + 1 >= self._parts.config.hash_every
+        hashed = reset or (state and is_due)
         section = render(modifiers, method)
         if len(section) > self._parts.config.modifier_bytes:
             raise Refused(Reason.TOO_LARGE, f"{len(section)} bytes of modifiers")

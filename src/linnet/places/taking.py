@@ -138,13 +138,13 @@ class Taking:
         verified, head = arrival.verified, arrival.head
         device = verified.unit.device
         effects = self._opened(arrival, now) if head.flags & OPENING else []
-        where = parts.terms.where(head, device)
+        where = parts.terms.where(head, device, verified.unit.seq)
         if where is not Where.IN_LINE and parts.terms.awaits(verified.head):
             # Beside our line, but another term opens behind it: that may be the one that counts.
             parts.keep_beside(verified, now)
             parts.missing.found(head.fragment)
             effects += self.shifted(parts.terms.arrived(verified.head), now)
-            where = parts.terms.where(head, device)
+            where = parts.terms.where(head, device, verified.unit.seq)
         match where:
             case Where.WAITING:
                 if parts.keeps:  # nobody told it at a door how far the numbers are
@@ -162,7 +162,7 @@ class Taking:
         """A fragment that opens a term: perhaps the line is another now."""
         parts, unit = self._parts, arrival.verified.unit
         event = arrival.verified.head
-        opening = opening_of(arrival.head, unit.author, unit.device, event)
+        opening = opening_of(arrival.head, unit.author, unit.device, event, unit.seq)
         effects: list[TakingEffect] = []
         if parts.terms.equivocated(opening):
             note = f"two openings of term {opening.term}"
@@ -180,6 +180,8 @@ class Taking:
         verified, head, source, hops = arrival.verified, arrival.head, arrival.source, arrival.hops
         stored = parts.fragments.store(verified, head, now)
         if isinstance(stored, Conflict):
+            if stored.reason is Reason.EQUIVOCATION and source is not None:
+                self.puzzled[source] = None  # its device may have had to open this term once more
             raise InvalidEvent(stored.reason, f"fragment {head.fragment} of term {head.term}")
         if not isinstance(stored, New):
             return []
@@ -338,12 +340,21 @@ class Taking:
         self._changed = True
         parts = self._parts
         held = parts.fragments.standing.fragment >= 0
-        if shift.fragment < 0 and parts.terms.base is not None and held:
-            parts.start_over()
-            self.started_over = True
+        is_other = shift.fragment < 0 and (held or shift.anew)
+        if parts.terms.is_adrift or (is_other and parts.terms.base is not None):
+            return self.start_over(now)
         gone = parts.fragments.orphan(shift.fragment, LARGEST_COUNT) if held else []
         effects = self._undone(shift, gone, now) if gone else []
         return [*effects, *self._adopted(now)]
+
+    def start_over(self, now: float) -> list[TakingEffect]:
+        """The notice that let us in is not in the line: nothing of what we know counts. Whoever said it says it
+        again, with another number, and we have to come in by that."""
+        parts = self._parts
+        parts.start_over()
+        self.started_over = self._changed = True
+        gone = parts.fragments.orphan(-1, LARGEST_COUNT)
+        return self._undone(Shift(-1, 0), gone, now)
 
     def cut_back(self, now: float) -> list[TakingEffect]:
         """What is held behind a gap cannot be built on: go back to what is whole."""
@@ -369,6 +380,10 @@ class Taking:
         messages = list(dict.fromkeys(row.message for row in gone))
         broken = parts.assembly.cut(messages)
         told, records = self.heed(parts.order.rollback(shift.message))
+        if parts.order.is_lost:
+            again, noted = self.heed(parts.recall_states())
+            told, records = [*told, *again], [*records, *noted]
+            self.lost_state = parts.order.is_lost
         units = (parts.fragments.unit(row) for row in gone)
         if any(unit is not None and unit.device == parts.context.device for unit in units):
             self.cut_off = True
@@ -389,7 +404,7 @@ class Taking:
                 continue
             head, unit = head_of(verified.events[0]), verified.unit
             card = parts.context.cards.find(unit.author, unit.device)
-            if card is not None and parts.terms.where(head, unit.device) is Where.IN_LINE:
+            if card is not None and parts.terms.where(head, unit.device, unit.seq) is Where.IN_LINE:
                 parts.fragments.forget_orphan(row)
                 effects += self._stored(Arrival(verified, head, card, parts.context.peer, 0, 0), now)
         return effects

@@ -38,6 +38,10 @@ EXTRA = 2
 """Upstreams past those that we want while something is missing that these do not have."""
 SOON = 0.5
 """Seconds until others are asked who may not have heard yet that we are a guest."""
+FIRST_PAUSE, LONGEST_PAUSE = 3.0, 20.0
+"""Seconds until somebody who is not there is asked again: twice as long each time, up to this."""
+LASTING = 30.0
+"""Seconds after which a connection was a good one: who was lost then is asked again at once."""
 
 VisitingEffect: TypeAlias = Hold | Release | Send[Enter | Away] | SetTimer[Tick] | Record
 
@@ -65,6 +69,12 @@ class Visiting:
         """Who sent us on to others, and may be asked for a while for what those do not have."""
         self._shunned: dict[PeerId, float] = {}
         """Who sent what was provably false, with the time until which it is not asked again."""
+        self._pauses: dict[PeerId, float] = {}
+        """How long each was left alone last who could not be reached, or did not let us in."""
+        self._resting: dict[PeerId, float] = {}
+        """Until when each of these is left alone."""
+        self._since: dict[PeerId, float] = {}
+        """When each upstream connected."""
         self._referred: dict[PeerId, None] = {}
         """To whom we were referred since we asked to come in."""
         self._text = b""
@@ -86,6 +96,8 @@ class Visiting:
         self.wants = True
         self._referred.clear()
         self._text = render(modifiers, "_request_place_enter") + text
+        self._pauses.clear()
+        self._resting.clear()
         for contact in contacts:
             self.learn(contact)
             self._trying.append(contact)
@@ -126,12 +138,15 @@ class Visiting:
         self.learn(contact)
         if contact.peer in self._asked or contact.peer in self._parts.tree.upstreams:
             return []
+        self._awaken(now)
+        if contact.peer in self._resting and contact.peer not in self._links:
+            return []
         self.wants = True
-        tick = SetTimer(self._parts.config.entry_timeout, self.tick)
-        return [*self._ask(self._known[contact.peer], now), tick]
+        return [*self._ask(self._known[contact.peer], now), self._timer(now)]
 
     def probe(self, now: float) -> list[VisitingEffect]:
         """Ask the next one whom we know, and are not connected with, which term it knows."""
+        self._awaken(now)
         idle = [each for each in self._known.values() if self._is_idle(each.peer)]
         if not idle:
             return []
@@ -144,6 +159,7 @@ class Visiting:
 
     def fired(self, now: float) -> list[VisitingEffect]:
         """It is time to look around: for upstreams, and now and then for what ours do not have."""
+        self._awaken(now)
         return [*self._ask_elsewhere(now), *self.look(now)] if self.wants else []
 
     def look(self, now: float) -> list[VisitingEffect]:
@@ -153,13 +169,13 @@ class Visiting:
         for keeper in self._parts.deed.keepers:
             if keeper.peer not in self._known:
                 self.learn(keeper)
-        for peer in [peer for peer, until in self._shunned.items() if until <= now]:
-            del self._shunned[peer]
+        self._awaken(now)
         late = [peer for peer, until in self._asked.items() if until <= now]
         effects: list[VisitingEffect] = []
         for peer in late:
             del self._asked[peer]
             self._probing.pop(peer, None)
+            self._rest(peer, now, SOON if peer in self._links else FIRST_PAUSE)
             effects += self._let_go(peer)
         lacking = self._parts.tree.lacks - len(self._asked)
         willing = self._is_idle
@@ -174,7 +190,29 @@ class Visiting:
             if willing(contact.peer):
                 effects += self._ask(contact, now)
                 lacking -= 1
-        return [*effects, SetTimer(self._parts.config.entry_timeout, self.tick)]
+        return [*effects, self._timer(now)]
+
+    def _timer(self, now: float) -> SetTimer[Tick]:
+        """When to look around again."""
+        rests = [until - now for until in self._resting.values()]
+        return SetTimer(min([self._parts.config.entry_timeout, *rests]), self.tick)
+
+    def _awaken(self, now: float) -> None:
+        """Those may be asked again whose time of rest is over."""
+        for left_alone in (self._shunned, self._resting):
+            for peer in [peer for peer, until in left_alone.items() if until <= now]:
+                del left_alone[peer]
+
+    def _rest(self, peer: PeerId, now: float, first: float = FIRST_PAUSE) -> None:
+        """This one is not there, or does not let us in now: leave it alone for a while, and longer each time.
+        Not all at the same moment, so that whoever comes back is not met by everybody at once."""
+        pause = min(max(2 * self._pauses.pop(peer, 0.0), first), LONGEST_PAUSE)
+        self._pauses[peer] = pause
+        self._resting[peer] = now + pause * (0.75 + 0.5 * self._parts.context.rng.random())
+        if len(self._pauses) > KNOWN_CONTACTS:
+            oldest = next(iter(self._pauses))
+            del self._pauses[oldest]
+            self._resting.pop(oldest, None)
 
     def link_up(self, peer: PeerId, now: float) -> list[VisitingEffect]:
         """A link that we may have waited for."""
@@ -189,12 +227,17 @@ class Visiting:
         self._sources.pop(peer, None)
         self._probing.pop(peer, None)
         was_up = peer in self._parts.tree.upstreams
+        was_brief = was_up and now - self._since.pop(peer, now) < LASTING
+        if was_asked or was_brief:
+            self._rest(peer, now)
+        elif was_up:
+            self._pauses.pop(peer, None)
         self._parts.tree.disconnect(peer)
         self._parts.missing.disconnect(peer)
         if not (was_asked or was_up):
             return []
         if not at_once:
-            return [SetTimer(self._parts.config.entry_timeout, self.tick)]
+            return [self._timer(now)]
         return [*self._let_go(peer), *self.look(now)]
 
     def shun(self, peer: PeerId, reason: Reason, now: float) -> list[VisitingEffect]:
@@ -240,8 +283,9 @@ class Visiting:
     def turned_away(self, peer: PeerId, now: float) -> list[VisitingEffect]:
         """This one does not let us in. If we are a guest it will hear of that: it is asked again soon."""
         self._asked.pop(peer, None)
+        self._rest(peer, now, SOON)
         if self.is_admitted:
-            return [*self._let_go(peer), SetTimer(SOON, self.tick)]
+            return [*self._let_go(peer), self._timer(now)]
         return [*self._let_go(peer), *(self.look(now) if self._trying else [])]
 
     def referred(self, relays: Iterable[Contact]) -> None:
@@ -269,6 +313,7 @@ class Visiting:
         """This one sends to us from now on."""
         self._asked.pop(peer, None)
         self.is_admitted = True
+        self._since[peer] = now
         self._parts.tree.connect_up(peer)
         self._parts.missing.connect(peer, now)
         self.learn(Contact(peer), nym)
@@ -325,7 +370,7 @@ class Visiting:
 
     def _is_free(self, peer: PeerId) -> bool:
         tree = self._parts.tree
-        ours = peer == self._parts.context.peer or peer in self._asked
+        ours = peer == self._parts.context.peer or peer in self._asked or peer in self._resting
         return not (ours or peer in tree.upstreams or peer in tree.downstreams)
 
     def _ask(self, contact: Contact, now: float) -> list[VisitingEffect]:

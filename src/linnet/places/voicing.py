@@ -87,7 +87,9 @@ class Voicing:
         if isinstance(command, AnnounceMore):
             self._unfinished.check(command.message, self._parts.term)
         turn = self.turns.turn(now)
-        if turn is Turn.OURS or self._parts.terms.voice is None:
+        # What was said before and is to be said again comes first, but for the rest of a message that stands.
+        is_free = isinstance(command, AnnounceMore) or not (self._again or self._taking.cut_off)
+        if (turn is Turn.OURS and is_free) or self._parts.terms.voice is None:
             return self._do(request, command, now)
         if isinstance(command, AnnounceMore):
             raise Refused(Reason.STALE, "somebody else speaks now: this message ends here, say it again")
@@ -273,8 +275,7 @@ class Voicing:
     def _open(self, now: float) -> list[PlaceEffect]:
         """Open the next term behind all that is held here without a gap."""
         effects: list[PlaceEffect] = [*self._taking.cut_back(now)]
-        standing = self._parts.fragments.standing
-        if self._parts.order.applied < standing.state:
+        if not self._parts.knows_state:
             raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
         self._speaking = Speaking(self._parts)
         return [*effects, *self.say(self._speaking.open_term(now), now)]

@@ -28,6 +28,15 @@ def test_numbers_that_are_given_anew_are_forgotten() -> None:
     assert list(gaps) == [Gap(3, 4, 1.0), Gap(6, 7, 1.0)]
 
 
+def test_what_is_below_a_number_is_forgotten() -> None:
+    gaps = Gaps()
+    gaps.open(1, 2, 1.0)
+    gaps.open(4, 9, 1.0)
+    gaps.open(12, 13, 1.0)
+    gaps.begin(7)
+    assert list(gaps) == [Gap(7, 9, 1.0), Gap(12, 13, 1.0)]
+
+
 def test_what_is_missing_for_longer_stays_so() -> None:
     gaps = Gaps()
     gaps.open(3, 4, 1.0)

@@ -304,7 +304,7 @@ class Fragments:
         highest = self._standing.message
         while highest and highest >= min(before, default=highest + 1) and self._rows.at(highest, 0) is None:
             highest -= 1
-        state = self.state.highest(highest)
+        state = self._last_state(highest)
         if last is None:
             standing = Standing(self._numbers.last, highest, state=state)  # the opening tells the rest
         else:
@@ -312,6 +312,19 @@ class Fragments:
             standing = Standing(self._numbers.last, highest, generation, last.term, state, last.event)
         self._set_standing(standing)
         self.state.cut(highest)
+
+    def _last_state(self, most: int) -> int:
+        """The last message of the line up to this one that changes state; 0: none is held."""
+        known = self.state.highest(most)
+        if known is not None:
+            return known
+        # The index does not go back so far: before 0.2 it knew nothing before the last hash.
+        lowest = self.state.lowest
+        for message in range(most if lowest is None else min(most, lowest), 0, -1):
+            first = self._rows.at(message, 0)
+            if first is not None and first.flags & STATE:
+                return message
+        return 0
 
     def _set_standing(self, standing: Standing) -> None:
         if standing != self._standing:

@@ -121,6 +121,14 @@ class StateOrder:
         return self._steps.meta.base
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the state is not known here: what is built on it would take away what others have.
+
+        Behind a message that begins anew it does not matter what was before.
+        """
+        return self._steps.meta.lost and not self._steps.applied
+
+    @property
     def signed(self) -> int:
         """The last message whose hash was found right; 0: none that could be told others."""
         meta = self._steps.meta
@@ -204,7 +212,7 @@ class StateOrder:
         """A whole state as of a message that carries its hash, from anybody; `expected` is that hash."""
         if hashlib.sha256(data).digest() != expected:
             return [NotTaken(message, Reason.STATE_MISMATCH, "a state with another hash")]
-        if message < self.base or (message <= self.applied and not self._forked):
+        if message < self.base or (message <= self.applied and not self._forked and not self.is_lost):
             return [Past(message)]
         try:
             state = State.decode(data, self._limits)
@@ -226,7 +234,7 @@ class StateOrder:
             steps.change_base(dict.fromkeys(steps.base.variables))
             for number in list(steps.applied):
                 steps.take_back(number)
-            steps.set_meta(Meta())
+            steps.set_meta(Meta(lost=True))
         elif steps.meta.stopped > message:
             steps.set_meta(replace(steps.meta, stopped=0))
         self._rebuild()
@@ -320,7 +328,7 @@ class StateOrder:
             steps.change_base(steps.base.effect(step.modifiers, step.delta == 0).changes)
             is_signed = step.message in self._verified
             self._verified.pop(step.message, None)
-            steps.set_meta(replace(steps.meta, base=step.message, base_signed=is_signed))
+            steps.set_meta(replace(steps.meta, base=step.message, base_signed=is_signed, lost=False))
 
     def _drop(self, which: Callable[[int], bool]) -> None:
         steps = self._steps

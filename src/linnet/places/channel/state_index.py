@@ -1,6 +1,8 @@
-"""The messages that change state or carry its hash, from the last verified hash on.
+"""The messages that change state or carry its hash: those since the last verified hash, and some before.
 
-That is what somebody needs who is given the whole state as of that hash, and so what is never evicted.
+Since the hash: that is what somebody needs who is given the whole state as of it, and so what is never evicted.
+Before it: a cut may take the hash itself out of the line, and then the voice has to name what changed state
+last. It is the distance to that message by which others know where the next change belongs.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from linnet.places.channel.rows import Mark
 _APPLIED, _HASH = int(Mark.APPLIED), int(Mark.HASH)
 _STATE = 128
 """In a cell, beside the marks: the message changes state."""
+BEFORE = 4096
+"""Messages before the last verified hash that stay known, at least: as many as `StateOrder` can undo."""
 
 
 class StateIndex:
-    """Those of one place, one cell each; there are about as many as messages between two hashes."""
+    """Those of one place, one cell each: all that are held from the lowest of them on."""
 
     def __init__(self, place: TopicId, cells: Cells) -> None:
         self._cells = cells
@@ -35,28 +39,34 @@ class StateIndex:
         """Whether a message must be kept for the sake of state."""
         return message in self._marks and message >= self.base
 
-    def highest(self, most: int) -> int:
-        """The last message up to this one that changes state; 0: none is known."""
+    def highest(self, most: int) -> int | None:
+        """The last message up to this one that changes state; None: it is not known here."""
         known = (number for number, marks in self._marks.items() if marks & _STATE and number <= most)
-        return max(known, default=0)
+        return max(known, default=None)
+
+    @property
+    def lowest(self) -> int | None:
+        """From this message on all that are held are known here; None: none is."""
+        return min(self._marks, default=None)
 
     def add(self, message: int, changes_state: bool) -> None:
         """A message that changes state, or carries its hash, has begun."""
-        if message > self.base:
+        # Before the hash there are no gaps in what is known: one that is older than all of it stays out.
+        if message > self.base or message > min(self._marks, default=message):
             self._set(message, self._marks.get(message, 0) | (_STATE if changes_state else 0))
 
     def mark(self, message: int, marks: Mark) -> None:
-        """Note what became of it. A verified hash lets go of everything before, but for the message
-        that changed state last: the distance to it is told with the next one."""
+        """Note what became of it. A verified hash lets go of what is long before it."""
         flags = int(marks)
         self._set(message, self._marks.get(message, 0) | flags)
         if flags & _APPLIED:
             self.applied = max(self.applied, message)
         if flags & _HASH and message > self.base:
             self.base = message
-            latest = self.highest(message)
-            for number in [number for number in self._marks if number < message and number != latest]:
-                self._delete(number)
+            if len(self._marks) > 2 * BEFORE:
+                before = sorted(number for number in self._marks if number < message)
+                for number in before[:-BEFORE]:
+                    self._delete(number)
 
     def cut(self, after: int) -> None:
         """Messages behind this one are no part of the line any more."""

@@ -54,6 +54,8 @@ class Meta(Struct, frozen=True, array_like=True):
     """Whether the hash of that message was found right."""
     stopped: int = 0
     """A message that cannot be applied; 0: none."""
+    lost: bool = False
+    """Whether the values of the base are not known: it is none of an empty state, and has to be learned."""
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -73,6 +73,11 @@ class Gaps:
         kept = [gap for gap in self._gaps if gap.first < number]
         self._gaps = [Gap(gap.first, min(gap.last, number - 1), gap.since) for gap in kept]
 
+    def begin(self, number: int) -> None:
+        """Forget all numbers below this one."""
+        kept = [gap for gap in self._gaps if gap.last >= number]
+        self._gaps = [Gap(max(gap.first, number), gap.last, gap.since) for gap in kept]
+
     def clear(self) -> None:
         """Forget all."""
         self._gaps.clear()

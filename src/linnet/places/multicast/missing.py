@@ -139,6 +139,12 @@ class Missing:
     def start(self, upto: int) -> None:
         """What is below this is not for us: we came in later."""
         self._next = max(self._next, upto)
+        for gaps in (self._gaps, self._parked, self._closed):
+            gaps.begin(upto)
+        for number in [number for number in self._sought if number < upto]:
+            del self._sought[number]
+        for what in [what for what in self._asking if isinstance(what, int) and what < upto]:
+            self._drop(what)
 
     def revive(self, now: float) -> None:
         """Ask again for what was left."""

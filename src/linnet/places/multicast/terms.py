@@ -39,6 +39,8 @@ class Spoken(Struct, frozen=True, gc=False):
     fragment: int
     message: int
     device: DeviceId
+    seq: int | None = None
+    """Its number in the chain of its device."""
 
 
 Held = Callable[[EventId], Spoken | None]
@@ -55,6 +57,9 @@ class Opening(Struct, frozen=True, array_like=True, gc=False):
     person: AuthorId
     device: DeviceId
     event: EventId
+    seq: int | None = None
+    """Its number in the chain of its device: a device may have to open a term twice, behind other fragments,
+    and what it said in the one is not of the other. None: not known, as before version 0.2."""
 
 
 class Segment(Struct, frozen=True, gc=False):
@@ -88,6 +93,8 @@ class Shift(Struct, frozen=True, gc=False):
     """The last one that stands; -1: none."""
     message: int
     """What began later does not stand; 0: nothing stands."""
+    anew: bool = False
+    """Whether the first term that we knew is another one now."""
 
 
 class Where(Enum):
@@ -99,7 +106,9 @@ class Where(Enum):
     """Its term, or one before it, is not known yet."""
 
 
-def opening_of(head: Head, person: AuthorId, device: DeviceId, event: EventId) -> Opening:
+def opening_of(
+    head: Head, person: AuthorId, device: DeviceId, event: EventId, seq: int | None = None
+) -> Opening:
     """The opening that this fragment is; `RemoteError` if it is none that can count."""
     if not head.flags & Flag.OPENING:
         raise RemoteError(Reason.MALFORMED, "no opening of a term")
@@ -112,7 +121,7 @@ def opening_of(head: Head, person: AuthorId, device: DeviceId, event: EventId) -
         raise RemoteError(Reason.MALFORMED, f"term {head.term} opens behind term {head.cut.term}")
     elif head.message != head.cut.message + 1 or head.fragment != head.cut.fragment + 1:
         raise RemoteError(Reason.MALFORMED, "numbers that do not go on from the cut")
-    return Opening(head.term, head.fragment, head.message, head.cut, person, device, event)
+    return Opening(head.term, head.fragment, head.message, head.cut, person, device, event, seq)
 
 
 class Terms:
@@ -154,6 +163,12 @@ class Terms:
     def base(self) -> Base | None:
         """Where the line begins for us; None: at its beginning."""
         return self._base
+
+    @property
+    def is_adrift(self) -> bool:
+        """Whether the line was cut before where we came in: then it goes on where we cannot see."""
+        end = self._line[0].end if self._line else None
+        return self._base is not None and end is not None and end < self._base.fragment
 
     @property
     def sought(self) -> list[int]:
@@ -209,8 +224,8 @@ class Terms:
         self._deed = deed
         return self._settle(FIRST_TERM)
 
-    def where(self, head: Head, device: DeviceId) -> Where:
-        """Where a fragment of this device stands now."""
+    def where(self, head: Head, device: DeviceId, seq: int | None = None) -> Where:
+        """Where a fragment of this device stands now; `seq`: its number in the chain of its device."""
         index = head.term - self._first_term
         if index < 0:
             return Where.ORPHANED  # before our time
@@ -218,6 +233,8 @@ class Terms:
             return Where.WAITING
         segment = self._line[index]
         if segment.opening.device != device or head.fragment < segment.opening.fragment:
+            return Where.ORPHANED
+        if not self._is_of(segment.opening, seq):
             return Where.ORPHANED
         past = None if segment.end is not None else self._deed.past_term(segment.opening.event)
         end = segment.end if past is None else past.fragment
@@ -266,7 +283,11 @@ class Terms:
 
     def _next(self, vouched: dict[EventId, None]) -> Opening | None:
         term = self._first_term + len(self._line)
-        for each in self._ordered(term):
+        ordered = self._ordered(term)
+        if not self._line and self._base is not None:
+            # Behind what we cannot see a device that opened the term twice is believed its last word.
+            ordered.sort(key=lambda each: (self._rank(each.person), each.device, -(each.seq or 0)))
+        for each in ordered:
             if self._counts(each, vouched) and self._follows_line(each):
                 return each
         return None
@@ -290,7 +311,18 @@ class Terms:
             and (spoken.term, spoken.fragment, spoken.device) == (cut.term, cut.fragment, before.device)
             and before.fragment <= cut.fragment
             and spoken.message <= cut.message
+            and self._is_of(before, spoken.seq)
         )
+
+    def _is_of(self, opening: Opening, seq: int | None) -> bool:
+        """Whether what its device said under this number of its chain is of this opening of the term, and not
+        of another that it had to make before or later."""
+        if seq is None or opening.seq is None:
+            return True
+        if seq < opening.seq:
+            return False
+        others = (each for each in self._known[opening.term].values() if each.device == opening.device)
+        return not any(each.seq is not None and opening.seq < each.seq <= seq for each in others)
 
     def _vouched(self) -> dict[EventId, None]:
         """Openings of people who left on which a term that counts is built, from the last term down."""
@@ -323,7 +355,7 @@ class Terms:
         if same == len(before) == len(self._line):
             return None
         if same == 0:
-            return Shift(-1, 0) if before or self._line else None
+            return Shift(-1, 0, bool(before)) if before or self._line else None
         cuts = [rest[same].opening.cut for rest in (before, self._line) if len(rest) > same]
         points = [(cut.fragment, cut.message) for cut in cuts if cut is not None]
         return Shift(*min(points)) if points else None

@@ -1,0 +1,104 @@
+"""Hosts who are away: those who wait for them do not wear themselves out, and are there when they are back."""
+
+from __future__ import annotations
+
+import pytest
+from tests.places.sharing import COHOST, heard, run, says, shared_place
+
+from linnet.core.effects import Dial
+from linnet.core.ids import PeerId
+from linnet.delivery.commands import Declined
+from linnet.peer.interface import Effect, Input, NodeMachine
+from linnet.places.commands import EnterPlace
+from linnet.sim.places_world import HOST, PlacesWorld
+
+MINUTES = 10
+MOST = 10
+"""Dials of one dead address in a minute."""
+
+
+class Counting:
+    """A machine, and when it dialled whom."""
+
+    def __init__(self, machine: NodeMachine) -> None:
+        self._machine = machine
+        self.hello = machine.hello
+        self.dials: list[tuple[float, PeerId]] = []
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        effects = self._machine.handle(event, now)
+        self.dials += [(now, each.peer) for each in effects if isinstance(each, Dial)]
+        return effects
+
+
+class CountedWorld(PlacesWorld):
+    """Every machine is counted."""
+
+    def machine(self, name: str) -> NodeMachine:
+        counted = self.counted = getattr(self, "counted", {})
+        counted[name] = Counting(super().machine(name))
+        return counted[name]
+
+    def worst(self, name: str, whom: str, since: float) -> int:
+        """Most dials of one by another within any minute."""
+        peer = self.peer(whom)
+        times = [at for at, dialled in self.counted[name].dials if dialled == peer and at >= since]
+        return max((sum(at <= each < at + 60.0 for each in times) for at in times), default=0)
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_host_who_is_away_is_dialled_a_few_times_a_minute_and_met_again_when_it_is_back(
+    seed: int, silent: bool
+) -> None:
+    world = shared_place(3, seed, entered=2, world=CountedWorld)
+    assert isinstance(world, CountedWorld)
+    stranger = world.guests[2]
+    says(world, HOST, "one")
+    run(world, 60)
+    world.network.crash(world.peer(HOST), silent=silent)
+    since = world.network.now
+    turned = world.answered(world.ask(stranger, EnterPlace(world.place, (world.contact(HOST),))))
+    assert isinstance(turned, Declined)
+    run(world, 60.0 * MINUTES)
+    for name in world.guests:
+        assert world.worst(name, HOST, since) <= MOST, name
+    tried = [at for at, peer in world.counted[stranger].dials if peer == world.peer(HOST) and at > since + 60]
+    assert not tried, "whose patience is over wants nothing any more"
+    back = world.network.elapsed
+    world.restart(HOST)
+    run(world, 60)
+    says(world, HOST, "two")
+    run(world, 10)
+    assert world.network.elapsed - back < 80
+    for name in (COHOST, "guest1"):
+        assert heard(world, name) == ["one", "two"], name
+
+
+def test_a_guest_alone_with_its_host_finds_it_again() -> None:
+    world = shared_place(1, seed=3, cohosts=0, world=CountedWorld)
+    assert isinstance(world, CountedWorld)
+    says(world, HOST, "one")
+    run(world, 60)
+    world.crash(HOST)
+    since = world.network.now
+    run(world, 60.0 * MINUTES)
+    assert 0 < world.worst("guest0", HOST, since) <= MOST
+    world.restart(HOST)
+    run(world, 60)
+    says(world, HOST, "two")
+    run(world, 10)
+    assert heard(world, "guest0") == ["one", "two"]
+
+
+def test_a_host_who_is_back_at_once_is_met_at_once() -> None:
+    world = shared_place(1, seed=4, cohosts=0)
+    says(world, HOST, "one")
+    run(world, 60)
+    world.crash(HOST)
+    run(world, 1)
+    world.restart(HOST)
+    run(world, 10)
+    says(world, HOST, "two")
+    run(world, 2)
+    assert heard(world, "guest0") == ["one", "two"]
