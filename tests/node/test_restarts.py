@@ -1,4 +1,4 @@
-"""Nodes with default settings that are restarted: what they share goes on, with no flag and no file edited."""
+"""Nodes with default settings are restarted: what they share goes on, with no flag and no file edited."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Outgoing:
             elif type(effect) not in _LOOKED_AT:
                 effects.append(effect)  # type: ignore[arg-type] # just seen
             elif isinstance(effect, Hold):
-                effects += self._held(effect)
+                effects += self._held(effect, now)
             elif isinstance(effect, Release):
                 effects += self._links.release(effect)
             elif isinstance(effect, Blame):
@@ -109,12 +109,12 @@ class Outgoing:
                 effects.append(effect)  # type: ignore[arg-type] # no notice comes so far
         return effects
 
-    def _held(self, hold: Hold) -> list[Effect]:
+    def _held(self, hold: Hold, now: float) -> list[Effect]:
         if hold.peer == self._ours:
             self.looped.append(LinkUp(self._ours, self._hello, True))
             return []
         objection = self._edge.objection(hold)
-        return [*self._links.hold(hold)] if objection is None else [*objection]
+        return [*self._links.hold(hold, now)] if objection is None else [*objection]
 
     def _spoken(self, send: Send[Message]) -> Send[Message] | Record:
         """The message, or a record of it if the peer does not speak its protocol."""

@@ -51,7 +51,7 @@ class Parts:
         self.context = Context(
             identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
         )
-        self.links = Links(identity.peer, config.links, rng)
+        self.links = Links(identity.peer, config.links, rng, store.cells)
         self.member = Member(config.member, config.listens)
         self.tracker = Tracker(config.tracker, rng) if config.is_tracker else None
         trackerless = _without_trackers(config, identity, self.context)

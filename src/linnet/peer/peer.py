@@ -202,7 +202,7 @@ class Peer:
             case DialFailed(peer, reason):
                 failed: list[Asking] = [*self._rooms.dial_failed(event, now)]
                 failed += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
-                failed += self._links.dial_failed(peer, reason)
+                failed += self._links.dial_failed(peer, reason, now)
                 return [*self._around.links(event, now), *self._edge.links(event, now), *failed]
             case Probed():
                 return self._around.probed(event, now)
@@ -270,11 +270,12 @@ class Peer:
             case Connect(contact) if self._edge.is_foreign(contact.peer):
                 return [Reply(request, self._edge.declined)]
             case Connect(contact):
+                self._links.hasten(contact.peer)
                 return [Hold(contact.peer, contact.hints, "asked"), Reply(request, Done())]
             case Disconnect(peer):
                 return [Release(peer, "asked"), Reply(request, Done())]
             case Block(peer, blocked):
-                return self._block(request, peer, blocked)
+                return self._block(request, peer, blocked, now)
             case Examine():
                 return [Reply(request, node_status(self._parts, self._config, self.roles, self._started_at))]
             case _:
@@ -326,9 +327,9 @@ class Peer:
                 return [*part.consumed(request, command)]
         return [*self._edge.stir(command, now), *self._streams.ask(request, command, now)]
 
-    def _block(self, request: int, peer: PeerId, blocked: bool) -> list[Asking]:
+    def _block(self, request: int, peer: PeerId, blocked: bool, now: float) -> list[Asking]:
         if blocked:
             self._store.cells.put(_BLOCKED, peer, b"1")
         else:
             self._store.cells.delete(_BLOCKED, peer)
-        return [*self._links.block(peer, blocked), AfterCommit((Reply(request, Done()),))]
+        return [*self._links.block(peer, blocked, now), AfterCommit((Reply(request, Done()),))]
