@@ -87,6 +87,8 @@ class Links:
         self._is_asleep = False
         self.reach: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
         """Which of the addresses of a peer may be dialled from here."""
+        self.located: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
+        """Where a peer is, by its own word and then by these hints."""
         self._shunned: dict[PeerId, tuple[float, Reason]] = {}
         """Until when, and why; the latest are last."""
 
@@ -116,6 +118,13 @@ class Links:
     def hasten(self, peer: PeerId) -> None:
         """Whoever runs this node wants a peer tried at once, however often it did not answer."""
         self._redialing.forgive(peer)
+
+    def seek(self, peer: PeerId, now: float) -> list[LinksEffect]:
+        """It was heard where a peer is: if it is needed it is dialled there at once."""
+        link = self._links.get(peer)
+        if link is None or not link.holds or link.up_at is not None or link.dialing:
+            return []
+        return self._dial(peer, link, now)
 
     def release(self, release: Release) -> list[LinksEffect]:
         """A part needs this link no longer."""
@@ -297,7 +306,7 @@ class Links:
         config = self._config
         least = config.backoff_most if reason in _SHUNNED else config.backoff_first
         if link.holds or self._redialing.is_tried(peer):
-            self._redialing.failed(peer, self.reach(peer, link.hints), now, least)
+            self._redialing.failed(peer, self._hints(peer, link), now, least)
         return self._dial(peer, link, now) if link.holds else self._forget(peer)
 
     def _forget(self, peer: PeerId) -> list[LinksEffect]:
@@ -319,7 +328,7 @@ class Links:
 
     def _dial(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
         """Dial a peer, or wait until it may be dialled again."""
-        hints = self.reach(peer, link.hints)
+        hints = self._hints(peer, link)
         if peer in self.blocked or not hints or self._is_asleep:
             # Without an address the other end has to open the link: it is told to as we are.
             return []
@@ -329,6 +338,9 @@ class Links:
         self._redialing.dialed(peer, hints, now)
         link.dialing = True
         return [Dial(peer, hints)]
+
+    def _hints(self, peer: PeerId, link: _Link) -> tuple[str, ...]:
+        return self.reach(peer, self.located(peer, link.hints))
 
     def _ping(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
         link.ping += 1

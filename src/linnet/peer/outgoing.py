@@ -26,6 +26,8 @@ from linnet.peer.links import Links, LinksEffect
 from linnet.peer.local_networks import LanEffect, LanReply
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, Message
 from linnet.peer.network import NetworkEffect
+from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
+from linnet.peer.whereabouts import WhereaboutsEffect
 from linnet.places.effects import PlaceEffect
 from linnet.rooms.effects import RoomEffect
 from linnet.streams.effects import StreamEffect
@@ -43,12 +45,13 @@ Asking: TypeAlias = (
     | AccountEffect
     | PlaceEffect
     | NetworkEffect
+    | WhereaboutsEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
-_CHOSEN = (KADEMLIA, *CONTENT)
-"""Protocols of which nothing is said to whoever did not choose to take part."""
+_CHOSEN = (KADEMLIA, *CONTENT, WHEREABOUTS)
+"""Protocols of which nothing is said to whoever does not take part, so that nothing has to be held back."""
 _FOR_THE_NODE = frozenset({Hold, Release, Blame})
 _LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
 
