@@ -59,6 +59,9 @@ class Village:
         for label in MEMBERS[1:]:
             await self.nodes[label].join_room((await room.invite()).text)
         await self.all_linked(room.id)
+        for label in MEMBERS if "relay" in self.nodes else ():
+            # Until the relay has joined, members do not turn to it.
+            await until(self.nodes[label].rooms.statuses, lambda rooms: any(each.up for each in rooms[0].relays))
         return room.id
 
     def room(self, label: str, room: TopicId) -> Room:
@@ -133,3 +136,49 @@ async def test_each_node_of_a_room_is_restarted_in_turn(homes: Village) -> None:
             await homes.stop(label)
             await homes.start(label)
             await homes.arrives("dot" if label == "ada" else "ada", room, f"after {label}")
+
+
+async def test_members_whose_ports_are_taken_find_each_other_by_the_relay(homes: Village) -> None:
+    async with asyncio.timeout(LIMIT):
+        room = await homes.found()
+        before = {label: node.address for label, node in homes.nodes.items()}
+        await homes.stop()
+        with contextlib.ExitStack() as thieves:
+            for label in MEMBERS:
+                thieves.enter_context(thief_of(before[label]))
+            await homes.start()
+        moved = {label for label, node in homes.nodes.items() if node.address != before[label]}
+        assert moved == set(MEMBERS)
+        await homes.all_linked(room)
+        await homes.arrives("ada", room, "after the move")
+        told = (await homes.nodes["relay"].overlay.privacy()).addresses
+        assert any(each.others for each in told), "it was the relay who told"
+
+
+async def test_a_relay_whose_port_is_taken_is_found_again(homes: Village) -> None:
+    async with asyncio.timeout(LIMIT):
+        room = await homes.found()
+        address = homes.nodes["relay"].address
+        peer = homes.nodes["relay"].peer
+        for label in MEMBERS:
+            privacy = homes.nodes[label].overlay.privacy
+            await until(privacy, lambda told: any(each.peer == peer and each.own for each in told.addresses))
+        await homes.stop("relay")
+        with thief_of(address):
+            await homes.start("relay")
+        relay = homes.nodes["relay"]
+        assert relay.address != address
+
+        async def linked() -> int:
+            (status,) = await relay.rooms.statuses()
+            return len(status.online)
+
+        assert await until(linked, lambda seen: seen == len(MEMBERS)) == len(MEMBERS)
+        await homes.stop("bea", "cal", "dot")
+        sent = await homes.room("ada", room).send("kept by the relay")
+
+        async def kept() -> bool:
+            (fates,) = (await homes.room("ada", room).ledger(sent.ids[0])).events
+            return all(each.fate is Fate.AT_RELAY for each in fates.members)
+
+        assert await until(kept, bool)
