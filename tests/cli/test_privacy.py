@@ -21,6 +21,7 @@ def test_a_node_that_told_nothing_says_so_and_any_node_can_be_asked(running: Lin
         "intersections: none; nobody could test topics against yours",
         "local networks: this node did not show itself on any",
         "proxies: none serves this node",
+        "addresses: nobody was told where you may be dialled, nor where others may",
         "members: whoever is in a topic with you knows so; that is not counted here",
     ]
     assert running.json("privacy")["epsilon"] == 0
@@ -45,9 +46,17 @@ def test_all_that_was_told_in_plain_words() -> None:
     budget.intersected(B, 20, 0, 31.0, tested=64)
     budget.announced(b"n", 40.0)
     budget.served(B, TopicId(b"t" * 32), 50.0)
+    budget.located(A, True, 60.0)
+    budget.located(A, False, 61.0)
+    budget.located(B, True, 62.0)
     view = privacy_view(budget.told())
     said = "\n".join(lines(view))
     assert "2 randomised filters" in said
+    assert "2 devices in a topic with you learned where you may be dialled, and 1 device where others" in said
+    assert [(each.peer, each.own, each.others) for each in view.addresses] == [
+        (device_text(A), 1, 1),
+        (device_text(B), 1, 0),
+    ]
     assert "epsilon 9 in all" in said
     assert "at most 8,103 to 1 (if it was even before: all but certain)" in said
     assert "2 private intersections with 2 peers" in said

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import socket
 import ssl
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,6 +14,7 @@ from starlette.routing import Route
 from linnet.net.tls import client_context
 from linnet.node.addresses import parse_http
 from linnet.node.home import HomeError
+from linnet.node.ports import KeptPorts
 from linnet.node.relay_http_server import RelayHttpServer
 from linnet.testing.standin_relay import RELAY
 
@@ -57,3 +60,23 @@ async def test_an_address_that_cannot_be_had_is_named() -> None:
     with pytest.raises(HomeError, match="cannot be had"):
         async with RelayHttpServer(APP, parse_http("https://192.0.2.1:1"), RELAY.device):
             pass
+
+
+async def test_any_port_is_the_same_at_the_next_start_and_another_if_it_is_gone(tmp_path: Path) -> None:
+    address = parse_http("https://127.0.0.1:0")
+
+    async def served() -> tuple[str, list[str]]:
+        ports = KeptPorts(tmp_path / "ports")
+        async with RelayHttpServer(APP, address, RELAY.device, ports) as server:
+            return server.url, ports.moved
+
+    first, _ = await served()
+    assert await served() == (first, [])
+    with socket.socket() as thief:
+        thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        thief.bind(("127.0.0.1", int(first.rpartition(":")[2])))
+        thief.listen()
+        second, moved = await served()
+    assert second != first
+    assert first in moved[0]
+    assert await served() == (second, [])

@@ -70,11 +70,11 @@ def test_those_on_the_local_network_are_dialled_there_while_they_are_there_and_p
     peer = peer_of(EDGE)
     links, edge = peer._links, peer._edge
     far, near = "tls://s:1", lan_hint(bytes(32), "10.0.0.7", 4711)
-    assert links.hold(Hold(STRANGER, (near, far), "asked")) == []
+    assert links.hold(Hold(STRANGER, (near, far), "asked"), 0.0) == []
     edge.nearby[STRANGER] = None
-    assert links.hold(Hold(STRANGER, (near, far), "gossip")) == [Dial(STRANGER, (near,))]
-    assert links.hold(Hold(Q, HINTS, "proxy")) == [Dial(Q, HINTS)]
-    assert peer_of(PeerConfig())._links.hold(Hold(STRANGER, (far,), "asked")) == [Dial(STRANGER, (far,))]
+    assert links.hold(Hold(STRANGER, (near, far), "gossip"), 0.0) == [Dial(STRANGER, (near,))]
+    assert links.hold(Hold(Q, HINTS, "proxy"), 0.0) == [Dial(Q, HINTS)]
+    assert peer_of(PeerConfig())._links.hold(Hold(STRANGER, (far,), "asked"), 0.0) == [Dial(STRANGER, (far,))]
 
 
 def test_how_many_refused_links_are_remembered_is_bounded() -> None:

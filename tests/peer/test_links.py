@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
+
+import pytest
 
 from linnet.core.effects import Blame, Dial, HangUp, Hold, Release, Send, SetTimer
 from linnet.core.hello import Hello
@@ -13,6 +16,8 @@ from linnet.core.timers import Tick
 from linnet.peer.config import LinkConfig
 from linnet.peer.links import Links, LinksEffect
 from linnet.peer.messages import Bye, Needed, Ping, Pong, Unsupported
+from linnet.peer.redialing import REMEMBERED, Redialing
+from linnet.store.memory import MemoryStore
 
 OURS, ANN, BEN = PeerId(b"o" * 32), PeerId(b"a" * 32), PeerId(b"b" * 32)
 HINTS = ("tls://ann:1",)
@@ -36,7 +41,7 @@ def linked(*peers: PeerId, config: LinkConfig = CONFIG, held: bool = False) -> L
     links = fresh(config)
     for peer in peers:
         if held:
-            links.hold(Hold(peer, HINTS, "x"))
+            links.hold(Hold(peer, HINTS, "x"), 0.0)
         links.link_up(up(peer), 0.0)
     return links
 
@@ -47,24 +52,24 @@ IDLE: LinksEffect = SetTimer(30.0, tick("idle"))
 
 def test_the_first_hold_dials_and_further_ones_do_not() -> None:
     links = fresh()
-    assert links.hold(Hold(ANN, HINTS, "tea")) == [Dial(ANN, HINTS)]
-    assert links.hold(Hold(ANN, HINTS, "coffee")) == []
+    assert links.hold(Hold(ANN, HINTS, "tea"), 0.0) == [Dial(ANN, HINTS)]
+    assert links.hold(Hold(ANN, HINTS, "coffee"), 0.0) == []
     assert links.link_up(up(), 0.0) == ([*PINGED, Send(ANN, Needed(True))], True)
-    assert links.hold(Hold(ANN, HINTS, "water")) == []
+    assert links.hold(Hold(ANN, HINTS, "water"), 0.0) == []
     assert links.is_up(ANN)
     assert links.up == [ANN]
 
 
 def test_a_peer_without_address_is_awaited() -> None:
     links = fresh()
-    assert links.hold(Hold(ANN, (), "tea")) == []
-    assert links.hold(Hold(ANN, HINTS, "coffee")) == [Dial(ANN, HINTS)]
+    assert links.hold(Hold(ANN, (), "tea"), 0.0) == []
+    assert links.hold(Hold(ANN, HINTS, "coffee"), 0.0) == [Dial(ANN, HINTS)]
 
 
 def test_the_last_release_tells_the_other_end_and_closes_when_neither_needs_it() -> None:
     links = fresh()
-    links.hold(Hold(ANN, HINTS, "tea"))
-    links.hold(Hold(ANN, HINTS, "coffee"))
+    links.hold(Hold(ANN, HINTS, "tea"), 0.0)
+    links.hold(Hold(ANN, HINTS, "coffee"), 0.0)
     links.link_up(up(), 0.0)
     links.on_message(ANN, Needed(True), 0.0)
     assert links.release(Release(ANN, "tea")) == []
@@ -78,7 +83,7 @@ def test_the_last_release_tells_the_other_end_and_closes_when_neither_needs_it()
 def test_a_link_that_nobody_needs_is_kept_for_a_while() -> None:
     links = fresh()
     assert links.link_up(up(dialed=False), 0.0) == ([*PINGED, IDLE], True)
-    assert links.hold(Hold(ANN, (), "tea")) == [Send(ANN, Needed(True))]
+    assert links.hold(Hold(ANN, (), "tea"), 0.0) == [Send(ANN, Needed(True))]
     assert links.fired(tick("idle"), 30.0) == []
     assert links.release(Release(ANN, "tea")) == [Send(ANN, Needed(False)), IDLE]
     assert links.fired(tick("idle"), 60.0) == [HangUp(ANN, Reason.NOT_NEEDED)]
@@ -86,7 +91,7 @@ def test_a_link_that_nobody_needs_is_kept_for_a_while() -> None:
 
 def test_releasing_what_was_never_up_forgets_it() -> None:
     links = fresh()
-    links.hold(Hold(ANN, (), "tea"))
+    links.hold(Hold(ANN, (), "tea"), 0.0)
     assert links.release(Release(ANN, "tea")) == []
     assert links.status() == ()
     assert links.release(Release(BEN, "tea")) == []
@@ -96,19 +101,21 @@ def test_releasing_what_was_never_up_forgets_it() -> None:
 def test_a_lost_link_is_dialled_again_ever_later_while_it_is_held() -> None:
     links = linked(ANN, held=True)
     delays = []
+    now = 1.0
     for _ in range(10):
-        (timer,) = links.link_down(ANN, Reason.REMOTE_CLOSED, 1.0)
+        (timer,) = links.link_down(ANN, Reason.REMOTE_CLOSED, now)
         assert isinstance(timer, SetTimer)
         assert timer.timer == tick("dial")
         delays.append(timer.delay)
-        assert links.fired(tick("dial"), 2.0) == [Dial(ANN, HINTS)]
+        now += timer.delay
+        assert links.fired(tick("dial"), now) == [Dial(ANN, HINTS)]
     middle = [0.25 * 2**n for n in range(7)] + [30.0] * 3
     assert all(0.5 * m <= delay <= 1.5 * m for m, delay in zip(middle, delays, strict=True))
-    (timer,) = links.dial_failed(ANN, Reason.CONNECTION_REFUSED)
-    links.link_up(up(), 3.0)
-    (timer,) = links.link_down(ANN, Reason.REMOTE_CLOSED, 4.0)
+    (timer,) = links.dial_failed(ANN, Reason.CONNECTION_REFUSED, now)
+    links.link_up(up(), now + 1.0)
+    (timer,) = links.link_down(ANN, Reason.REMOTE_CLOSED, now + 2.0)
     assert isinstance(timer, SetTimer)
-    assert timer.delay <= 0.375, "a link that came up begins anew"
+    assert timer.delay <= 0.375, "after a link that lasted it begins anew"
 
 
 def test_a_lost_link_that_nobody_holds_is_forgotten() -> None:
@@ -158,7 +165,7 @@ def test_there_is_a_most_of_links_but_not_for_those_that_we_hold() -> None:
     third, fourth = PeerId(b"c" * 32), PeerId(b"d" * 32)
     assert links.link_up(up(third, False), 0.0) == ([HangUp(third, Reason.TOO_MANY_LINKS)], False)
     assert links.link_down(third, Reason.TOO_MANY_LINKS, 0.0) == []
-    links.hold(Hold(fourth, HINTS, "tea"))
+    links.hold(Hold(fourth, HINTS, "tea"), 0.0)
     assert links.link_up(up(fourth), 0.0)[1]
 
 
@@ -200,38 +207,35 @@ def test_who_was_cut_off_is_left_alone_for_a_while() -> None:
 
 def test_a_blocked_peer_gets_no_link_and_no_dial() -> None:
     links = linked(ANN, held=True)
-    assert links.block(ANN, True) == [HangUp(ANN, Reason.BLOCKED)]
+    assert links.block(ANN, True, 4.0) == [HangUp(ANN, Reason.BLOCKED)]
     links.link_down(ANN, Reason.BLOCKED, 1.0)
     assert links.fired(tick("dial"), 2.0) == []
     assert links.link_up(up(), 3.0) == ([HangUp(ANN, Reason.BLOCKED)], False)
-    assert links.hold(Hold(ANN, HINTS, "more")) == []
-    assert links.block(BEN, True) == []
-    assert links.block(BEN, False) == []
-    assert links.block(ANN, False) == [Dial(ANN, HINTS)], "it is held still"
+    assert links.hold(Hold(ANN, HINTS, "more"), 0.0) == []
+    assert links.block(BEN, True, 4.0) == []
+    assert links.block(BEN, False, 4.0) == []
+    assert links.block(ANN, False, 4.0) == [Dial(ANN, HINTS)], "it is held still"
     assert links.link_up(up(), 4.0)[1]
-    assert links.block(ANN, False) == []
+    assert links.block(ANN, False, 4.0) == []
 
 
 def test_status_tells_of_links_open_and_wanted() -> None:
     links = linked(ANN)
     links.on_message(ANN, Needed(True), 0.0)
     links.on_message(ANN, Pong(1), 0.25)
-    links.hold(Hold(BEN, HINTS, "tea"))
-    links.dial_failed(BEN, Reason.DIAL_TIMEOUT)
+    links.hold(Hold(BEN, HINTS, "tea"), 0.0)
+    links.dial_failed(BEN, Reason.DIAL_TIMEOUT, 2.0)
     one, other = links.status()
     assert (one.peer, one.up, one.dialed, one.needed, one.wanted) == (ANN, True, True, (), True)
     assert (one.rtt, one.since, one.agent, one.roles) == (0.25, 0.0, "test", ("storage",))
-    assert (other.peer, other.up, other.needed, other.last_failure) == (
-        BEN,
-        False,
-        ("tea",),
-        Reason.DIAL_TIMEOUT,
-    )
+    assert (other.peer, other.up, other.needed) == (BEN, False, ("tea",))
+    assert (other.last_failure, other.failing_since) == (Reason.DIAL_TIMEOUT, 2.0)
+    assert one.failing_since is None
 
 
 def test_where_a_peer_listens_is_remembered_from_its_greeting() -> None:
     links = linked(ANN)
-    links.hold(Hold(ANN, (), "tea"))
+    links.hold(Hold(ANN, (), "tea"), 0.0)
     links.link_down(ANN, Reason.REMOTE_CLOSED, 1.0)
     assert links.fired(tick("dial"), 2.0) == [Dial(ANN, ("tls://told:1",))]
 
@@ -242,8 +246,127 @@ def test_asleep_every_link_is_closed_and_nobody_is_dialled_until_it_wakes() -> N
     links.link_down(ANN, Reason.NOT_NEEDED, 1.0)
     links.link_down(BEN, Reason.NOT_NEEDED, 1.0)
     assert links.fired(tick("dial"), 2.0) == []
-    assert links.hold(Hold(PeerId(b"c" * 32), HINTS, "x")) == []
+    assert links.hold(Hold(PeerId(b"c" * 32), HINTS, "x"), 0.0) == []
     assert links.link_up(up(ANN), 3.0) == ([HangUp(ANN, Reason.NOT_NEEDED)], False)
     links.release(Release(BEN, "x"))
-    assert links.wake() == [Dial(ANN, HINTS), Dial(PeerId(b"c" * 32), HINTS)]
-    assert links.wake() == []
+    assert links.wake(3.0) == [Dial(ANN, HINTS), Dial(PeerId(b"c" * 32), HINTS)]
+    assert links.wake(3.0) == []
+
+
+def dials_of(links: Links, effects: list[LinksEffect], until: float, react: bool) -> list[float]:
+    """When a peer that never answers is dialled; with `react`, a part lets go and wants it again at once."""
+    dials: list[float] = []
+    timers: dict[Tick, float] = {}
+    now = 0.0
+    while now < until:
+        pending = [*effects]
+        effects = []
+        for effect in pending:
+            if isinstance(effect, Dial):
+                dials.append(now)
+                effects += links.dial_failed(effect.peer, Reason.CONNECTION_REFUSED, now)
+                if react:
+                    effects += links.release(Release(effect.peer, "place"))
+                    effects += links.hold(Hold(effect.peer, HINTS, "place"), now)
+            elif isinstance(effect, SetTimer):
+                timers[effect.timer] = now + effect.delay
+        if effects:
+            assert len(dials) < 1000, "a storm"
+            continue
+        timer = min(timers, key=lambda each: timers[each])
+        now = timers.pop(timer)
+        effects = links.fired(timer, now)
+    return dials
+
+
+def most_a_minute(dials: list[float]) -> int:
+    return max(sum(at <= each < at + 60.0 for each in dials) for at in dials)
+
+
+@pytest.mark.parametrize("react", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_peer_that_does_not_answer_is_dialled_ten_times_a_minute_at_most(react: bool, seed: int) -> None:
+    links = Links(OURS, CONFIG, Random(seed))
+    dials = dials_of(links, links.hold(Hold(ANN, HINTS, "place"), 0.0), 600.0, react)
+    assert 5 <= most_a_minute(dials) <= 10
+    assert max(after - before for before, after in pairwise(dials)) <= 60.0, "it is found when it is back"
+    assert len(dials) <= 50
+
+
+def test_parts_that_let_go_and_want_it_again_in_every_way_get_no_more_dials() -> None:
+    links = fresh()
+    dials: list[float] = []
+    for step in range(6000):
+        now = step * 0.1
+        hints = ("tls://ann:1",) if step % 3 else ("tls://ann:2",)
+        effects = links.hold(Hold(ANN, hints, f"part {step % 5}"), now)
+        effects += links.fired(tick("dial"), now)
+        for _ in [each for each in effects if isinstance(each, Dial)]:
+            dials.append(now)
+            links.dial_failed(ANN, Reason.CONNECTION_REFUSED, now)
+        links.release(Release(ANN, f"part {step % 5}"))
+    assert 5 <= most_a_minute(dials) <= 10
+
+
+def test_a_link_that_closes_at_once_is_no_answer() -> None:
+    links = fresh()
+    dials = []
+    for step in range(600):
+        now = step * 0.1
+        effects = links.hold(Hold(ANN, HINTS, "place"), now) + links.fired(tick("dial"), now)
+        if Dial(ANN, HINTS) in effects:
+            dials.append(now)
+            links.link_up(up(), now)
+            links.link_down(ANN, Reason.REMOTE_CLOSED, now + 0.05)
+        links.release(Release(ANN, "place"))
+    assert 5 <= len(dials) <= 10
+
+
+def test_a_new_address_and_the_user_are_heeded_at_once() -> None:
+    links = fresh()
+    links.hold(Hold(ANN, HINTS, "tea"), 0.0)
+    for now in (0.0, 1.0, 3.0, 10.0, 20.0):
+        links.dial_failed(ANN, Reason.CONNECTION_REFUSED, now)
+        links.fired(tick("dial"), now + 45.0)
+    links.dial_failed(ANN, Reason.CONNECTION_REFUSED, 70.0)
+    (waiting,) = links.hold(Hold(ANN, HINTS, "coffee"), 71.0)
+    assert isinstance(waiting, SetTimer)
+    moved = ("tls://ann:2",)
+    assert links.hold(Hold(ANN, moved, "coffee"), 71.0) == [Dial(ANN, moved)]
+    (waiting,) = links.dial_failed(ANN, Reason.CONNECTION_REFUSED, 71.0)
+    assert isinstance(waiting, SetTimer)
+    links.hasten(ANN)
+    assert links.hold(Hold(ANN, HINTS, "asked"), 71.0) == [Dial(ANN, HINTS)]
+
+
+def test_a_process_that_is_started_over_and_over_dials_no_more() -> None:
+    cells = MemoryStore().cells
+    dials = []
+    for step in range(200):
+        now = 1_790_000_000.0 + step
+        links = Links(OURS, CONFIG, Random(step), cells)
+        if links.hold(Hold(ANN, HINTS, "tea"), now) == [Dial(ANN, HINTS)]:
+            dials.append(now)
+    assert most_a_minute(dials) == 10
+    assert dials[-1] - dials[0] > 120.0
+
+
+def test_a_clock_that_was_ahead_keeps_nobody_from_being_dialled() -> None:
+    cells = MemoryStore().cells
+    ahead = 1_900_000_000.0
+    for step in range(10):
+        Links(OURS, CONFIG, Random(1), cells).hold(Hold(ANN, HINTS, "tea"), ahead + step)
+    links = Links(OURS, CONFIG, Random(1), cells)
+    assert links.hold(Hold(ANN, HINTS, "tea"), 1_790_000_000.0) == [Dial(ANN, HINTS)]
+
+
+def test_failures_of_so_many_peers_are_remembered_and_not_of_more() -> None:
+    cells = MemoryStore().cells
+    redialing = Redialing(CONFIG, Random(1), cells)
+    first, second = PeerId(bytes(32)), PeerId((1).to_bytes(32, "big"))
+    for number in range(REMEMBERED):
+        redialing.dialed(PeerId(number.to_bytes(32, "big")), HINTS, 1.0)
+    assert redialing.is_tried(first)
+    redialing.dialed(PeerId(REMEMBERED.to_bytes(32, "big")), HINTS, 1.0)
+    assert (redialing.is_tried(first), redialing.is_tried(second)) == (False, True)
+    assert len(list(cells.scan("dialed"))) == REMEMBERED

@@ -17,6 +17,7 @@ from linnet.peer.messages import LinkMessage, Message
 from linnet.peer.network import OWNERS as NETWORK_OWNERS
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
+from linnet.peer.whereabouts import Located
 from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.store.memory import MemoryStore
@@ -30,7 +31,13 @@ def parts() -> Parts:
 
 
 def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() -> None:
-    by_the_node = {Data, *members(LinkMessage), *members(OverlayMessage), *members(TrackerlessMessage)}
+    by_the_node = {
+        Data,
+        Located,
+        *members(LinkMessage),
+        *members(OverlayMessage),
+        *members(TrackerlessMessage),
+    }
     assert set(members(Message)) - by_the_node == set(message_routes(parts())) - by_the_node
 
 

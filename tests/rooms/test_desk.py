@@ -31,7 +31,7 @@ from linnet.rooms.commands import (
 from linnet.rooms.content import CREATORS, Membership
 from linnet.rooms.joining import OWNER as JOINING
 from linnet.rooms.messages import AskControl, RelayAnswer, RelayAsk, RelayOutcome, RelayTaken
-from linnet.rooms.results import LedgerIs, RoomsAre, Sent
+from linnet.rooms.results import LedgerIs, RoomMade, RoomsAre, Sent
 
 ELSEWHERE = TopicId(b"o" * 32)
 CONTACT = Contact(PeerId(b"p" * 32), ("tls://p:1",))
@@ -80,10 +80,18 @@ def test_what_breaks_a_limit_leaves_nothing_behind() -> None:
 
 def test_nobody_joins_without_asking_someone_or_twice() -> None:
     bench = Bench()
-    assert reason(bench, JoinRoom(bench.id, None, (CONTACT,))) is Reason.IN_USE
+    assert reason(bench, JoinRoom(bench.id, None, ())) is Reason.IN_USE
     assert reason(bench, JoinRoom(ELSEWHERE, None, ())) is Reason.NO_ADDRESS
     assert bench.ask(JoinRoom(ELSEWHERE, None, (CONTACT,))) is None
     assert reason(bench, JoinRoom(ELSEWHERE, None, (CONTACT,))) is Reason.IN_USE
+
+
+def test_an_invitation_to_a_room_that_we_are_in_tells_where_others_are_now() -> None:
+    bench = Bench()
+    assert bench.ask(JoinRoom(bench.id, None, (CONTACT,))) == RoomMade(bench.id, EventId(bytes(32)), 1)
+    assert CONTACT.peer in bench.room.neighbors._mesh.held
+    without = Contact(CONTACT.peer)
+    assert reason(bench, JoinRoom(bench.id, None, (without,))) is Reason.IN_USE
 
 
 def test_a_join_that_nobody_answers_is_declined_after_its_time() -> None:

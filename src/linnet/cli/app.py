@@ -10,6 +10,7 @@ import typer
 
 from linnet.cli import (
     block,
+    connect,
     declare,
     doctor,
     edge,
@@ -161,6 +162,7 @@ _add(app, "subscribe", subscribe.subscribe, "Print what is said in a stream.", s
 _add(app, "history", history.history, "Print what is kept of a stream.", history.EPILOG)
 _add(app, "status", status.status, "How things stand at the node.", status.EPILOG)
 _add(app, "peers", peers.peers, "Every link of the node.", peers.EPILOG)
+_add(app, "connect", connect.connect, "Keep a link to a device.", connect.EPILOG)
 _add(app, "block", block.block, "Have nothing to do with a device.", block.EPILOG)
 _add(app, "declare", declare.declare, "Decide about a stream of your own.", declare.EPILOG)
 _add(app, "doctor", doctor.doctor, "Why does it not work?", doctor.EPILOG)

@@ -22,8 +22,8 @@ _CERTAIN = 1e6
 def privacy(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show what this node has told others of its interests, and what that adds up to.
 
-    Randomised filters, private intersections, announcements on local networks, and proxies. It is counted on
-    this device alone and told to nobody.
+    Randomised filters, private intersections, announcements on local networks, proxies, and addresses. It is
+    counted on this device alone and told to nobody.
     """
     from linnet.cli.running_node import control
 
@@ -46,6 +46,7 @@ def lines(reply: PrivacyReply) -> list[str]:
         *_intersections(reply),
         *_networks(reply),
         *_proxies(reply),
+        *_addresses(reply),
         "members: whoever is in a topic with you knows so; that is not counted here",
     ]
 
@@ -128,4 +129,18 @@ def _proxies(reply: PrivacyReply) -> list[str]:
     ]
     if reply.earlier.proxies:
         said.append(f"proxies: {counted(reply.earlier.proxies, 'other proxy')} did before")
+    return said
+
+
+def _addresses(reply: PrivacyReply) -> list[str]:
+    own = sum(each.own > 0 for each in reply.addresses)
+    others = sum(each.others > 0 for each in reply.addresses)
+    if not reply.addresses and not reply.earlier.told:
+        return ["addresses: nobody was told where you may be dialled, nor where others may"]
+    said = [
+        f"addresses: {counted(own, 'device')} in a topic with you learned where you may be dialled, and "
+        f"{counted(others, 'device')} where others may who share a topic with them"
+    ]
+    if reply.earlier.told:
+        said.append(f"addresses: {counted(reply.earlier.told, 'other device')} learned some before")
     return said

@@ -11,7 +11,7 @@ import typer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import wall_clock
 from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import say, say_json
+from linnet.cli.output import say, say_json, warn
 from linnet.overlay.config import Overlay
 
 if TYPE_CHECKING:
@@ -239,6 +239,8 @@ def without_trackers(config: NodeConfig, overlay: Overlay | None, bootstrap: lis
 
 
 def _ready(node: Node, as_json: bool) -> None:
+    for text in node.ports.moved:
+        warn(text)
     if as_json:
         say_json({"ready": True, "address": node.address, "label": node.identity.card.label})
         return

@@ -26,6 +26,9 @@ Taken = Callable[[socket.socket, str], None]
 _AT_ONCE = 64
 """Connections that are taken in one loop turn: a mass join should not hold up those who have joined."""
 
+_FIRST_BACKLOG = 128
+"""Connections that may wait until the node that took the port runs."""
+
 _PAUSE = 0.1
 """Seconds until accepting is tried again when the system has no room for one more connection."""
 
@@ -142,6 +145,8 @@ def _bind(text: str, context: ssl.SSLContext) -> Listener:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.setblocking(False)
         bound.bind(place)
+        # At once: until somebody listens at it, another process may bind the same port.
+        bound.listen(_FIRST_BACKLOG)
     except OSError as error:
         bound.close()
         raise LinkFailure(Reason.NO_ADDRESS, f"cannot listen at {text}: {error}") from error

@@ -44,7 +44,8 @@ class NodeSection(Struct, frozen=True, forbid_unknown_fields=True):
     label: Annotated[str, Meta(max_length=64)] = ""
     """A name for this device, which its card carries and others may see."""
     listen: Addresses = ("tls://127.0.0.1:0",)
-    """Addresses to accept links at: `tls://HOST:PORT` or `wss://HOST:PORT`; port 0 takes a free one.
+    """Addresses to accept links at: `tls://HOST:PORT` or `wss://HOST:PORT`; port 0 takes a free
+    one at the first start and the same at every later one, if nobody else has it by then.
     An empty list: this node only dials."""
     listen_wide: bool = False
     """Whether addresses that other machines can reach are allowed in `listen`. A node is private to

@@ -22,6 +22,7 @@ from linnet.node.config import NodeConfig
 from linnet.node.control_types import Check
 from linnet.node.home import DAY, RENEWAL_DAYS, Home, HomeBusy, HomeError, held, home_path
 from linnet.node.keyfiles import check_private, load_card, load_key
+from linnet.node.ports import KeptPorts
 from linnet.node.ring_checks import ring_checks
 from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import TrackerlessStatus
@@ -169,10 +170,14 @@ def _store(home: Home) -> str:
 
 def _ports(home: Home) -> str:
     config = config_file.load(home.config)
+    wanted = KeptPorts(home.ports).wanted(config.listens)
     try:
-        listeners = listen(config.listens, load_key(home.device_key, "device"))
+        listeners = listen(wanted, load_key(home.device_key, "device"))
     except Refused as error:
-        raise HomeError(f"{error.detail}; stop what uses the port, or change node.listen") from error
+        advice = "stop what uses the port, or change node.listen"
+        if wanted != config.listens:
+            advice += "; a port that the system chose makes way for another at the next start"
+        raise HomeError(f"{error.detail}; {advice}") from error
     shown = ", ".join(listener.hint for listener in listeners)
     for listener in listeners:
         listener.close()

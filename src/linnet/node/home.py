@@ -7,6 +7,7 @@
     device.card     the person's word that the device is theirs
     linnet.toml     the configuration
     events.db       what survives a restart
+    ports           the ports that the system chose at the first start
     trace/          what was recorded
     control.sock    where the command line asks, while a node runs
     control.token   what callers over TCP present
@@ -97,6 +98,11 @@ class Home(Struct, frozen=True):
     def store(self) -> Path:
         """The event log and the machines' values."""
         return self.path / "events.db"
+
+    @property
+    def ports(self) -> Path:
+        """The ports that the system chose."""
+        return self.path / "ports"
 
     @property
     def trace(self) -> Path:

@@ -34,7 +34,7 @@ from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
 from linnet.net.driver import Driver
 from linnet.net.failure import DriverStopped
-from linnet.net.listener import Listener, listen
+from linnet.net.listener import Listener
 from linnet.node.addresses import contact_text, parse_contact
 from linnet.node.answers import expected
 from linnet.node.background import Background
@@ -53,6 +53,7 @@ from linnet.node.peer_settings import lan_config, peer_config
 from linnet.node.people import People
 from linnet.node.place_items import PlaceItems
 from linnet.node.places import Places
+from linnet.node.ports import KeptPorts
 from linnet.node.reader import Reader
 from linnet.node.room import Room
 from linnet.node.rooms import Rooms
@@ -82,7 +83,7 @@ from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
 from linnet.trace.jsonlines import JsonTrace
-from linnet.trace.records import Record
+from linnet.trace.records import Kind, Record
 from linnet.trace.sink import NullTrace, TraceSink
 
 STOP_LIMIT = 5.0
@@ -125,9 +126,11 @@ class Node:
             stack.callback(store.close)
             self.store = store
             self._trace = trace = self._open_trace(stack, home)
-            listeners = listen(self.config.listens, self.identity.device)
+            self.ports = KeptPorts(None if home is None else home.ports)
+            listeners = self.ports.listen(self.config.listens, self.identity.device)
             for listener in listeners:
                 stack.callback(listener.close)
+            self.note_ports()
             machine = self._machine(store, listeners)
             self._driver = await stack.enter_async_context(
                 Driver(
@@ -259,6 +262,11 @@ class Node:
     def note(self, record: Record) -> None:
         """Write to the trace what happened beside the machine."""
         self._trace.write(self.peer, record, self.clock.now())
+
+    def note_ports(self) -> None:
+        """Write to the trace which ports are others than at the last start, once each."""
+        for text in self.ports.untold():
+            self.note(Record(Kind.CONTROL, reason=Reason.IN_USE, note=text))
 
     def label_of(self, person: AuthorId, device: DeviceId) -> str:
         """What a device calls itself on its card; empty if no card of it is kept here."""

@@ -109,6 +109,19 @@ class EarlierView(Struct, frozen=True):
     networks: int
     announcements: int
     proxies: int
+    told: int = 0
+    """Devices that were told addresses."""
+
+
+class AddressesView(Struct, frozen=True):
+    """A device that shares a topic with us and was told addresses, never of whom or in which topic."""
+
+    peer: str
+    own: int
+    """How often it was told where we may be dialled."""
+    others: int
+    """How often it was told where others may be dialled who share a topic with it."""
+    last: float
 
 
 class PrivacyReply(Struct, frozen=True):
@@ -126,6 +139,7 @@ class PrivacyReply(Struct, frozen=True):
     announcements: tuple[AnnouncementView, ...]
     proxies: tuple[ProxyView, ...]
     earlier: EarlierView
+    addresses: tuple[AddressesView, ...] = ()
 
 
 class RingView(Struct, frozen=True):

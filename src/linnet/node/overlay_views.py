@@ -7,6 +7,7 @@ from math import exp
 
 from linnet.node.control_views import device_text, topic_text
 from linnet.node.overlay_types import (
+    AddressesView,
     AnnouncementView,
     EarlierView,
     FilterView,
@@ -72,7 +73,9 @@ def privacy_view(told: BudgetIs) -> PrivacyReply:
             earlier.networks,
             earlier.announcements,
             earlier.proxies,
+            earlier.told,
         ),
+        tuple(AddressesView(device_text(one.peer), one.own, one.others, one.last) for one in told.addresses),
     )
 
 

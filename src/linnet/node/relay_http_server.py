@@ -6,6 +6,7 @@ the key in the certificate with the relay's device key, as on a link: no authori
 
 from __future__ import annotations
 
+import socket
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +16,9 @@ from linnet.identity.keys import SigningKey
 from linnet.net.tls import server_context
 from linnet.node.addresses import HttpAddress, parse_http
 from linnet.node.background import Background
+from linnet.node.home import HomeError
 from linnet.node.library import Node
+from linnet.node.ports import KeptPorts
 from linnet.node.relay_http import RelayHttp, RelayIdentity
 from linnet.node.web_server import GRACE_SECONDS, WebServer, bind_tcp
 
@@ -27,15 +30,17 @@ _CONNECTIONS = 1024
 class RelayHttpServer:
     """Serves an application while its block lasts."""
 
-    def __init__(self, app: ASGIApp, address: HttpAddress, key: SigningKey) -> None:
+    def __init__(
+        self, app: ASGIApp, address: HttpAddress, key: SigningKey, ports: KeptPorts | None = None
+    ) -> None:
         self._app = app
         self._address = address
+        self._ports = KeptPorts(None) if ports is None else ports
         self._context = server_context(key) if address.tls else None
         self._background = Background()
 
     async def __aenter__(self) -> Self:
-        address = self._address
-        sock = bind_tcp(address.host, address.port, f"relay.http: {address}")
+        sock = self._bound()
         self._port = int(sock.getsockname()[1])
         await self._background.__aenter__()
         self._server = WebServer(
@@ -56,6 +61,23 @@ class RelayHttpServer:
         finally:
             await self._background.__aexit__(kind, error, trace)
 
+    def _bound(self) -> socket.socket:
+        """The port that was asked for; for "any", that of the last start if it can be had."""
+        address, setting = self._address, f"relay.http: {self._address}"
+        if address.port:
+            return bind_tcp(address.host, address.port, setting)
+        kept = self._ports.port(str(address), 0)
+        try:
+            sock = bind_tcp(address.host, kept, setting)
+        except HomeError:
+            if not kept:
+                raise
+            sock = bind_tcp(address.host, 0, setting)
+            taken = HttpAddress(address.host, int(sock.getsockname()[1]), address.tls)
+            self._ports.tell_moved(str(HttpAddress(address.host, kept, address.tls)), str(taken))
+        self._ports.keep(str(address), int(sock.getsockname()[1]))
+        return sock
+
     @property
     def url(self) -> str:
         """Where it is served, with the port that the system gave."""
@@ -69,4 +91,4 @@ def relay_server(node: Node) -> RelayHttpServer | None:
         return None
     identity = RelayIdentity(node.peer, node.author, section.max_lifetime)
     face = RelayHttp(node.ask_relay, identity, node.clock.now, node.note)
-    return RelayHttpServer(face.app(), parse_http(section.http), node.identity.device)
+    return RelayHttpServer(face.app(), parse_http(section.http), node.identity.device, node.ports)

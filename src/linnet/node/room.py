@@ -83,11 +83,19 @@ class Room:
     """
 
     def __init__(
-        self, id: TopicId, joined: EventId, ask: Ask, subscribing: Subscribing, clock: Callable[[], float]
+        self,
+        id: TopicId,
+        joined: EventId,
+        ask: Ask,
+        subscribing: Subscribing,
+        clock: Callable[[], float],
+        refreshed: int | None = None,
     ) -> None:
         self.id = id
         self.joined = joined
         """Our join, where we have just joined; otherwise the room's first event."""
+        self.refreshed = refreshed
+        """Where we were in it already when we joined: how many addresses of others were taken in."""
         self._ask = ask
         self._subscribing = subscribing
         self._clock = clock

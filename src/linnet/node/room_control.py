@@ -82,7 +82,7 @@ class RoomControl(Endpoints):
         target = where if asked.invitation is not None else TopicId(from_text(Sort.TOPIC, where))
         contacts = tuple(map(parse_contact, asked.contacts))
         room = await self._node.join_room(target, contacts, asked.patience, asked.knock)
-        return json_response(RoomReply(room_text(room.id), event_text(room.joined)))
+        return json_response(RoomReply(room_text(room.id), event_text(room.joined), room.refreshed))
 
     async def invite_to_room(self, request: Request) -> Response:
         """Make an invitation."""

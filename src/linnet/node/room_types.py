@@ -188,6 +188,8 @@ class RoomReply(Struct, frozen=True):
     room: str
     event: str
     """Our join."""
+    refreshed: int | None = None
+    """This node was in the room already: so many addresses of others were taken in and are tried."""
 
 
 class InvitationReply(Struct, frozen=True):

@@ -59,7 +59,8 @@ class Rooms:
     ) -> Room:
         """Join by the text of an invitation, or by a room's id with somebody to ask.
 
-        `BadText` says what is wrong with an invitation, `Refused` why the room does not let us in.
+        A room that we are in already takes in where others are now. `BadText` says what is wrong with an
+        invitation, `Refused` why the room does not let us in.
         """
         asked = tuple(parse_contact(each) if isinstance(each, str) else each for each in contacts)
         ticket: Ticket | None = None
@@ -95,7 +96,8 @@ class Rooms:
 
     def _made(self, result: object) -> Room:
         made = expected(result, RoomMade)
-        return self._room(made.room, made.event)
+        joined = made.event if made.refreshed is None else EventId(made.room)
+        return self._room(made.room, joined, made.refreshed)
 
-    def _room(self, room: TopicId, joined: EventId) -> Room:
-        return Room(room, joined, self._ask, self._subscribing, self._clock)
+    def _room(self, room: TopicId, joined: EventId, refreshed: int | None = None) -> Room:
+        return Room(room, joined, self._ask, self._subscribing, self._clock, refreshed)

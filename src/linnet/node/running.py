@@ -56,6 +56,7 @@ async def run_node(
         relay = relay_server(node)
         if relay is not None:
             await stack.enter_async_context(relay)
+            node.note_ports()
         # Ends what is read over the control API before its server waits for those requests.
         stack.callback(node.end_subscriptions)
         if ready is not None:

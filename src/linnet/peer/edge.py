@@ -218,7 +218,7 @@ class Edge:
         if not self._sleeping.asleep:
             return []
         looked = [] if self._client is None else self._do(self._client.woke(), now)
-        return [Record(Kind.CONTROL, note="awake"), *self._links.wake(), *self._sleeping.wake(), *looked]
+        return [Record(Kind.CONTROL, note="awake"), *self._links.wake(now), *self._sleeping.wake(), *looked]
 
     def _do(self, effects: Iterable[ClientEffect | ProxyEffect], now: float) -> list[EdgePartEffect]:
         """Do what is asked of streams; the rest is passed on."""

@@ -105,6 +105,8 @@ class PeerStatus(Struct, frozen=True, gc=False):
     agent: str
     roles: tuple[str, ...]
     last_failure: Reason | None
+    failing_since: float | None = None
+    """Since when it does not answer; None: it does, or was not dialled."""
 
 
 class HashTableStatus(Struct, frozen=True, gc=False):

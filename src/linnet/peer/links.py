@@ -1,9 +1,9 @@
 """The links of a node: who needs which, when to dial again, who is alive, who misbehaves.
 
 The parts say `Hold` and `Release`; the first hold on a peer dials it, and a lost link is dialled
-again with back-off while anyone holds it. Both ends tell each other whether they need the link;
-it closes when neither does, so a pair that shares several streams keeps one link until the last
-of them lets go (Juslenius 2021, section 4.1).
+again with back-off while anyone holds it. The back-off (`linnet.peer.redialing`) outlives the last release.
+Both ends tell each other whether they need the link; it closes when neither does, so a pair that shares
+several streams keeps one link until the last of them lets go (Juslenius 2021, section 4.1).
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from linnet.core.effects import Blame, Dial, HangUp, Hold, Release, Send, SetTim
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
 from linnet.core.timers import Tick
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import PeerStatus
 from linnet.peer.messages import LinkMessage, Needed, Ping, Pong
+from linnet.peer.redialing import LASTING, Redialing
 from linnet.trace.records import Record
 
 OWNER = "links"
@@ -39,7 +41,6 @@ class _Link:
     __slots__ = (
         "agent",
         "allowance",
-        "backoff",
         "dialed",
         "dialing",
         "failure",
@@ -62,7 +63,6 @@ class _Link:
         self.dialed = False
         self.dialing = False
         self.needed = False
-        self.backoff = 0.0
         self.failure: Reason | None = None
         self.ping = 0
         self.pinged_at: float | None = None
@@ -78,15 +78,17 @@ class _Link:
 class Links:
     """All links of a node, open and wanted."""
 
-    def __init__(self, ours: PeerId, config: LinkConfig, rng: Random) -> None:
+    def __init__(self, ours: PeerId, config: LinkConfig, rng: Random, cells: Cells | None = None) -> None:
         self._ours = ours
         self._config = config
-        self._rng = rng
+        self._redialing = Redialing(config, rng, cells)
         self._links: dict[PeerId, _Link] = {}
         self.blocked: dict[PeerId, None] = {}
         self._is_asleep = False
         self.reach: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
         """Which of the addresses of a peer may be dialled from here."""
+        self.located: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
+        """Where a peer is, by its own word and then by these hints."""
         self._shunned: dict[PeerId, tuple[float, Reason]] = {}
         """Until when, and why; the latest are last."""
 
@@ -102,7 +104,7 @@ class Links:
 
     # What the parts want.
 
-    def hold(self, hold: Hold) -> list[LinksEffect]:
+    def hold(self, hold: Hold, now: float) -> list[LinksEffect]:
         """A part needs this link."""
         link = self._links.setdefault(hold.peer, _Link())
         first = not link.holds
@@ -111,7 +113,18 @@ class Links:
             link.hints = hold.hints
         if link.up_at is not None:
             return [Send(hold.peer, Needed(True))] if first else []
-        return [] if link.dialing or (not first and not hold.hints) else self._dial(hold.peer, link)
+        return [] if link.dialing or (not first and not hold.hints) else self._dial(hold.peer, link, now)
+
+    def hasten(self, peer: PeerId) -> None:
+        """Whoever runs this node wants a peer tried at once, however often it did not answer."""
+        self._redialing.forgive(peer)
+
+    def seek(self, peer: PeerId, now: float) -> list[LinksEffect]:
+        """It was heard where a peer is: if it is needed it is dialled there at once."""
+        link = self._links.get(peer)
+        if link is None or not link.holds or link.up_at is not None or link.dialing:
+            return []
+        return self._dial(peer, link, now)
 
     def release(self, release: Release) -> list[LinksEffect]:
         """A part needs this link no longer."""
@@ -141,12 +154,12 @@ class Links:
         link.offences = (left, now)
         return [HangUp(blame.peer, Reason.FORGING)] if left < 0 else []
 
-    def block(self, peer: PeerId, blocked: bool) -> list[LinksEffect]:
+    def block(self, peer: PeerId, blocked: bool, now: float) -> list[LinksEffect]:
         """Have nothing to do with a peer any more, or again."""
         if not blocked:
             self.blocked.pop(peer, None)
             link = self._links.get(peer)
-            return [] if link is None else self._dial_now(peer, link)
+            return [] if link is None else self._dial_now(peer, link, now)
         self.blocked[peer] = None
         return [HangUp(peer, Reason.BLOCKED)] if self.is_up(peer) else []
 
@@ -155,12 +168,12 @@ class Links:
         self._is_asleep = True
         return [HangUp(peer, Reason.NOT_NEEDED) for peer in self.up]
 
-    def wake(self) -> list[LinksEffect]:
+    def wake(self, now: float) -> list[LinksEffect]:
         """Dial whoever is held, at once."""
         self._is_asleep = False
         effects: list[LinksEffect] = []
         for peer, link in self._links.items():
-            effects += self._dial_now(peer, link)
+            effects += self._dial_now(peer, link, now)
         return effects
 
     # What happens.
@@ -179,7 +192,7 @@ class Links:
         if not link.holds and len(self._links) >= most and len(self.up) >= most:
             return [HangUp(event.peer, Reason.TOO_MANY_LINKS)], False
         link.up_at, link.dialed, link.dialing, link.needed = now, event.dialed, False, False
-        link.failure, link.backoff = None, 0.0
+        link.failure = None
         link.roles, link.agent = event.hello.roles, event.hello.agent
         link.hints = link.hints or event.hello.listens
         link.offences = (float(self._config.offences), now)
@@ -195,11 +208,16 @@ class Links:
         """A link is gone; it is dialled again if it is needed here."""
         if reason in _SHUNNED and self.is_up(peer):
             self._shun(peer, reason, now)
-        return self._lost(peer, reason)
+        link = self._links.get(peer)
+        if link is not None and link.up_at is not None and now - link.up_at >= LASTING:
+            self._redialing.forgive(peer)
+            if not link.holds and reason not in _SHUNNED:
+                return self._forget(peer)
+        return self._lost(peer, reason, now)
 
-    def dial_failed(self, peer: PeerId, reason: Reason) -> list[LinksEffect]:
+    def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[LinksEffect]:
         """No link came of dialling."""
-        return self._lost(peer, reason)
+        return self._lost(peer, reason, now)
 
     def on_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[LinksEffect]:
         """What the other end says about the link itself."""
@@ -248,7 +266,8 @@ class Links:
         if link is None:
             return []
         if tick.what == "dial":
-            return self._dial(peer, link) if link.holds and link.up_at is None else []
+            is_wanted = link.holds and link.up_at is None and not link.dialing
+            return self._dial(peer, link, now) if is_wanted else []
         if link.up_at is None:
             return []
         if tick.what == "idle":
@@ -273,24 +292,26 @@ class Links:
                 link.agent,
                 link.roles,
                 link.failure,
+                None if link.up_at is not None else self._redialing.since(peer),
             )
             for peer, link in self._links.items()
         )
 
-    def _lost(self, peer: PeerId, reason: Reason) -> list[LinksEffect]:
+    def _lost(self, peer: PeerId, reason: Reason, now: float) -> list[LinksEffect]:
         link = self._links.get(peer)
         if link is None:
             return []
         link.up_at, link.dialing, link.failure, link.pinged_at = None, False, reason, None
         link.pings_lost = 0
-        if not link.holds:
-            del self._links[peer]
-            return []
         config = self._config
         least = config.backoff_most if reason in _SHUNNED else config.backoff_first
-        link.backoff = min(max(2 * link.backoff, least), config.backoff_most)
-        delay = link.backoff * (0.5 + self._rng.random())
-        return [SetTimer(delay, self._tick("dial", peer))]
+        if link.holds or self._redialing.is_tried(peer):
+            self._redialing.failed(peer, self._hints(peer, link), now, least)
+        return self._dial(peer, link, now) if link.holds else self._forget(peer)
+
+    def _forget(self, peer: PeerId) -> list[LinksEffect]:
+        del self._links[peer]
+        return []
 
     def _shun(self, peer: PeerId, reason: Reason, now: float) -> None:
         self._shunned.pop(peer, None)
@@ -298,20 +319,28 @@ class Links:
         while len(self._shunned) > self._config.max_links or next(iter(self._shunned.values()))[0] < now:
             del self._shunned[next(iter(self._shunned))]
 
-    def _dial_now(self, peer: PeerId, link: _Link) -> list[LinksEffect]:
+    def _dial_now(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
         """Dial a peer that is held and was left alone for a while."""
         if not link.holds or link.up_at is not None or link.dialing:
             return []
-        link.backoff = 0.0
-        return self._dial(peer, link)
+        self._redialing.forgive(peer)
+        return self._dial(peer, link, now)
 
-    def _dial(self, peer: PeerId, link: _Link) -> list[LinksEffect]:
-        hints = self.reach(peer, link.hints)
+    def _dial(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
+        """Dial a peer, or wait until it may be dialled again."""
+        hints = self._hints(peer, link)
         if peer in self.blocked or not hints or self._is_asleep:
             # Without an address the other end has to open the link: it is told to as we are.
             return []
+        wait = self._redialing.wait(peer, hints, now)
+        if wait > 0:
+            return [SetTimer(wait, self._tick("dial", peer))]
+        self._redialing.dialed(peer, hints, now)
         link.dialing = True
         return [Dial(peer, hints)]
+
+    def _hints(self, peer: PeerId, link: _Link) -> tuple[str, ...]:
+        return self.reach(peer, self.located(peer, link.hints))
 
     def _ping(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
         link.ping += 1

@@ -2,7 +2,8 @@
 
 Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 18 overlay, 19 to 29 and 80 overlays without trackers, 30 to
 39 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge, 90 to 109 places, 110 to 119 names, 120 to 129
-the hash table over the network, 130 to 149 content, 150 to 169 its groups; the next part takes 170.
+the hash table over the network, 130 to 149 content, 150 to 169 its groups, 170 to 179
+where devices are; the next part takes 180.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from linnet.names.messages import NameMessage, RecordIs
 from linnet.overlay.kademlia.messages import KademliaMessage, KeepRecord, RecordsAre
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
+from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
+from linnet.peer.whereabouts import Located
 from linnet.places.messages import Decision, PlaceMessage, Replayed, StateIs, Talk
 from linnet.rooms.messages import (
     ChunkIs,
@@ -81,6 +84,7 @@ Message: TypeAlias = (
     | KademliaMessage
     | ContentMessage
     | FastMessage
+    | Located
 )
 
 BULK = (
@@ -122,6 +126,7 @@ PROTOCOLS = {
     "kademlia": 1,
     "content": 1,
     "fast": 1,
+    WHEREABOUTS: 1,
 }
 """Protocols of this node with their versions, for `Hello`."""
 
@@ -138,6 +143,7 @@ PROTOCOL_OF: dict[type, str] = {
     **dict.fromkeys(get_args(KademliaMessage), "kademlia"),
     **dict.fromkeys(get_args(ContentMessage), "content"),
     **dict.fromkeys(get_args(FastMessage), "fast"),
+    Located: WHEREABOUTS,
 }
 """Which protocol a message belongs to: one that the other side lacks is never used with it."""
 

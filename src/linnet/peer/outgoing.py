@@ -26,6 +26,8 @@ from linnet.peer.links import Links, LinksEffect
 from linnet.peer.local_networks import LanEffect, LanReply
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, Message
 from linnet.peer.network import NetworkEffect
+from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
+from linnet.peer.whereabouts import WhereaboutsEffect
 from linnet.places.effects import PlaceEffect
 from linnet.rooms.effects import RoomEffect
 from linnet.streams.effects import StreamEffect
@@ -43,12 +45,13 @@ Asking: TypeAlias = (
     | AccountEffect
     | PlaceEffect
     | NetworkEffect
+    | WhereaboutsEffect
     | Reply[NodeStatus]
 )
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
-_CHOSEN = (KADEMLIA, *CONTENT)
-"""Protocols of which nothing is said to whoever did not choose to take part."""
+_CHOSEN = (KADEMLIA, *CONTENT, WHEREABOUTS)
+"""Protocols of which nothing is said to whoever does not take part, so that nothing has to be held back."""
 _FOR_THE_NODE = frozenset({Hold, Release, Blame})
 _LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
 
@@ -97,7 +100,7 @@ class Outgoing:
             elif type(effect) not in _LOOKED_AT:
                 effects.append(effect)  # type: ignore[arg-type] # just seen
             elif isinstance(effect, Hold):
-                effects += self._held(effect)
+                effects += self._held(effect, now)
             elif isinstance(effect, Release):
                 effects += self._links.release(effect)
             elif isinstance(effect, Blame):
@@ -109,12 +112,12 @@ class Outgoing:
                 effects.append(effect)  # type: ignore[arg-type] # no notice comes so far
         return effects
 
-    def _held(self, hold: Hold) -> list[Effect]:
+    def _held(self, hold: Hold, now: float) -> list[Effect]:
         if hold.peer == self._ours:
             self.looped.append(LinkUp(self._ours, self._hello, True))
             return []
         objection = self._edge.objection(hold)
-        return [*self._links.hold(hold)] if objection is None else [*objection]
+        return [*self._links.hold(hold, now)] if objection is None else [*objection]
 
     def _spoken(self, send: Send[Message]) -> Send[Message] | Record:
         """The message, or a record of it if the peer does not speak its protocol."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 from linnet.core.ids import Contact
@@ -25,6 +26,7 @@ from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
 from linnet.peer.network import Network
+from linnet.peer.whereabouts import AddressBook, Company
 from linnet.places.config import KeeperConfig
 from linnet.places.places import Places
 from linnet.rooms.config import RelayPolicy
@@ -51,7 +53,7 @@ class Parts:
         self.context = Context(
             identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
         )
-        self.links = Links(identity.peer, config.links, rng)
+        self.links = Links(identity.peer, config.links, rng, store.cells)
         self.member = Member(config.member, config.listens)
         self.tracker = Tracker(config.tracker, rng) if config.is_tracker else None
         trackerless = _without_trackers(config, identity, self.context)
@@ -73,7 +75,23 @@ class Parts:
         self.content = Content(self.context, config, kademlia, search)
         self.network = Network(kademlia, self.names, self.content, config.kademlia_bootstrap)
         self.edge = Edge(config, store, self.streams, self.links)
+        self._is_edge = bool(config.edge.proxies)
+        self.whereabouts = AddressBook(
+            identity.device, config.listens, store.cells, self.company, self.account.budget.located
+        )
+        self.links.located = self.whereabouts.located
         self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
+
+    def company(self) -> Iterator[Company]:
+        """Who shares a room, a place or a stream with this node; on the edge nobody is told of."""
+        if self._is_edge:
+            return
+        for topic, peers in self.rooms.company():
+            yield Company(topic, peers)
+        for topic, peers in self.places.company():
+            yield Company(topic, peers, moved_only=True)
+        for topic, peers in self.streams.company():
+            yield Company(topic, peers, moved_only=True, unless_moved=False)
 
 
 def _keeper(config: PeerConfig) -> KeeperConfig | None:

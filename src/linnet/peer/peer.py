@@ -69,6 +69,9 @@ from linnet.peer.outgoing import Asking, Outgoing
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
 from linnet.peer.status import node_status
+from linnet.peer.whereabouts import OWNER as WHEREABOUTS_OWNER
+from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
+from linnet.peer.whereabouts import Located
 from linnet.places.commands import PlaceCommand
 from linnet.places.messages import Replay, Replayed
 from linnet.rooms.commands import AskRelay, RoomCommand
@@ -127,10 +130,12 @@ class Peer:
             **dict.fromkeys(get_args(OverlayMessage), around.on_tracker_message),
             **dict.fromkeys(get_args(TrackerlessMessage), around.on_trackerless),
             Data: self._on_data,
+            Located: self._on_located,
         }
         self._by_owner = timer_routes(parts) | {
             "tracker": around.tracker_fired,
             PRESENCE_OWNER: around.local_fired,
+            WHEREABOUTS_OWNER: parts.whereabouts.fired,
         }
 
     @property
@@ -195,6 +200,7 @@ class Peer:
                 return self._link_up(event, now)
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
+                self._parts.whereabouts.link_down(peer)
                 mended = self._links.link_down(peer, reason, now)
                 down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
                 down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
@@ -202,7 +208,7 @@ class Peer:
             case DialFailed(peer, reason):
                 failed: list[Asking] = [*self._rooms.dial_failed(event, now)]
                 failed += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
-                failed += self._links.dial_failed(peer, reason)
+                failed += self._links.dial_failed(peer, reason, now)
                 return [*self._around.links(event, now), *self._edge.links(event, now), *failed]
             case Probed():
                 return self._around.probed(event, now)
@@ -230,6 +236,15 @@ class Peer:
             return [*effects, *self._around.rtt(peer, rtt, now)]
         return effects  # type: ignore[return-value] # a list of less
 
+    def _on_located(self, peer: PeerId, message: Located, now: float) -> list[Asking]:
+        """Somebody tells where devices are: whoever needs them tries them there at once."""
+        told, learned = self._parts.whereabouts.on_message(peer, message, now)
+        effects: list[Asking] = [*told]
+        for each in learned:
+            effects += self._rooms.located(each.topic, each.contact, now)
+            effects += self._links.seek(each.contact.peer, now)
+        return effects
+
     def _too_much(self, peer: PeerId) -> list[Asking]:
         record = Record(Kind.REJECTED, peer=peer, reason=Reason.FLOODING, note="more messages than allowed")
         return [record, HangUp(peer, Reason.FLOODING)]
@@ -242,6 +257,7 @@ class Peer:
             return [*effects]
         self._outgoing.link_up(event.peer, event.hello.protocols)
         up: list[Asking] = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
+        up += self._parts.whereabouts.link_up(event.peer, WHEREABOUTS in event.hello.protocols)
         up += [*self._places.link_up(event, now), *self._network.link_up(event, now)]
         return [*effects, *up, *self._around.links(event, now), *self._edge.links(event, now)]
 
@@ -259,6 +275,7 @@ class Peer:
                 started = self._around.start(self._config.bootstrap, now)
                 started += [*self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
                 started += [*self._places.start(now), *self._network.start(now)]
+                started += self._parts.whereabouts.start(now)
                 return [online, *started, Reply(request, Done())]
             case Stop():
                 hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
@@ -270,11 +287,12 @@ class Peer:
             case Connect(contact) if self._edge.is_foreign(contact.peer):
                 return [Reply(request, self._edge.declined)]
             case Connect(contact):
+                self._links.hasten(contact.peer)
                 return [Hold(contact.peer, contact.hints, "asked"), Reply(request, Done())]
             case Disconnect(peer):
                 return [Release(peer, "asked"), Reply(request, Done())]
             case Block(peer, blocked):
-                return self._block(request, peer, blocked)
+                return self._block(request, peer, blocked, now)
             case Examine():
                 return [Reply(request, node_status(self._parts, self._config, self.roles, self._started_at))]
             case _:
@@ -326,9 +344,9 @@ class Peer:
                 return [*part.consumed(request, command)]
         return [*self._edge.stir(command, now), *self._streams.ask(request, command, now)]
 
-    def _block(self, request: int, peer: PeerId, blocked: bool) -> list[Asking]:
+    def _block(self, request: int, peer: PeerId, blocked: bool, now: float) -> list[Asking]:
         if blocked:
             self._store.cells.put(_BLOCKED, peer, b"1")
         else:
             self._store.cells.delete(_BLOCKED, peer)
-        return [*self._links.block(peer, blocked), AfterCommit((Reply(request, Done()),))]
+        return [*self._links.block(peer, blocked, now), AfterCommit((Reply(request, Done()),))]

@@ -107,6 +107,17 @@ class Places:
         """Whether this subscription is one of a place."""
         return subscription in self._watched
 
+    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
+        """Of each place, the devices that are known to be in it: those beside us, and those told of."""
+        return [
+            (topic, tuple(dict.fromkeys((*tree.upstreams, *tree.downstreams, *known))))
+            for topic, tree, known in (
+                (topic, each.parts.tree, (contact.peer for contact in each.visiting.contacts))
+                for topic, each in self._places.items()
+                if not each.parts.is_out
+            )
+        ]
+
     def start(self, now: float) -> list[PlaceEffect]:
         """Open what the store knows, and go back to where we were."""
         effects: list[PlaceEffect] = []

@@ -169,7 +169,7 @@ class Desk:
     def _join(self, request: int, command: JoinRoom, now: float) -> list[RoomEffect]:
         known = self._registry.get(command.room)
         if known is not None and known.is_active:
-            raise Refused(Reason.IN_USE, "this node is in the room already")
+            return self._refresh(request, known, command, now)
         if command.room in self.joining:
             raise Refused(Reason.IN_USE, "this node is joining the room already")
         if not command.contacts:
@@ -184,6 +184,23 @@ class Desk:
         joining = Joining(command.room, request, command.ticket, contacts, command.knock, self._context.card)
         self.joining[command.room] = joining
         return [*joining.begin(self._context.links, command.patience)]
+
+    def _refresh(self, request: int, room: Room, command: JoinRoom, now: float) -> list[RoomEffect]:
+        """We are in the room: whoever is named with an address is tried there, members and relays alike."""
+        contacts = tuple(
+            each
+            for each in command.contacts
+            if each.hints and each.peer != self._context.peer and not self._is_out_of_reach(each)
+        )
+        if not contacts:
+            raise Refused(
+                Reason.IN_USE, "this node is in the room already, and no address of others is named"
+            )
+        effects: list[RoomEffect] = [*room.neighbors.know(contacts, now)]
+        for contact in contacts:
+            effects += room.settle(room.relays.told(contact, now), now)
+        made = RoomMade(room.id, _NOTHING, len(contacts))
+        return [*effects, AfterCommit((Reply(request, made),))]
 
     def _is_out_of_reach(self, contact: Contact) -> bool:
         only = self._registry.setting.only

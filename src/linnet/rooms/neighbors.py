@@ -114,6 +114,12 @@ class Neighbors:
         known = self._book.find(peer)
         return None if known is None else known.person
 
+    @property
+    def company(self) -> tuple[PeerId, ...]:
+        """Devices that take part in the room as far as is known: who is here, relays, who was met before."""
+        met = (peer for peer in self._book.by_freshness() if self._met(peer))
+        return tuple(dict.fromkeys((*self._online, *self._relays, *met)))
+
     def contacts(self, limit: int) -> tuple[Contact, ...]:
         """Relays and devices that were met, where they were met, to tell others."""
         return self._book.share(limit, self._relays.values())

@@ -29,6 +29,9 @@ NO_PROXY = "no relay of this room is a proxy of ours: name one of them there"
 _BY_STATE = (Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY)
 """Refusals that follow from the room's state, as far as the relay knew it."""
 
+_HINTS = 8
+"""Addresses of a relay that are tried: as many as a contact has."""
+
 _Step = Callable[["_Relay"], tuple[list[RelayUseEffect], Reason | None]]
 
 
@@ -140,6 +143,16 @@ class RelayUse:
         if had_none and self._relays:
             effects += self._next_turn(now)
         return effects + self._choose(now)
+
+    def told(self, contact: Contact, now: float) -> list[RelayUseEffect]:
+        """Somebody says where a relay is now: it is tried there at once."""
+        relay = self._relays.get(contact.peer)
+        if relay is None or not contact.hints or contact.peer in self._links:
+            return []
+        relay.hints = tuple(dict.fromkeys((*contact.hints, *relay.hints)))[:_HINTS]
+        relay.failed_at = None
+        again = [Hold(contact.peer, relay.hints, self._purpose)] if contact.peer in self._used else []
+        return [*again, *self._choose(now)]
 
     def rtt(self, peer: PeerId, seconds: float) -> None:
         """A round-trip time was measured; it counts at the next choice."""

@@ -63,6 +63,8 @@ class RoomMade(Struct, frozen=True, gc=False):
     room: TopicId
     event: EventId
     """Our join."""
+    refreshed: int | None = None
+    """We were in it already: of so many devices it was told where they are, and they are tried there."""
 
 
 class TicketMade(Struct, frozen=True, gc=False):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from linnet.core.effects import AfterCommit, Reply, Send
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
@@ -175,6 +175,22 @@ class Rooms:
         """How every room stands."""
         served = () if self._relay is None else self._relay.status()
         return (*map(status_of, self._registry), *served)
+
+    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
+        """Of each room, the devices that take part in it as far as is known here, relays among them."""
+        if self._registry.setting.only is not None:
+            return []  # On the edge nobody is told where others are.
+        own = [(room.id, room.neighbors.company) for room in self._registry if room.is_active]
+        return own if self._relay is None else [*own, *self._relay.company()]
+
+    def located(self, room: TopicId, contact: Contact, now: float) -> list[RoomEffect]:
+        """A device of a room may be dialled there, as it says itself."""
+        known = self._registry.get(room)
+        if known is None or not known.is_active:
+            return []
+        if known.view.is_relay(contact.peer):
+            return known.settle(known.relays.told(contact, now), now)
+        return [*known.neighbors.know((contact,), now)]
 
     # Messages.
 

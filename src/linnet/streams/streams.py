@@ -377,6 +377,10 @@ class Streams:
         busy = stream.topic in self._waiting
         return self.heed(self._joined.lingered(stream, busy, now), now)
 
+    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
+        """Of each stream that is joined, our neighbours in it."""
+        return [(stream.topic, tuple(stream.flood.neighbors)) for stream in self._joined]
+
     def status(self) -> tuple[StreamStatus, ...]:
         """How every stream stands."""
         return tuple(

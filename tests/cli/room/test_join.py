@@ -43,3 +43,12 @@ def test_a_closed_room_says_no(tea: Tea) -> None:
     said = tea.bea.fails(1, "room", "join", room, "--at", tea.ada.address, "--patience", "0.5")
     assert "not_invited" in said
     assert "linnet room invite" in said
+
+
+def test_an_invitation_to_a_room_that_one_is_in_tells_where_others_are(tea: Tea) -> None:
+    text = tea.ada.ok("room", "invite", "tea").strip()
+    assert tea.bea.ok("room", "join", text).startswith(f"already in tea {tea.room}\ntried   ")
+    found = tea.bea.json("room", "join", tea.room, "--at", tea.ada.address)
+    assert (found["room"], found["refreshed"]) == (tea.room, 1)
+    own = tea.ada.fails(1, "room", "join", tea.room, "--at", tea.ada.address)
+    assert "no address of others is named" in own

@@ -13,6 +13,7 @@ from linnet.core.errors import StoreError
 from linnet.core.ids import PeerId, TopicId
 from linnet.overlay.trackerless import privacy
 from linnet.overlay.trackerless.privacy import (
+    PEERS,
     AnnouncementsTold,
     Budget,
     BudgetIs,
@@ -191,3 +192,15 @@ def test_a_damaged_store_is_named() -> None:
     store.put(privacy.SPACE, b"i" + peer(1), b"\x00")
     with pytest.raises(StoreError):
         Budget(store)
+
+
+def test_devices_that_were_told_addresses_are_counted_and_bounded() -> None:
+    cells = MemoryStore().cells
+    budget = Budget(cells)
+    for number in range(PEERS):
+        budget.located(PeerId(number.to_bytes(32, "big")), True, float(number))
+    assert (len(budget.told().addresses), budget.told().earlier.told) == (PEERS, 0)
+    budget.located(PeerId(PEERS.to_bytes(32, "big")), False, float(PEERS))
+    told = Budget(cells).told()
+    assert (len(told.addresses), told.earlier.told) == (PEERS, 1)
+    assert (told.addresses[-1].own, told.addresses[-1].others) == (0, 1)

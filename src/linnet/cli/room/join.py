@@ -9,7 +9,7 @@ import typer
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import plain, say, say_json
+from linnet.cli.output import counted, plain, say, say_json
 from linnet.cli.room.options import PatienceOption
 
 EPILOG = examples(
@@ -42,7 +42,8 @@ def join(
 ) -> None:
     """Join a room by the text of an invitation, which is all that it takes.
 
-    A public room, or one that has invited you by name, is joined by its id and somebody to ask.
+    A public room, or one that has invited you by name, is joined by its id and somebody to ask. For a room
+    that you are in already, the addresses are taken in: so others are found again who have moved.
     """
     from linnet.cli.moments import wall_clock
     from linnet.cli.running_node import control
@@ -69,6 +70,10 @@ def join(
         reply = node.join_room(request)
     if as_json:
         say_json(reply)
+        return
+    if reply.refreshed is not None:
+        say(f"already in {plain(name or '')} {reply.room}".replace("  ", " "))
+        say(f"tried   {counted(reply.refreshed, 'device')} at the addresses named; look at: linnet peers")
         return
     say(f"{'knocked' if knock else 'joined'}  {plain(name or '')} {reply.room}".replace("   ", "  "))
     if not knock:

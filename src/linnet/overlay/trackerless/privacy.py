@@ -1,9 +1,10 @@
 """What this node has told others of its interests, so that its user can see what it adds up to.
 
-Four things tell something: the randomised filter and answers to searches, which are as noisy, once in an
-epoch each; private intersections; announcements on local networks; and proxies, which must know the topics
-that they serve. Counts are written down, never which topics it was about, and stay on this device. The tables
-are bounded: what is oldest is added to `earlier`.
+Five things tell something: the randomised filter and answers to searches, which are as noisy, once in an
+epoch each; private intersections; announcements on local networks; proxies, which must know the topics
+that they serve; and addresses, ours and others', which those are told who share a topic with their owner.
+Counts are written down, never which topics it was about, and stay on this device. The tables are bounded:
+what is oldest is added to `earlier`.
 """
 
 from __future__ import annotations
@@ -82,6 +83,17 @@ class ProxyTold(Struct, gc=False):
     last: float
 
 
+class AddressesTold(Struct, gc=False):
+    """A device that shares a topic with us, and was told where we may be dialled, or others who share it."""
+
+    peer: PeerId
+    own: int
+    """How often it was told our own addresses."""
+    others: int
+    """How often it was told those of others."""
+    last: float
+
+
 class Earlier(Struct, gc=False):
     """What is no longer told apart. A peer that comes again after it was added here is counted twice."""
 
@@ -92,6 +104,8 @@ class Earlier(Struct, gc=False):
     networks: int = 0
     announcements: int = 0
     proxies: int = 0
+    told: int = 0
+    """Devices that were told addresses."""
 
 
 class BudgetIs(Struct, frozen=True, gc=False):
@@ -102,6 +116,7 @@ class BudgetIs(Struct, frozen=True, gc=False):
     announcements: tuple[AnnouncementsTold, ...]
     proxies: tuple[ProxyTold, ...]
     earlier: Earlier
+    addresses: tuple[AddressesTold, ...] = ()
 
     @property
     def epsilon(self) -> float:
@@ -128,10 +143,10 @@ class _Proxied(Struct, gc=False):
     last: float
 
 
-_Told: TypeAlias = FilterTold | IntersectionsTold | AnnouncementsTold | _Proxied
-_T = TypeVar("_T", FilterTold, IntersectionsTold, AnnouncementsTold, _Proxied, Earlier)
+_Told: TypeAlias = FilterTold | IntersectionsTold | AnnouncementsTold | _Proxied | AddressesTold
+_T = TypeVar("_T", FilterTold, IntersectionsTold, AnnouncementsTold, _Proxied, AddressesTold, Earlier)
 
-_FILTER, _INTERSECTION, _ANNOUNCEMENT, _PROXY, _EARLIER = b"f", b"i", b"a", b"p", b"e"
+_FILTER, _INTERSECTION, _ANNOUNCEMENT, _PROXY, _ADDRESSES, _EARLIER = b"f", b"i", b"a", b"p", b"d", b"e"
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -144,6 +159,7 @@ class Budget:
         self._intersections = self._load(_INTERSECTION, IntersectionsTold)
         self._announcements = self._load(_ANNOUNCEMENT, AnnouncementsTold)
         self._proxies = self._load(_PROXY, _Proxied)
+        self._addresses = self._load(_ADDRESSES, AddressesTold)
         self._earlier = self._load(_EARLIER, Earlier).get(b"", Earlier())
         self._written: dict[bytes, float] = {}
         """When the count of announcements on a network was last written."""
@@ -226,6 +242,19 @@ class Budget:
             self._earlier.proxies += 1
             self._fold(_PROXY, oldest)
 
+    def located(self, peer: PeerId, own: bool, now: float) -> None:
+        """A device was told where we may be dialled, or another."""
+        told = self._addresses.pop(peer, None) or AddressesTold(peer, 0, 0, now)
+        told.own += own
+        told.others += not own
+        told.last = now
+        self._addresses[peer] = told
+        self._write(_ADDRESSES, peer, told)
+        while len(self._addresses) > PEERS:
+            del self._addresses[oldest := next(iter(self._addresses))]
+            self._earlier.told += 1
+            self._fold(_ADDRESSES, oldest)
+
     def flush(self) -> None:
         """Write what was counted since; before the end."""
         for network, told in self._announcements.items():
@@ -243,6 +272,7 @@ class Budget:
             tuple(msgspec.structs.replace(one) for one in self._announcements.values()),
             tuple(ProxyTold(one.proxy, len(one.names), one.last) for one in self._proxies.values()),
             msgspec.structs.replace(self._earlier),
+            tuple(msgspec.structs.replace(one) for one in self._addresses.values()),
         )
 
     def _load(self, kind: bytes, type_: type[_T]) -> dict[bytes, _T]:

@@ -172,6 +172,10 @@ class Relay:
         """How every room that is served stands, in short."""
         return tuple(room.status() for room in self._rooms.values())
 
+    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
+        """Of each room, who is here, members and relays."""
+        return [(room.room, room.here) for room in self._rooms.values()]
+
     def examine(self) -> RelayReport:
         """All that this relay knows."""
         return RelayReport(self.epoch, tuple(room.report() for room in self._rooms.values()))

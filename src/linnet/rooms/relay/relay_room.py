@@ -292,6 +292,11 @@ class RelayRoom:
         """What there is to let go of."""
         return Sweeping(self.cache, self._receipts, self._chunks)
 
+    @property
+    def here(self) -> tuple[PeerId, ...]:
+        """Devices of members, and relays, that have greeted and are there."""
+        return tuple(self._presence.here)
+
     def status(self) -> RoomStatus:
         """How the room stands here, in short."""
         return RoomStatus(

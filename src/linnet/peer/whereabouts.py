@@ -1,0 +1,332 @@
+"""Where devices may be dialled, in their own signed words, which anyone may carry on.
+
+A device signs its addresses with a number that grows when they change; the largest number wins, so that no
+clock decides. It tells those with whom it shares a room, a place or a stream, and they tell the others who
+take part in the same, and nobody else: so two who have moved find each other by whoever both still find, a
+member, a relay or a guest (decision 0023). In rooms that is how members of one relay meet. In places and
+streams, where others name fresh addresses anyway, only devices that have moved are told of.
+
+Whoever has moved turns to those whose words it has, until they were told: a relay or a host is not looked for
+anywhere else than where it was.
+
+What is heard is checked before it is used, and kept over restarts. When a device is dialled, its own words
+come before whatever else is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from linnet.core.effects import Blame, Hold, Release, Send, SetTimer
+from linnet.core.errors import RemoteError
+from linnet.core.ids import (
+    Contact,
+    Count,
+    Hints,
+    PeerId,
+    TopicId,
+    WirePeerId,
+    WireSignature,
+    WireTopicId,
+)
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.core.timers import Tick
+from linnet.identity.keys import SigningKey, verify
+from linnet.trace.records import Kind, Record
+
+OWNER = "whereabouts"
+PROTOCOL = "whereabouts"
+RECORDS = 64
+"""Devices of one topic that one message tells of: more than a room's mesh or a place's branch has."""
+KEPT = 4096
+"""Devices whose addresses are kept, of all topics; beyond this those heard of first are forgotten."""
+FORGOTTEN = 90 * 86_400.0
+"""Seconds since they were heard after which addresses are not read back at a start."""
+LOOKS = (1.0, 3.0, 10.0, 30.0)
+"""Seconds until it is looked what a peer should be told, after its link came up or something new was heard.
+Several times: what two share shows only when they have greeted each other."""
+
+SOUGHT = 64
+"""Devices that one who has moved turns to at once, those heard of last."""
+SEEKING, SEEK_AGAIN = 60.0, 540.0
+"""Seconds that it holds them, and that it lets pass before the next turn."""
+TURNS = 12
+"""Turns for one device while a process runs: two hours. Whoever is away for longer comes by itself."""
+
+FIRST = 1
+"""The number of a device's first addresses. One with a larger number has moved."""
+
+_TAG = b"linnet/whereabouts/1"
+_OWN, _HEARD = "whereabouts own", "whereabouts"
+_HINTS = 8
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Whereabouts(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A device and where it may be dialled, as it says itself; no addresses: nowhere, it only dials."""
+
+    peer: WirePeerId
+    addresses: Hints
+    number: Count
+    """Grows by one whenever the addresses change; the largest counts."""
+    at_ms: Count
+    """When it was signed, by the device's clock: for people. It decides nothing."""
+    sig: WireSignature
+
+
+class Located(Struct, frozen=True, array_like=True, tag=170, gc=False):
+    """These devices take part in a topic of ours, and may be dialled there."""
+
+    topic: WireTopicId
+    records: Annotated[tuple[Whereabouts, ...], Meta(max_length=RECORDS)]
+
+
+class _Kept(Struct, frozen=True, array_like=True, gc=False):
+    record: Whereabouts
+    heard: float
+    told: int = 0
+    """The number of our own word that it was told last."""
+
+
+class Company(Struct, frozen=True, gc=False):
+    """Who takes part in a topic of this node, as far as is known here."""
+
+    topic: TopicId
+    peers: tuple[PeerId, ...]
+    moved_only: bool = False
+    """Whether of others only those who have moved are told of."""
+    unless_moved: bool = True
+    """Whether we tell our own word though we have not moved."""
+
+
+class Learned(Struct, frozen=True, gc=False):
+    """A device of a topic may be dialled there, by its own word. For the node itself."""
+
+    topic: TopicId
+    contact: Contact
+
+
+WhereaboutsEffect: TypeAlias = Send[Located] | Hold | Release | SetTimer[Tick] | Blame | Record
+_decode_own = msgspec.msgpack.Decoder(Whereabouts).decode
+_decode_kept = msgspec.msgpack.Decoder(_Kept).decode
+_TICK = Tick(OWNER, "look", b"")
+_SEEK, _LET_GO = Tick(OWNER, "seek", b""), Tick(OWNER, "let go", b"")
+
+
+def sign(key: SigningKey, addresses: tuple[str, ...], number: int, at_ms: int) -> Whereabouts:
+    """The word of this device."""
+    peer = PeerId(key.public)
+    return Whereabouts(peer, addresses, number, at_ms, key.sign(_signed(peer, addresses, number, at_ms)))
+
+
+def check(record: Whereabouts) -> None:
+    """Raise `RemoteError` unless the device itself has signed it."""
+    verify(record.peer, _signed(record.peer, record.addresses, record.number, record.at_ms), record.sig)
+
+
+def _signed(peer: PeerId, addresses: tuple[str, ...], number: int, at_ms: int) -> bytes:
+    return _TAG + _encode((peer, addresses, number, at_ms))
+
+
+class AddressBook:
+    """Our own word, those of others, and who was told what."""
+
+    def __init__(
+        self,
+        key: SigningKey,
+        listens: tuple[str, ...],
+        cells: Cells,
+        company: Callable[[], Iterable[Company]],
+        told: Callable[[PeerId, bool, float], None] = lambda peer, own, now: None,
+    ) -> None:
+        """`told` is called for each device that somebody was told of, and whether that was our own."""
+        self._key = key
+        self._ours = PeerId(key.public)
+        self._listens = listens[:_HINTS]
+        self._cells = cells
+        self._company = company
+        self._account = told
+        self._own: Whereabouts | None = None
+        self._heard: dict[PeerId, _Kept] = {}
+        """The latest are last."""
+        self._told: dict[PeerId, dict[PeerId, int]] = {}
+        """Peers with a link who understand, and of whom each was told, by which number."""
+        self._due: dict[PeerId, int] = {}
+        """Whom to look at, and how often that was done."""
+        self._sought: tuple[PeerId, ...] = ()
+        self._turns: dict[PeerId, int] = {}
+
+    def start(self, now: float) -> list[WhereaboutsEffect]:
+        """Read back what was heard, and sign our own addresses if they are others than before."""
+        kept = [(PeerId(key), _decode_kept(value)) for key, value in self._cells.scan(_HEARD)]
+        for peer, each in sorted(kept, key=lambda item: item[1].heard):
+            # What was heard in the future, by a clock that was wrong, was heard.
+            if now - each.heard < FORGOTTEN:
+                self._heard[peer] = each
+            else:
+                self._cells.delete(_HEARD, peer)
+        raw = self._cells.get(_OWN, b"")
+        self._own = None if raw is None else _decode_own(raw)
+        if self._own is None and not self._listens:
+            return []
+        if self._own is None or self._own.addresses != self._listens:
+            self._sign(FIRST if self._own is None else self._own.number + 1, now)
+        return self._seek()
+
+    def located(self, peer: PeerId, hints: tuple[str, ...]) -> tuple[str, ...]:
+        """Where to dial a device: at its own word first, then where others say."""
+        kept = self._heard.get(peer)
+        if kept is None:
+            return hints
+        return tuple(dict.fromkeys((*kept.record.addresses, *hints)))[:_HINTS]
+
+    def heard_of(self, peer: PeerId) -> Whereabouts | None:
+        """The latest word of a device, ours included."""
+        if peer == self._ours:
+            return self._own
+        kept = self._heard.get(peer)
+        return None if kept is None else kept.record
+
+    def link_up(self, peer: PeerId, speaks: bool) -> list[WhereaboutsEffect]:
+        """A link is open, to somebody who understands this or not."""
+        if not speaks:
+            return []
+        self._told[peer] = {}
+        return self._look_at((peer,))
+
+    def link_down(self, peer: PeerId) -> None:
+        """A link is gone."""
+        self._told.pop(peer, None)
+        self._due.pop(peer, None)
+
+    def fired(self, tick: Tick, now: float) -> list[WhereaboutsEffect]:
+        """Look whom to tell what, or turn to those who do not know yet that we have moved."""
+        if tick == _SEEK:
+            return self._seek()
+        if tick == _LET_GO:
+            released = [Release(peer, OWNER) for peer in self._sought]
+            self._sought = ()
+            return [*released, SetTimer(SEEK_AGAIN, _SEEK)]
+        effects: list[WhereaboutsEffect] = []
+        for company in self._company():
+            for peer in company.peers:
+                if peer in self._due:
+                    effects += self._tell(peer, company, now)
+        self._due = {peer: looks + 1 for peer, looks in self._due.items() if looks + 1 < len(LOOKS)}
+        return effects + self._timer()
+
+    def on_message(
+        self, peer: PeerId, message: Located, now: float
+    ) -> tuple[list[WhereaboutsEffect], list[Learned]]:
+        """Somebody tells where devices are; the second is what was new."""
+        company = next((each for each in self._company() if each.topic == message.topic), None)
+        if company is None or peer not in company.peers:
+            note = "addresses: its sender shares no such topic with us"
+            record = Record(Kind.REJECTED, message.topic, peer=peer, reason=Reason.NOT_IN_TOPIC, note=note)
+            return [record], []
+        effects: list[WhereaboutsEffect] = []
+        learned: list[Learned] = []
+        for record in message.records:
+            told = self._told.get(peer)
+            if told is not None:
+                told[record.peer] = max(record.number, told.get(record.peer, 0))
+            known = self.heard_of(record.peer)
+            if known is not None and not self._is_newer(record, known):
+                if record.peer == peer and known != record:
+                    # It has lost its memory: with its own word of before it finds a larger number.
+                    effects.append(Send(peer, Located(message.topic, (known,))))
+                continue
+            try:
+                check(record)
+            except RemoteError as error:
+                note = "addresses"
+                rejected = Record(Kind.REJECTED, message.topic, peer=peer, reason=error.reason, note=note)
+                effects += [rejected, Blame(peer, error.reason)]
+                continue
+            if self._is_ours(record):
+                # Said by this device before it lost its memory: what holds now needs a larger number.
+                self._sign(record.number + 1, now)
+                effects += self._look_at(self._told)
+            else:
+                effects += self._keep(record, now)
+                learned.append(Learned(message.topic, Contact(record.peer, record.addresses)))
+        return [*effects, *(self._look_at(self._told) if learned else ())], learned
+
+    def _is_newer(self, record: Whereabouts, known: Whereabouts) -> bool:
+        """Whether a word counts before the one that is known; of our own also another of the same number."""
+        is_other = self._is_ours(record) and record != known
+        return record.number > known.number or (is_other and record.number == known.number)
+
+    def _is_ours(self, record: Whereabouts) -> bool:
+        return record.peer == self._ours
+
+    def _sign(self, number: int, now: float) -> None:
+        self._own = sign(self._key, self._listens, number, max(0, int(now * 1000)))
+        self._cells.put(_OWN, b"", _encode(self._own))
+
+    def _keep(self, record: Whereabouts, now: float) -> list[WhereaboutsEffect]:
+        before = self._heard.pop(record.peer, None)
+        kept = self._heard[record.peer] = _Kept(record, now, 0 if before is None else before.told)
+        self._cells.put(_HEARD, record.peer, _encode(kept))
+        effects: list[WhereaboutsEffect] = []
+        while len(self._heard) > KEPT:
+            oldest = next(iter(self._heard))
+            del self._heard[oldest]
+            self._cells.delete(_HEARD, oldest)
+            effects.append(Record(Kind.EVICTED, peer=oldest, reason=Reason.TOO_MANY, note="addresses"))
+        return effects
+
+    def _tell(self, peer: PeerId, company: Company, now: float) -> list[WhereaboutsEffect]:
+        told = self._told[peer]
+        records: list[Whereabouts] = []
+        for owner in dict.fromkeys((self._ours, *company.peers)):
+            record = None if owner == peer else self.heard_of(owner)
+            if record is None or told.get(owner, 0) >= record.number:
+                continue
+            is_own = owner == self._ours
+            if record.number == FIRST and (not company.unless_moved if is_own else company.moved_only):
+                continue
+            told[owner] = record.number
+            if is_own:
+                self._note_told(peer, record.number)
+            records.append(record)
+            self._account(peer, is_own, now)
+            if len(records) == RECORDS:
+                break
+        return [Send(peer, Located(company.topic, tuple(records)))] if records else []
+
+    def _note_told(self, peer: PeerId, number: int) -> None:
+        kept = self._heard.get(peer)
+        if kept is not None:
+            kept = self._heard[peer] = msgspec.structs.replace(kept, told=number)
+            self._cells.put(_HEARD, peer, _encode(kept))
+
+    def _seek(self) -> list[WhereaboutsEffect]:
+        """Turn to those who do not know yet that we have moved, the latest first."""
+        number = FIRST if self._own is None else self._own.number
+        if number == FIRST:
+            return []
+        untold = [
+            peer
+            for peer, kept in reversed(self._heard.items())
+            if kept.told < number and kept.record.addresses and self._turns.get(peer, 0) < TURNS
+        ]
+        if not untold:
+            return []
+        self._sought = tuple(untold[:SOUGHT])
+        for peer in self._sought:
+            self._turns[peer] = self._turns.get(peer, 0) + 1
+        return [*(Hold(peer, (), OWNER) for peer in self._sought), SetTimer(SEEKING, _LET_GO)]
+
+    def _look_at(self, peers: Iterable[PeerId]) -> list[WhereaboutsEffect]:
+        for peer in peers:
+            self._due[peer] = 0
+        return self._timer()
+
+    def _timer(self) -> list[WhereaboutsEffect]:
+        return [SetTimer(LOOKS[min(self._due.values())], _TICK)] if self._due else []
