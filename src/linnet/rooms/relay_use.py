@@ -203,7 +203,7 @@ class RelayUse:
     def refused(self, peer: PeerId, reason: Reason, now: float) -> list[RelayUseEffect]:
         """A relay said that it has nothing to do with this room, or with us.
 
-        Who was put out is no guest any more. Of that the answer to what it asked decides, and what follows it.
+        Who was put out is no guest any more. The answer to what it asked decides of that.
         """
         relay = self._relays.get(peer)
         if reason is Reason.NOT_INVITED and relay is not None and relay.reading.is_asking:

@@ -153,7 +153,7 @@ class Serving:
     def control(
         self, asked: AskControl, relays: tuple[Contact, ...], upto: EventId | None = None
     ) -> ControlPage:
-        """Control events beyond these heads, causes first; with `upto`, only this one and what it builds on."""
+        """Control events beyond these heads, causes first; with `upto`, this one and its causes alone."""
         beyond = self._dag.between(asked.heads)
         if upto is not None:
             beyond = [each for each in beyond if each == upto or self._dag.is_before(each, upto)]
