@@ -12,7 +12,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
-from linnet.delivery.items import CaughtUp, Ended, Overdue
+from linnet.delivery.items import CaughtUp, Ended, Overdue, Unreadable
 from linnet.event.event import Event
 from linnet.event.signing import verify_unit
 from linnet.peer.interface import Effect, Handed, Promise
@@ -115,7 +115,9 @@ def test_what_was_taken_back_is_handed_without_its_words() -> None:
     (oops,) = bench.say(SendToRoom(bench.id, (b"oops",)))
     bench.say(Redact(bench.id, oops))
     effects = bench.asked(ReadRoom(2, bench.id, 0.0, None, state=False))
-    assert [(item.id, item.body) for item in items(effects, 2) if isinstance(item, Event)] == [(oops, b"")]
+    (seen,) = [item for item in items(effects, 2) if isinstance(item, Unreadable)]
+    assert (seen.event.id, seen.event.body, seen.reason) == (oops, b"", Reason.REDACTED)
+    assert seen.by == seen.event.author
 
 
 def test_a_deadline_is_told_to_all_who_read() -> None:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.rooms.bench import Bench
 
+from linnet.delivery.items import Unreadable
 from linnet.event.event import Event, Verified
 from linnet.rooms.commands import ReadRoom, SetMembership
 from linnet.rooms.content import POWER, REDACTION, Membership, Redaction, body_of
@@ -19,7 +20,11 @@ def bodies(bench: Bench) -> list[bytes]:
     bench.effects.clear()
     bench.ask(ReadRoom(1000 + bench._requests, bench.id, 0.0, None, live=False, state=False))
     items = [item for effect in bench.effects for item in getattr(effect, "items", ())]
-    return [item.body for item in items if isinstance(item, Event)]
+    return [
+        item.event.body if isinstance(item, Unreadable) else item.body
+        for item in items
+        if isinstance(item, Event | Unreadable)
+    ]
 
 
 def redaction(bench: Bench, name: str, said: Verified, depends: bool) -> Verified:

@@ -18,7 +18,7 @@ from linnet.peer.interface import Start
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import AddRelay, ReadRoom, RevokeInRoom, SendToRoom, SetMembership, SetRetention
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import Membership
+from linnet.rooms.content import Membership, Newcomers
 from linnet.rooms.results import Sent
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
@@ -310,3 +310,35 @@ def test_a_relay_that_cannot_be_reached_or_does_not_want_to_is_not_named() -> No
     assert silent.reason in (Reason.TIMEOUT, Reason.UNREACHABLE, Reason.CONNECTION_REFUSED)
     circle.run(30.0)
     assert circle.state("ann").digest == before
+
+
+@pytest.mark.parametrize("newcomers", [Newcomers.FROM_NOW, None])
+@pytest.mark.parametrize("before", [0, 3])
+@pytest.mark.parametrize(
+    ("how", "reason"), [(Membership.BAN, Reason.BANNED), (Membership.LEAVE, Reason.NOT_A_MEMBER)]
+)
+def test_who_is_put_out_is_told_by_a_relay_when_nobody_else_is_there(
+    how: Membership, reason: Reason, before: int, newcomers: Newcomers | None
+) -> None:
+    """With what that event builds on, and with nothing of what was said since."""
+    circle = Circle("ann", "bob", "r0", seed=41)
+    circle.found("ann", "bob", "r0", newcomers=newcomers)
+    circle.offline("bob")
+    circle.run(5.0)
+    for number in range(before):
+        circle.get("ann", SetRetention(circle.room, 1_000_000 + number), Sent)
+    circle.get("ann", SetMembership(circle.room, circle.person("bob"), how, "enough"), Sent)
+    circle.get("ann", SetRetention(circle.room, 5_000_000), Sent)
+    circle.say("ann", "not for bob")
+    circle.run(5.0)
+    circle.offline("ann")
+    circle.run(1.0)
+    circle.online("bob")
+    circle.run(30.0)
+    assert circle.status("bob").membership is how
+    told = circle.declined("bob", SendToRoom(circle.room, (b"still here",)))
+    assert told.reason is reason
+    assert "not for bob" not in circle.heard("bob")
+    room = circle.rooms("bob")._registry.get(circle.room)
+    assert room is not None
+    assert room.view.retention() == (None if before == 0 else 1_000_000 + before - 1)

@@ -118,18 +118,29 @@ FE6C: list[Line] = [
     (24.01, B, "send", NAME, 4),
     (24.2674, R0, "receive", NAME, 4),
 ]
+# While he is there his own node knows, other than in the prints: it asks for nothing and says nothing.
+FE6A_THERE: list[Line] = [
+    *FE6A[:5],
+    (15.0, A, "send", MESSAGE, 2),
+    (15.1, R0, "receive", MESSAGE, 2),
+    (15.2, R0, "cache-event", MESSAGE, 2),
+    FE6A[5],
+]
+FE6B_THERE = FE6B[:7]
+FE6C_THERE: list[Line] = [*FE6C[:10], (15.5886, B, "receive", LEVELS, 3)]
+DECLINED = {"fe6b": "banned", "fe6c": "no_power"}
 PRINTED = {
     "fe1": [FE1],
     "fe3": [FE3],
     "fe4": [FE4],
     "fe5": [fe5(R0), fe5(R1)],
-    "fe6a": [FE6A],
-    "fe6b": [FE6B],
-    "fe6c": [FE6C],
+    "fe6a": [FE6A_THERE, FE6A],
+    "fe6b": [FE6B_THERE, FE6B],
+    "fe6c": [FE6C_THERE, FE6C],
 }
 
 
-def played(traffic: Traffic, lines: Iterable[Line]) -> Played:
+def played(traffic: Traffic, lines: Iterable[Line], declined: str | None = None) -> Played:
     """A run of which only the log is known; every event in it was asked for by one action."""
     entries = tuple(Entry(*line) for line in sorted(lines, key=lambda line: line[0]))
     sent = [entry for entry in entries if entry.action == "send"]
@@ -138,12 +149,18 @@ def played(traffic: Traffic, lines: Iterable[Line]) -> Played:
         Outcome(number, "message", entry.user, entry.time, (ids[(entry.event or 1) - 1].hex(),))
         for number, entry in enumerate(sent)
     )
+    if declined is not None:
+        outcomes += (Outcome(len(outcomes), "message", B, 90.0, refused=declined),)
     return Played(traffic, outcomes, MergedLog(entries, ids, 0.0), None)
 
 
-def verdict(name: str, logs: list[list[Line]]) -> list[bool]:
+def verdict(name: str, logs: list[list[Line]], declined: str | None = None) -> list[bool]:
     found = experiment(name)
-    runs = [played(traffic, log) for traffic, log in zip(found.runs, logs, strict=True)]
+    why = DECLINED.get(name) if declined is None else declined
+    runs = [
+        played(traffic, log, why if number == 0 else None)
+        for number, (traffic, log) in enumerate(zip(found.runs, logs, strict=True))
+    ]
     return [each.holds for each in found.check(runs)]
 
 
@@ -170,14 +187,40 @@ def without(log: list[Line], index: int) -> list[Line]:
         ("fe3", [*FE3, (19.5, B, "receive", MESSAGE, 1)]),
         ("fe4", [*FE4, (36.6, A, "receive", MESSAGE, 1)]),
         ("fe4", without(FE4, 5)),
-        ("fe6a", [*FE6A, (18.8, R0, "reply-resync")]),
-        ("fe6a", without(FE6A, 7)),
-        ("fe6b", [*FE6B, (12.9, R0, "cache-event", MESSAGE, 3)]),
-        ("fe6c", without(FE6C, 11)),
     ],
 )
 def test_a_log_that_says_otherwise_fails(name: str, log: list[Line]) -> None:
     assert not all(verdict(name, [log]))
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "away"),
+    [
+        ("fe6a", FE6A_THERE, [*FE6A, (18.8, R0, "reply-resync")]),
+        ("fe6a", FE6A_THERE, without(FE6A, 7)),
+        ("fe6a", FE6A_THERE, without(FE6A, 1)),
+        ("fe6a", without(FE6A_THERE, 1), FE6A),
+        ("fe6a", [*FE6A_THERE, (17.3, B, "receive", MESSAGE, 2)], FE6A),
+        ("fe6a", without(FE6A_THERE, 7), FE6A),
+        ("fe6b", FE6B_THERE, [*FE6B, (12.9, R0, "cache-event", MESSAGE, 3)]),
+        ("fe6b", FE6B_THERE, without(FE6B, 9)),
+        ("fe6b", FE6B_THERE, without(FE6B, 7)),
+        ("fe6b", FE6B, FE6B),
+        ("fe6b", without(FE6B_THERE, 1), FE6B),
+        ("fe6c", FE6C_THERE, without(FE6C, 11)),
+        ("fe6c", FE6C_THERE, [*FE6C, (24.3, R0, "cache-event", NAME, 4)]),
+        ("fe6c", without(FE6C_THERE, 10), FE6C),
+        ("fe6c", FE6C, FE6C),
+    ],
+)
+def test_access_that_is_not_controlled_fails(name: str, there: list[Line], away: list[Line]) -> None:
+    assert not all(verdict(name, [there, away]))
+
+
+@pytest.mark.parametrize("name", ["fe6b", "fe6c"])
+@pytest.mark.parametrize("declined", ["timeout", "not_a_member", ""])
+def test_to_be_declined_for_another_reason_does_not_count(name: str, declined: str) -> None:
+    assert not all(verdict(name, PRINTED[name], declined))
 
 
 def test_two_relays_that_differ_fail() -> None:

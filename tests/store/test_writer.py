@@ -134,3 +134,47 @@ def test_a_done_that_raises_is_a_failure_that_is_seen(path: Path) -> None:
     assert isinstance(writer.failed, StoreError)
     assert isinstance(writer.failed.__cause__, ZeroDivisionError)
     writer.close()
+
+
+def test_the_log_is_emptied_once_it_is_quiet_and_in_between_when_it_never_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages as they were before a key was deleted lie in the write-ahead log until then."""
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    db.close()
+    seen: list[str] = []
+    emptied = threading.Event()
+
+    def look(sql: str) -> None:
+        seen.append(sql)
+        if "wal_checkpoint" in sql:
+            emptied.set()
+
+    monkeypatch.setattr("linnet.store.writer._GROUPS", 3)
+    writer = opened(path, look)
+    assert emptied.wait(WAIT)  # What a crash may have left.
+    emptied.clear()
+
+    def cell(space: str, value: bytes) -> Changes:
+        changes = Changes()
+        changes.cells[space, b"key"] = (1, value)
+        return changes
+
+    log = path.with_name(path.name + "-wal")
+    writer.hand_over(cell("cursor", b"nothing secret"), lambda: None)
+    writer.drain()
+    assert not emptied.wait(0.5)
+    assert log.stat().st_size > 0
+    writer.hand_over(cell("group.state/aa", b"a key that was used"), lambda: None)
+    writer.drain()
+    assert emptied.wait(WAIT)
+    writer.hand_over(cell("group.state/aa", b"the next"), lambda: None)
+    writer.drain()
+    seen.clear()
+    for number in range(9):
+        writer.hand_over(cell("group.state/aa", b"%d" % number), lambda: None)
+        writer.drain()
+    writer.close()
+    assert sum("wal_checkpoint" in sql for sql in seen) >= 3
+    assert not log.exists() or b"a key that was used" not in log.read_bytes()

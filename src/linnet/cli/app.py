@@ -40,7 +40,7 @@ from linnet.cli.chat import command as chat
 from linnet.cli.content.commands import COMMANDS as CONTENT_COMMANDS
 from linnet.cli.demo import command as demo
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
-from linnet.cli.identity import backup, devices, recover, revoke
+from linnet.cli.identity import accept, ask, backup, devices, link, recover, renew, revoke
 from linnet.cli.lab import (
     audit,
     generate_chats,
@@ -221,6 +221,10 @@ for each in CONTENT_COMMANDS:
 app.add_typer(content, name="content", help="Content: subscribe to what is said.", epilog=EXIT_CODES)
 _add(identity, "backup", backup.backup, "Your key as 24 words, for paper.", backup.EPILOG)
 _add(identity, "recover", recover.recover, "A new device of yours from them.", recover.EPILOG)
+_add(identity, "ask", ask.ask, "A home for one more device.", ask.EPILOG)
+_add(identity, "link", link.link, "A card for one more device.", link.EPILOG)
+_add(identity, "accept", accept.accept, "Take a card that link printed.", accept.EPILOG)
+_add(identity, "renew", renew.renew, "A new card for this device.", renew.EPILOG)
 _add(identity, "devices", devices.devices, "Every device of yours.", devices.EPILOG)
 _add(identity, "revoke", revoke.revoke, "Take a lost device out of use.", revoke.EPILOG)
 app.add_typer(identity, name="id", help="Who you are: backup, devices.", epilog=EXIT_CODES)

@@ -67,6 +67,9 @@ class Reason(StrEnum):
     # A place's state is not the one whose hash its voice signed.
     STATE_MISMATCH = "state_mismatch"
 
+    # What was said was taken back.
+    REDACTED = "redacted"
+
     # Something accepted was given up.
     GAP_UNFILLED = "gap_unfilled"
     QUEUE_FULL = "queue_full"

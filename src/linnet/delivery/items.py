@@ -49,11 +49,16 @@ class Overdue(Struct, frozen=True, gc=False):
 
 
 class Unreadable(Struct, frozen=True, gc=False):
-    """An event that is there and cannot be read here, and why; once it can be, it is handed over anew."""
+    """An event that is there and cannot be read here, and why; once it can be, it is handed over anew.
+
+    With ``redacted`` it was taken back, for good.
+    """
 
     event: Event
     """Without its body."""
     reason: Reason
+    by: AuthorId | None = None
+    """Who took it back."""
 
 
 Item: TypeAlias = Event | Unreadable | Missed | CaughtUp | Overdue | Ended

@@ -139,7 +139,10 @@ class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
     content: dict[str, Any] | None = None
     """Rooms: what it says, if nodes understand its kind."""
     unreadable: str | None = None
-    """Encrypted rooms, sealed streams: why it cannot be read here. Once it can be, it comes again, whole."""
+    """Encrypted rooms, sealed streams: why it cannot be read here. Once it can be, it comes again, whole.
+    Rooms: `redacted`, if it was taken back."""
+    redacted_by: str | None = None
+    """Rooms: who took it back."""
 
 
 class MissedView(Struct, frozen=True, tag="missed"):

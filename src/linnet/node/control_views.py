@@ -51,8 +51,9 @@ def item_view(item: Item) -> ItemView:
     match item:
         case Event():
             return event_view(item)
-        case Unreadable(event, reason):
-            return replace(event_view(event), text=None, unreadable=reason.value)
+        case Unreadable(event, reason, by):
+            taken_back = None if by is None else to_text(Sort.PERSON, by)
+            return replace(event_view(event), text=None, unreadable=reason.value, redacted_by=taken_back)
         case Missed():
             return MissedView(
                 topic_text(item.topic),

@@ -47,7 +47,9 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
     if home.person_key.exists():
         yield _tried("person key", lambda: _key(home.person_key, "person"))
     else:
-        yield Check("person key", True, "is kept elsewhere; the card cannot be renewed here")
+        yield Check(
+            "person key", True, "is kept elsewhere; renew the card by linnet id renew or linnet id accept"
+        )
     yield _tried("card", lambda: _card(home, now))
     try:
         with held(home):

@@ -2,7 +2,7 @@
 
 ::
 
-    person.key      the person's secret key; may be kept elsewhere, then cards cannot be renewed
+    person.key      the person's secret key, on the device that made it; others have a card alone
     device.key      this device's secret key
     device.card     the person's word that the device is theirs
     linnet.toml     the configuration
@@ -31,6 +31,7 @@ from msgspec import Struct
 from linnet.core.errors import LocalError, RemoteError
 from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, issue_card
 from linnet.identity.keys import SigningKey
+from linnet.identity.text import Sort, to_text
 from linnet.node import config_file
 from linnet.node.config import ControlSection, NodeConfig
 from linnet.node.config_reference import commented_file
@@ -153,24 +154,67 @@ def home_path(given: Path | None = None) -> Path:
 
 
 def init(
-    path: Path, now: float, config: NodeConfig | None = None, person: SigningKey | None = None
+    path: Path,
+    now: float,
+    config: NodeConfig | None = None,
+    person: SigningKey | None = None,
+    keep_key: bool = True,
 ) -> Opened:
     """Make a home with new keys, or a new device of this person. Complete, or not there at all.
 
+    Without `keep_key` the person's key signs the device's card and is not written.
     Raises `HomeError` if there is anything in that directory.
     """
     config = NodeConfig() if config is None else config
     person = SigningKey.generate(secrets.token_bytes) if person is None else person
     with new_home(path) as home:
-        write_identity(home, person, now, config.node.label)
+        write_identity(home, person, now, config.node.label, keep_key)
         write_private(home.config, commented_file(config).encode())
     return open_home(path, now)
 
 
-def write_identity(home: Home, person: SigningKey, now: float, label: str) -> None:
-    """Put a person's key and a new device of theirs into a home that is being made."""
+def ask(path: Path, config: NodeConfig) -> bytes:
+    """Make a home with a device's key and no card yet, for `accept`; its public key.
+
+    Raises `HomeError` if there is anything in that directory.
+    """
     device = SigningKey.generate(secrets.token_bytes)
-    save_key(home.person_key, "person", person)
+    with new_home(path) as home:
+        save_key(home.device_key, "device", device)
+        write_private(home.config, commented_file(config).encode())
+    return device.public
+
+
+def accept(path: Path, card: Card, now: float) -> Opened:
+    """Put a card into a home, the first or the next one.
+
+    Raises `HomeError` if it is for another device or person, not good now, or ends before the present one.
+    """
+    home = Home(home_path(path))
+    if not home.device_key.exists():
+        raise HomeError(f"{home.path}: there is no device's key; make one with: linnet id ask")
+    if card.device_key != load_key(home.device_key, "device").public:
+        raise HomeError("this card is for another device; make one for the key that linnet id ask printed")
+    try:
+        check_card(card)
+        check_dates(card, now)
+    except RemoteError as error:
+        raise HomeError(f"this card is not good: {error.reason}: {error.detail}; make a new one") from error
+    if home.card.exists():
+        present = load_card(home.card)
+        if present.person != card.person:
+            raise HomeError("this card is of another person than the one of this home")
+        if present.not_after > card.not_after:
+            raise HomeError("this card ends before the one that is here; nothing was changed")
+    save_card(home.card, card)
+    return open_home(path, now)
+
+
+def write_identity(home: Home, person: SigningKey, now: float, label: str, keep_key: bool = True) -> None:
+    """Put a person's key, if it shall be there, and a new device of theirs into a home that is being made."""
+    device = SigningKey.generate(secrets.token_bytes)
+    if keep_key:
+        save_key(home.person_key, "person", person)
     save_key(home.device_key, "device", device)
     save_card(home.card, new_card(person, device.public, now, label))
 
@@ -220,6 +264,12 @@ def open_home(path: Path | None, now: float) -> Opened:
     config = config_file.load(home.config)
     device = load_key(home.device_key, "device")
     person = load_key(home.person_key, "person") if home.person_key.exists() else None
+    if not home.card.exists():
+        key = to_text(Sort.DEVICE, device.public)
+        raise HomeError(
+            f"{home.card}: there is no card yet; on a device that holds your key say: linnet id link {key}, "
+            "and here: linnet id accept, with what it prints"
+        )
     card = load_card(home.card)
     _check_pair(home, card, device, person)
     card = _good_card(home, card, person, now, config.node.label)
@@ -282,7 +332,8 @@ def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, la
         check_dates(card, now)
     except RemoteError as error:
         raise KeyFileError(
-            f"{home.card}: {error.reason}: {error.detail}; check this machine's clock, "
-            f"or put the person's key at {home.person_key} to have the card renewed"
+            f"{home.card}: {error.reason}: {error.detail}; check this machine's clock. To renew the card: "
+            f"linnet id renew --phrase-file FILE with your 24 words, or on a device that holds person.key: "
+            f"linnet id link {to_text(Sort.DEVICE, card.device_key)}, and here: linnet id accept"
         ) from error
     return card

@@ -7,7 +7,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Want
-from linnet.rooms.content import MEMBER, Membership, member_key
+from linnet.rooms.access.visiting import removal_of
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import AskControl
 from linnet.rooms.parts import Parts
@@ -55,15 +55,8 @@ class Answering:
         return [AfterCommit((Send(peer, self._parts.serving.control(asked, contacts)),))]
 
     def _removal(self, peer: PeerId, asked: AskControl) -> EventId | None:
-        """The event by which somebody is no longer in the room, who may not have heard of it.
-
-        As a member it would have been shown it, and all that it builds on. Who has left is told that we know.
-        """
-        card, view = asked.card, self._parts.control.view()
+        """The event by which somebody is no longer in the room, who may not have heard of it."""
+        card = asked.card
         if card is None or card.device_key != peer:
             return None
-        fact = view.get((MEMBER, member_key(card.person)))
-        is_removed = view.membership(card.person) in (Membership.LEAVE, Membership.BAN)
-        if fact is None or not is_removed:
-            return None
-        return fact.id if self._parts.control.follows_a_join(fact.id) else None
+        return removal_of(self._parts.control, card.person)

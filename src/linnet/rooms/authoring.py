@@ -57,14 +57,17 @@ class Author:
         now: float,
         after: tuple[EventId, ...] | None = None,
         seal: Seal | None = None,
+        control: tuple[EventId, ...] | None = None,
     ) -> Verified:
         """An event after all that is known here, or just after these; `Refused` if it breaks a limit.
+
+        `control` names other control heads than those of all that is known.
 
         Nothing is remembered of it before `saw`: whoever made it may find that it is not allowed.
         """
         check_limits(kind, key, body)
         heads = self._dag.heads if after is None else after
-        control = self._control.heads[:DEPENDENCIES]
+        control = (self._control.heads if control is None else control)[:DEPENDENCIES]
         prev = self.prev
         deps = heads[:DEPENDENCIES] or ((prev,) if prev is not None else control)
         concurrent = heads[DEPENDENCIES : 2 * DEPENDENCIES] or None

@@ -175,7 +175,9 @@ class Parts:
             return
         view = self.control.view(self.control.state_at(event.tail.control or ()))
         if known.author == event.author or view.level_of(event.author) >= view.levels.redact:
-            self.readers.redacted[known.id] = event.id
+            self.readers.redacted[known.id] = event.author
+            if self.secrecy is not None:
+                self.secrecy.opening.forget(known)
 
     @property
     def sources(self) -> tuple[PeerId, ...]:

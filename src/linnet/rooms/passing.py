@@ -15,7 +15,7 @@ from linnet.event.event import Event, Verified
 from linnet.groups.agreement import Draft as GroupDraft
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, check_limits
-from linnet.rooms.content import CONTROL_KINDS, GROUP, Membership
+from linnet.rooms.content import CONTROL_KINDS, GROUP, REVOCATION, Membership
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Refused, RoomReceipt
@@ -120,6 +120,11 @@ class Passing:
     def _make(self, draft: Draft, now: float) -> tuple[Verified, Sealed | None]:
         """An event of our own, sealed where the room is encrypted."""
         secrecy, author = self._parts.secrecy, self._parts.author
+        if draft.kind == REVOCATION:
+            # A device that a younger one has revoked answers from before that: see docs/adr/0025.
+            own = self._parts.context
+            before = self._parts.control.heads_against(own.author, own.device)
+            return author.make(draft.kind, draft.key, draft.body, now, control=before), None
         if secrecy is None or not secrecy.opening.seals(draft.kind, draft.key):
             return author.make(draft.kind, draft.key, draft.body, now), None
         sealed = secrecy.opening.seal(draft.body, now)

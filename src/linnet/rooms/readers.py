@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from linnet.core.effects import AfterCommit, Deliver
-from linnet.core.ids import EventId, TopicId
+from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.delivery.items import Item, Overdue, Unreadable
@@ -40,8 +40,8 @@ class Readers:
         self._names: dict[int, str | None] = {}
         self._told: dict[int, int] = {}
         """Up to which of the events that were read late each has been told."""
-        self.redacted: dict[EventId, EventId] = {}
-        """Events that were taken back, and by which event."""
+        self.redacted: dict[EventId, AuthorId] = {}
+        """Events that were taken back, and by whom."""
 
     def __len__(self) -> int:
         return len(self._readers)
@@ -148,8 +148,9 @@ class Readers:
             return None
         if not state and (event.tail.key is not None or event.kind == REDACTION):
             return None
-        if event.id in self.redacted:
-            return replace(event, tail=replace(event.tail, body=b""))
+        by = self.redacted.get(event.id)
+        if by is not None:
+            return Unreadable(replace(event, tail=replace(event.tail, body=b"")), Reason.REDACTED, by)
         return event if self._secrecy is None else self._secrecy.opening.shown(event)
 
     @staticmethod

@@ -81,6 +81,11 @@ class Reading:
         """The durable cursor; None: never read."""
         return self._stored
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether the relay has still to answer, or to be told what it may lack."""
+        return self._waiting or self.refusal is not None
+
     def begin(self) -> list[RelayUseEffect]:
         """The link is open: ask from where we are."""
         self._reset()

@@ -214,7 +214,13 @@ class RelayUse:
         return [] if peer in self._links else self._fail(peer, reason, now)
 
     def refused(self, peer: PeerId, reason: Reason, now: float) -> list[RelayUseEffect]:
-        """A relay said that it has nothing to do with this room, or with us."""
+        """A relay said that it has nothing to do with this room, or with us.
+
+        Who was put out is no guest any more. The answer to what it asked decides of that.
+        """
+        relay = self._relays.get(peer)
+        if reason is Reason.NOT_INVITED and relay is not None and relay.reading.is_asking:
+            return []
         return self._fail(peer, reason, now)
 
     def fired(self, tick: Tick, now: float) -> list[RelayUseEffect]:

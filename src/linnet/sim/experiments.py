@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from linnet.core.errors import ConfigError
+from linnet.core.reasons import Reason
 from linnet.sim.merged_log import (
     CACHE,
     OFFLINE,
@@ -26,7 +27,6 @@ from linnet.sim.merged_log import (
     RESYNC,
     RESYNC_RESPONSE,
     SEND,
-    TURN_AWAY,
     Entry,
 )
 from linnet.sim.model import Interval, asap_delivered, async_delivered, online_intervals
@@ -70,6 +70,8 @@ def experiment(name: str) -> Experiment:
     if name == "fe5":
         staying = tuple(action for action in traffic.actions if action.do is not Do.RESYNC_RELAY)
         runs = (replace(traffic, actions=staying), traffic)
+    elif name.startswith("fe6"):
+        runs = (traffic, shipped(f"{name}-away"))
     return Experiment(name, title, runs, check)
 
 
@@ -249,52 +251,77 @@ def _return(relay: str, event: int) -> list[Step]:
     return [(ALICE, ONLINE, None), *_resync(ALICE, relay), (ALICE, RECEIVE, event)]
 
 
+def _kept(event: int) -> list[Step]:
+    """Alice says something that the relay keeps."""
+    return [(ALICE, SEND, event), ("relay0", RECEIVE, event), ("relay0", CACHE, event)]
+
+
+def _hears(played: Played, event: int) -> Expectation:
+    heard = event > 0 and bool(played.log.find(RECEIVE, BOB, event))
+    return Expectation("Bob hears of what was decided", heard)
+
+
 def _check_banned_resync(runs: Sequence[Played]) -> list[Expectation]:
-    (played,) = runs
-    ban = _said(played, 0)
-    replies = played.log.find(REPLY_RESYNC, "relay0")
-    back = played.log.find(ONLINE, BOB)
+    """Who is there hears of the ban and gets nothing after it; who was away asks the relay in vain."""
+    there, away = runs
+    ban, later = _said(there, 0), _said(there, 1)
+    unknown = _said(away, 0)
+    replies, back = away.log.find(REPLY_RESYNC, "relay0"), away.log.find(ONLINE, BOB)
     return [
+        _shape(there, [*_kept(ban), (BOB, OFFLINE, None), *_kept(later), (BOB, ONLINE, None)]),
+        _hears(there, ban),
+        Expectation("nothing that was said since reaches him", not there.log.find(RECEIVE, BOB, later)),
+        _hears(away, unknown),
         Expectation(
             "the relay gives a banned member nothing",
             bool(back) and not any(entry.time >= back[0].time for entry in replies),
         ),
         _shape(
-            played,
-            [
-                (ALICE, SEND, ban),
-                ("relay0", RECEIVE, ban),
-                ("relay0", CACHE, ban),
-                (BOB, ONLINE, None),
-                (BOB, RESYNC, None),
-                ("relay0", REJECT_RESYNC, None),
-            ],
+            away,
+            [*_kept(unknown), (BOB, ONLINE, None), (BOB, RESYNC, None), ("relay0", REJECT_RESYNC, None)],
         ),
     ]
 
 
-def _check_not_kept(changes: int) -> Callable[[Sequence[Played]], list[Expectation]]:
-    """The last event reaches the relay, which keeps all before it and not this one."""
+def _check_not_kept(
+    changes: int, decisive: int, reason: Reason
+) -> Callable[[Sequence[Played]], list[Expectation]]:
+    """Of so many changes one takes the right from Bob. Who is there knows: his own node declines it.
+
+    Who was away does not: what he says reaches the relay, which keeps all before it and not this.
+    """
 
     def check(runs: Sequence[Played]) -> list[Expectation]:
-        (played,) = runs
-        last = _said(played, changes)
-        refused = [each for each in played.outcomes if each.user == BOB and each.refused is not None]
-        steps: list[Step] = []
-        for event in (_said(played, number) for number in range(changes)):
-            steps += [(ALICE, SEND, event), ("relay0", RECEIVE, event), ("relay0", CACHE, event)]
-        turned_away = [*played.log.find(REJECT_RESYNC, "relay0"), *played.log.find(TURN_AWAY, "relay0")]
-        reached = played.log.find(RECEIVE, "relay0", last) or turned_away
-        if refused and not last:
-            # A node that has heard of the change already declines by itself: nothing is there to be kept.
-            return [_shape(played, steps), Expectation("its author's own node declines it", True)]
+        there, away = runs
+        refused = [each.refused for each in there.outcomes if each.user == BOB and not each.events]
+        last = _said(away, changes)
         return [
-            _shape(played, [*steps, (BOB, SEND, last)]),
-            Expectation("it reaches the relay, or that has turned its author away before", bool(reached)),
-            Expectation("the relay does not keep it", last > 0 and not played.log.find(CACHE, event=last)),
+            _shape(there, _all_kept(there, changes)),
+            _hears(there, _said(there, decisive)),
+            Expectation(f"his own node declines it: {reason}", refused[-1:] == [str(reason)]),
+            Expectation("he has said nothing", not there.log.find(SEND, BOB)),
+            *_turned_down(away, changes, last, reason),
         ]
 
     return check
+
+
+def _all_kept(played: Played, changes: int) -> list[Step]:
+    return [step for number in range(changes) for step in _kept(_said(played, number))]
+
+
+def _turned_down(played: Played, changes: int, last: int, reason: Reason) -> list[Expectation]:
+    steps = _all_kept(played, changes)
+    refused = [each.refused for each in played.outcomes if each.user == BOB and each.refused is not None]
+    if refused and not last:
+        # Among real nodes he may hear of it between his return and his word.
+        heard = [entry for entry in played.log.find(RECEIVE, BOB) if entry.type != "m.room.message"]
+        why = f"he has heard of it before, and his own node declines it: {reason}"
+        return [_shape(played, steps), Expectation(why, bool(heard) and refused[-1] == str(reason))]
+    return [
+        _shape(played, [*steps, (BOB, SEND, last), ("relay0", RECEIVE, last)]),
+        Expectation("the relay does not keep it", last > 0 and not played.log.find(CACHE, event=last)),
+    ]
 
 
 def _larger_rooms(peers: int, relays: int) -> Experiment:
@@ -337,6 +364,9 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Played]], list[Expectation
     "fe4": ("A relay returns only what is new", _check_since),
     "fe5": ("Two relays return the same", _check_other_relay),
     "fe6a": ("A relay refuses a banned member", _check_banned_resync),
-    "fe6b": ("A relay does not keep what a banned member says", _check_not_kept(2)),
-    "fe6c": ("A relay does not keep what a member lacks the level for", _check_not_kept(3)),
+    "fe6b": ("A relay does not keep what a banned member says", _check_not_kept(2, 0, Reason.BANNED)),
+    "fe6c": (
+        "A relay does not keep what a member lacks the level for",
+        _check_not_kept(3, 2, Reason.NO_POWER),
+    ),
 }

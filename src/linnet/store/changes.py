@@ -28,6 +28,10 @@ _CELL = "INSERT INTO cell (space, key, value) VALUES"
 _CELL_UPDATE = "ON CONFLICT (space, key) DO UPDATE SET value = excluded.value"
 
 
+_SECRET = ("group.", "sealed ", "place ")
+"""How the names of spaces begin that hold keys, or text that was encrypted on its way."""
+
+
 class Changes:
     """Writes that become durable together.
 
@@ -53,6 +57,11 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.units or self.cuts or self.topics or self.chains or self.cells)
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether a key or a text may be replaced or deleted here: the write-ahead log has it still."""
+        return any(space.startswith(_SECRET) for space, _ in self.cells)
 
     def absorb(self, later: Changes) -> None:
         """Add writes that were made after these."""

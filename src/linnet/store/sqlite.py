@@ -23,7 +23,9 @@ _WRITER_SETTINGS = """
     PRAGMA cache_size = -16384;
     PRAGMA wal_autocheckpoint = 2000;
     PRAGMA journal_size_limit = 67108864;
+    PRAGMA secure_delete = ON;
 """
+# secure_delete writes zeros over what is deleted or replaced: keys that were used, text that was taken back.
 # FULL syncs the log at each commit, and fullfsync means it on macOS too. 16 MiB of cache; a
 # checkpoint each 16 MiB of log, so that a page which changes often is copied once.
 

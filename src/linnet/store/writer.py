@@ -13,6 +13,11 @@ from collections.abc import Callable
 from linnet.core.errors import StoreError
 from linnet.store.changes import Changes, write
 
+_QUIET = 0.2
+"""Seconds without a commit after which the write-ahead log is emptied, if it may hold what was deleted."""
+_GROUPS = 512
+"""Groups after which it is emptied though more are waiting: seconds of commits, a minute on a slow disk."""
+
 
 class Writer:
     """Makes changes durable, one group after the other, on a connection of its own."""
@@ -31,6 +36,8 @@ class Writer:
         self.backlog = 0
         """Bytes of units that are handed over and not durable."""
         self.failed: StoreError | None = None
+        self._stale = 1
+        """Groups in the write-ahead log that may hold deleted secrets; what a crash left counts as one."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -86,14 +93,21 @@ class Writer:
 
     def _write_next(self) -> bool:
         with self._turn:
-            self._turn.wait_for(lambda: self._dones or self._closing)
-            if not self._dones:
+            quiet = _QUIET if self._stale else None
+            awake = self._turn.wait_for(lambda: bool(self._dones or self._closing), quiet)
+            if awake and not self._dones:
                 return False
+        if not awake:
+            self._empty_log()
+            return True
+        with self._turn:
             changes, self._next = self._next, Changes()
             dones, self._dones = self._dones, []
             ticket = self._handed
         if changes:
             write(self._db, changes)
+        if changes.is_secret:
+            self._stale += 1
         with self._turn:
             self.durable = ticket
             self.backlog -= changes.bytes
@@ -102,4 +116,15 @@ class Writer:
         with self._turn:
             self._settled = ticket
             self._turn.notify_all()
+        if self._stale >= _GROUPS:
+            self._empty_log()
         return True
+
+    def _empty_log(self) -> None:
+        """Move the write-ahead log into the database and cut it to nothing: it holds pages as they were.
+
+        While somebody reads it stays, and is tried again.
+        """
+        busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not busy:
+            self._stale = 0

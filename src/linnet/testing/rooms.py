@@ -13,10 +13,10 @@ from random import Random
 
 from msgspec import Struct
 
-from linnet.core.ids import AuthorId, EventId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.event.event import MESSAGE, Event, Tail, Verified
 from linnet.event.signing import sign_unit
-from linnet.identity.cards import revoke
+from linnet.identity.cards import issue_card, revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.peer.config import Identity
@@ -53,8 +53,14 @@ START_MS = 1_700_000_000_000
 
 @lru_cache(maxsize=1024)
 def person(name: str) -> Identity:
-    """The one device of the person of this name."""
-    return known_identity(name)
+    """The one device of the person of this name; `name/other` is a second device of theirs."""
+    owner, _, other = name.partition("/")
+    known = known_identity(name)
+    if not other:
+        return known
+    card = known.card
+    issued = issue_card(person_key(owner), card.device_key, card.not_before, card.not_after, other)
+    return Identity(known.device, issued)
 
 
 def person_key(name: str) -> SigningKey:
@@ -74,7 +80,7 @@ class Chronicle:
 
     def __init__(self, founder: str, creators: Sequence[str] = (), time: int = 0, room: int = 0) -> None:
         self.units: dict[EventId, Verified] = {}
-        self._chains: dict[AuthorId, tuple[int, EventId]] = {}
+        self._chains: dict[tuple[AuthorId, DeviceId], tuple[int, EventId]] = {}
         self._pasts: dict[EventId, frozenset[EventId]] = {}
         self.room = NO_TOPIC
         others = tuple(person(name).author for name in creators)
@@ -114,7 +120,7 @@ class Chronicle:
         """Write what was made."""
         event = unit.events[0]
         self.units[event.id] = unit
-        self._chains[event.author] = event.seq or 0, event.id
+        self._chains[event.author, event.device] = event.seq or 0, event.id
         return event
 
     def make(
@@ -133,7 +139,9 @@ class Chronicle:
         identity = person(who)
         heads = tuple(dict.fromkeys(_id(each) for each in control))
         on = heads if deps is None else tuple(dict.fromkeys(_id(each) for each in deps))
-        seq, prev = (-1, None) if fork else self._chains.get(identity.author, (-1, None))
+        seq, prev = (
+            (-1, None) if fork else self._chains.get((identity.author, identity.card.device), (-1, None))
+        )
         height = 1 + max(
             (self._height(each) for each in (*heads, *on, *((prev,) if prev else ()))), default=-1
         )

@@ -32,16 +32,18 @@ def test_a_new_device_of_the_same_person(shell: Typed, tmp_path: Path) -> None:
     assert found["person"] == first["person"]
     assert found["device"] != first["device"]
     assert found["home"] == str(other.home)
-    assert (other.home / "person.key").read_bytes() == (shell.home / "person.key").read_bytes()
-    assert {path.name for path in other.home.iterdir()} == {
-        "person.key",
-        "device.key",
-        "device.card",
-        "linnet.toml",
-    }
+    assert {path.name for path in other.home.iterdir()} == {"device.key", "device.card", "linnet.toml"}
     assert stat.S_IMODE(other.home.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in other.home.iterdir()} == {0o600}
     assert 'label = "new"' in (other.home / "linnet.toml").read_text()
+
+
+def test_the_key_comes_back_only_if_it_is_asked_for(shell: Typed, tmp_path: Path) -> None:
+    shell.ok("init")
+    words = shell.ok("id", "backup", "--yes")
+    other = Typed(tmp_path / "other")
+    other.ok("id", "recover", "--phrase-file", "-", "--keep-key", given=words)
+    assert (other.home / "person.key").read_bytes() == (shell.home / "person.key").read_bytes()
 
 
 def test_from_standard_input_and_by_four_letters(shell: Typed) -> None:

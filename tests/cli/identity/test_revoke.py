@@ -85,7 +85,7 @@ def test_a_lost_phone_is_revoked_from_a_recovered_device(lost: Lost, tmp_path: P
             node.ok("room", "join", room, "--at", lost.bea.address)
         lost.until(lambda: "phone" in node.ok("id", "devices"))
         # The person's key may be kept elsewhere: the words do as well.
-        (fresh.home / "person.key").unlink()
+        assert not (fresh.home / "person.key").exists()
         assert "kept elsewhere" in node.fails(78, "id", "revoke", "phone")
         said = node.ok("id", "revoke", "phone", "--phrase-file", str(words)).splitlines()
         assert said[0].startswith("revoked ")

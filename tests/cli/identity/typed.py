@@ -14,11 +14,15 @@ from tests.cli.village import LINNET, QUICK
 from typer.testing import CliRunner, Result
 
 from linnet.cli.app import told
-from linnet.cli.identity import backup, devices, recover, revoke
+from linnet.cli.identity import accept, ask, backup, devices, link, recover, renew, revoke
 
 COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "backup": (backup.backup, backup.EPILOG),
     "recover": (recover.recover, recover.EPILOG),
+    "ask": (ask.ask, ask.EPILOG),
+    "link": (link.link, link.EPILOG),
+    "accept": (accept.accept, accept.EPILOG),
+    "renew": (renew.renew, renew.EPILOG),
     "devices": (devices.devices, devices.EPILOG),
     "revoke": (revoke.revoke, revoke.EPILOG),
 }

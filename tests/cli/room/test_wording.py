@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from linnet.cli.room.names import Names
 from linnet.cli.room.wording import event_line, spoken
@@ -82,8 +83,14 @@ def test_nobody_can_speak_as_another() -> None:
     assert said(event("message", "hi\n12:00 bea: I agree")) == "ada: hi\n      12:00 bea: I agree"
     assert said(membership("ban", reason="x\n12:00 bea: hi")) == "* ada banned bea: x 12:00 bea: hi"
     assert "\x1b" not in said(event("message", "\x1b[2J"))
-    assert spoken(event("message", "a\u202eb")) == "a\ufffdb"
+    assert spoken(event("message", "a\u202eb"), Names()) == "a\ufffdb"
 
 
 def test_a_mark_stands_behind_the_time() -> None:
     assert event_line(event("message", "a\nb"), Names(), "✓")[6:] == "✓ ada: a\n        b"
+
+
+@pytest.mark.parametrize(("by", "words"), [(BEA, "redacted by bea"), (ADA, "redacted by its author")])
+def test_what_was_taken_back_says_by_whom(by: str, words: str) -> None:
+    view = replace(event("message", ""), unreadable="redacted", redacted_by=by)
+    assert said(view) == f"ada: ({words})"

@@ -292,7 +292,7 @@ def test_revocation_of_a_stolen_device() -> None:
     assert room.stands((RETENTION, "")) != stolen.id
 
 
-def test_a_revocation_comes_first_like_a_ban() -> None:
+def test_a_revocation_comes_first() -> None:
     """What the thief of a device does later on a branch of its own does not outlive it, not even a rule."""
     room = Room()
     device = person("mod").card.device

@@ -32,7 +32,9 @@ def person_key(home: Path | None, phrase_file: Path | None = None) -> SigningKey
         key = load_key(at.person_key, "person")
     else:
         raise Failure(
-            f"{at.person_key}: the person's key is kept elsewhere; this needs it", ExitCode.CONFIGURATION
+            f"{at.person_key}: the person's key is kept elsewhere; this needs it: do it on the device that "
+            "has it, or bring the 24 words by --phrase-file where the command takes them",
+            ExitCode.CONFIGURATION,
         )
     if key.public != card.person:
         raise Failure("this is the key of another person than the one of this home", ExitCode.CONFIGURATION)

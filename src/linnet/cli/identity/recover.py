@@ -22,6 +22,10 @@ Person = Annotated[
     str | None, typer.Option("--person", metavar="PERSON", help="Whose words they should be, lp1….")
 ]
 
+KeepKey = Annotated[
+    bool, typer.Option("--keep-key", help="Keep the person's key here: who has this machine is then you.")
+]
+
 
 def recover(
     phrase_file: PhraseOption = None,
@@ -29,13 +33,15 @@ def recover(
     label: Label = "",
     tracker: Trackers = None,
     listen: Listens = None,
+    keep_key: KeepKey = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a home for a new device of the person whose 24 words linnet id backup printed.
 
-    The words are asked for and not shown, or read from a file that only you can read. Nothing is
-    overwritten, and nothing but the person comes back: the device is new in every room.
+    The words are asked for and not shown, or read from a file that only you can read. They sign the
+    device's card, and are not kept unless you say so. Nothing is overwritten, and nothing but the person
+    comes back: the device is new in every room.
     """
     from linnet.cli.identity.phrases import read_phrase
     from linnet.cli.init import first_config, tell_home
@@ -54,7 +60,7 @@ def recover(
     if wanted is not None and wanted != key.public:
         found = to_text(Sort.PERSON, key.public)
         raise Failure(f"these are the words of {found}, not of that person; is one wrong?", ExitCode.USAGE)
-    tell_home(homes.init(path, wall_clock(), config, key), home, as_json)
+    tell_home(homes.init(path, wall_clock(), config, key, keep_key), home, as_json)
     if wanted is None:
         warn("Compare the person with what you wrote down: one wrong phrase in 256 looks right.")
     warn("Join your rooms again, then take a lost device out of them: linnet id devices, linnet id revoke.")

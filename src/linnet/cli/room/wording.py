@@ -28,15 +28,18 @@ def event_line(event: EventView, names: Names, mark: str = "") -> str:
     names.learn(event.author, event.label)
     clock = datetime.fromtimestamp(event.time / 1000).astimezone().strftime("%H:%M")
     before = f"{clock} {mark} " if mark else f"{clock} "
-    said = spoken(event)
+    said = spoken(event, names)
     if said is not None:
         # What follows a line break is indented, so that nobody can speak as another.
         return f"{before}{names.of(event.author)}: {said}".replace("\n", "\n" + " " * len(before))
     return f"{before}* {deed(event, names)}".replace("\n", " ")
 
 
-def spoken(event: EventView) -> str | None:
+def spoken(event: EventView, names: Names) -> str | None:
     """What somebody says; None if the event is a deed instead."""
+    if event.redacted_by is not None:
+        by = "its author" if event.redacted_by == event.author else names.of(event.redacted_by)
+        return f"(redacted by {by})"
     if event.unreadable is not None:
         return f"({UNREADABLE.get(event.unreadable, 'cannot be read: ' + event.unreadable)})"
     if event.content is not None or event.key is not None:

@@ -9,36 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import immutables
-
 from linnet.core.errors import InvalidEvent
-from linnet.core.ids import EventId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
 from linnet.identity.cards import CardCheck, check_card
 from linnet.rooms.access.chains import Chains
-from linnet.rooms.access.facts import CREATE_KEY, POWER_KEY, Fact, State, fact_of
+from linnet.rooms.access.facts import POWER_KEY, Fact, State, fact_of
 from linnet.rooms.access.proofs import proven
 from linnet.rooms.access.remembering import Remembered
-from linnet.rooms.access.resolution import Resolver
+from linnet.rooms.access.revocations import Revocations
 from linnet.rooms.access.rules import allowed
-from linnet.rooms.access.selection import select_in_room
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.access.view import View
+from linnet.rooms.access.worlds import Steps, World
 from linnet.rooms.content import (
     CONTROL_KINDS,
     CREATE,
     RELAY,
+    REVOCATION,
     ROOM_VERSION,
     Create,
-    Member,
-    Membership,
 )
 
 NO_TOPIC = TopicId(bytes(32))
 """The topic of a create event, which cannot name itself."""
 
-_STATES = 1024
+_WORLDS = 8
 _VIEWS = 64
 _FACTS = 1024
 _REJECTED = 10_000
@@ -59,10 +56,6 @@ class ControlDag:
         self._card_check = card_check
         self._facts = {create.id: founding}
         self._control: dict[EventId, tuple[EventId, ...]] = {create.id: ()}
-        self._auth: dict[EventId, tuple[EventId, ...]] = {create.id: ()}
-        self._replaced: dict[EventId, EventId] = {}
-        self._times = {create.id: create.time}
-        self._after: dict[EventId, State] = {create.id: immutables.Map({CREATE_KEY: create.id})}
         self.relay_keys: dict[str, None] = {}
         """Keys of all relays that were ever named."""
         self._heads: dict[EventId, None] = {create.id: None}
@@ -70,11 +63,12 @@ class ControlDag:
         self._current: State | None = None
         self._past = Chains(self._control.__getitem__)
         self._past.mask(create.id)
-        self._resolver = Resolver(
-            founding, self._facts.get, self._auth.__getitem__, time_of=self.time_of, causality=self
-        )
+        self._revocations = Revocations(self._past)
+        self._revocations.add(founding)
+        self._steps = Steps(founding, self._facts, self._past, self._revocations, self._allowed_in)
+        self._whole = World(self._steps, 0)
+        self._worlds: Remembered[int, World] = Remembered(_WORLDS)
         self._rejected: Remembered[EventId, Refusal] = Remembered(max_rejected)
-        self._states: Remembered[tuple[EventId, ...], State] = Remembered(_STATES)
         self._views: Remembered[int, View] = Remembered(_VIEWS)
         self._examined: Remembered[EventId, Fact | Refusal] = Remembered(_FACTS)
 
@@ -109,51 +103,55 @@ class ControlDag:
 
     def auth_of(self, event: EventId) -> tuple[EventId, ...]:
         """The events that authorise an event of the DAG, and the one that it replaced."""
-        return self._auth[event]
+        return self._now.auth_of(event)
 
     def time_of(self, event: EventId) -> int:
         """The event's time, but later than all that it follows: what resolution sorts by."""
-        return self._times[event]
+        return self._now.time_of(event)
 
     def time_at(self, time: int, heads: Iterable[EventId]) -> int:
         """The same for any event with this time and these control heads."""
-        return max(time, 1 + max(map(self._times.__getitem__, heads), default=-1))
+        return self._now.time_at(time, heads)
 
     def is_before(self, event: EventId, other: EventId) -> bool:
         """Whether the other follows the event, in however many steps along control heads."""
         return event != other and self._past.reaches(other, event)
 
     def replaced_by(self, event: EventId) -> EventId | None:
-        """What stood in the event's place where it came."""
-        return self._replaced.get(event)
+        """What stood in the event's place where it came, as all that is known today has it."""
+        return self._now.replaced_by(event)
 
     def follows_a_join(self, event: EventId) -> bool:
         """Whether a membership came, in however many steps, after one by which its person was in the room."""
-        before = self._replaced.get(event)
-        while before is not None:
-            content = self._facts[before].content
-            if isinstance(content, Member) and content.membership is Membership.JOIN:
-                return True
-            before = self._replaced.get(before)
-        return False
+        return self._now.follows_a_join(event)
 
     def between(self, heads: Iterable[EventId]) -> list[EventId]:
         """Events that are not in the past of these heads, causes first. Unknown heads count for nothing."""
         known = self._past.union(head for head in heads if head in self._facts)
         return self._past.events(self._past.everything & ~known)
 
+    def heads_against(self, person: AuthorId, device: DeviceId) -> tuple[EventId, ...]:
+        """The heads of what does not follow a revocation of this device: where its answer to one belongs.
+
+        The heads of everything, if it was not revoked.
+        """
+        theirs = self._revocations.of(person, device)
+        if not theirs:
+            return self.heads
+        left = [
+            event
+            for event in self._past.events(self._past.everything)
+            if not any(self._past.reaches(event, word) for word in theirs)
+        ]
+        return self._whole.tops(left)
+
     def state_at(self, heads: Sequence[EventId]) -> State:
         """The state that holds after these events, all of which are in the DAG."""
-        if len(heads) == 1:
-            return self._after[heads[0]]
-        tops = self._tops(heads)
-        if len(tops) == 1:
-            return self._after[tops[0]]
-        state = self._states.get(tops)
-        if state is None:
-            state = self._resolver.resolve([self._after[head] for head in tops])
-            self._states.put(tops, state)
-        return state
+        return self._world(self._past.union(heads)).state_at(heads)
+
+    def state_now_at(self, heads: Sequence[EventId]) -> State:
+        """The same without what revocations silence that are known today, but were not to these heads."""
+        return self._now.state_at(heads)
 
     def view(self, state: State | None = None) -> View:
         """A state to be read: the current one, if none is given."""
@@ -169,8 +167,8 @@ class ControlDag:
 
         None: there is no power event, or none in common. Such events count least.
         """
-        power = self.state_at(event.tail.control or ()).get(POWER_KEY)
-        return self._resolver.mainline.position(power, self.current.get(POWER_KEY))
+        power = self.state_now_at(event.tail.control or ()).get(POWER_KEY)
+        return self._now.mainline.position(power, self.current.get(POWER_KEY))
 
     def judge(self, event: Event) -> Refusal | None:
         """None if the state at its own control heads, which must be known, allows the event.
@@ -201,7 +199,10 @@ class ControlDag:
         state = self.state_at(heads) if heads else self.current
         if fact.key is not None and state.get(fact.place) == fact.id:
             return None
-        return allowed(fact, self.view(state))
+        refusal = allowed(fact, self.view(state))
+        if fact.kind == REVOCATION and refusal is not None and refusal.reason is Reason.CARD_REVOKED:
+            return None  # The person's key has signed it. Which of two stands is for resolution to say.
+        return refusal
 
     def add(self, event: Event) -> Refusal | None:
         """Judge a control event and take it in if it is allowed, else remember that it was rejected."""
@@ -243,18 +244,32 @@ class ControlDag:
         """Whether it is remembered as rejected."""
         return event in self._rejected
 
+    @property
+    def _now(self) -> World:
+        """The room without all that is silenced today."""
+        return self._world(self._past.everything)
+
+    def _world(self, known: int) -> World:
+        """The room as a set of events has it."""
+        silenced = self._revocations.silenced(known)
+        if not silenced:
+            return self._whole
+        world = self._worlds.get(silenced)
+        if world is None:
+            world = World(self._steps, silenced)
+            self._worlds.put(silenced, world)
+        return world
+
+    def _allowed_in(self, fact: Fact, state: State) -> Refusal | None:
+        return allowed(fact, self.view(state))
+
     def _take(self, fact: Fact) -> None:
         heads = fact.control
-        before = self.state_at(heads)
         self._facts[fact.id] = fact
         self._control[fact.id] = heads
-        self._auth[fact.id] = select_in_room(fact, before)
-        self._times[fact.id] = self.time_at(fact.time, heads)
-        replaced = before.get(fact.place)
-        if replaced is not None:
-            self._replaced[fact.id] = replaced
-        self._after[fact.id] = before.set(fact.place, fact.id)
-        self._past.mask(fact.id)
+        known = self._past.mask(fact.id)
+        self._revocations.add(fact)
+        self._world(known).state_at((fact.id,))
         if fact.kind == RELAY:
             self.relay_keys[fact.place[1]] = None
         for head in heads:
@@ -262,14 +277,6 @@ class ControlDag:
         self._heads[fact.id] = None
         self._sorted_heads = None
         self._current = None
-
-    def _tops(self, heads: Sequence[EventId]) -> tuple[EventId, ...]:
-        """The heads without those that others follow: what came later is never resolved against its past."""
-        tops = sorted(dict.fromkeys(heads))
-        past, below = self._past, 0
-        for head in tops:
-            below |= past.mask(head) & ~past.bit(head)
-        return tuple(head for head in tops if not past.bit(head) & below)
 
     def _examine(self, event: Event) -> Fact | Refusal:
         """What can be told of an event without a state, remembered."""

@@ -73,7 +73,7 @@ class PlainState:
         return None if best is None else best.id
 
     def _counts(self, event: Event, now: View) -> bool:
-        own = self._dag.view(self._dag.state_at(event.tail.control or ()))
+        own = self._dag.view(self._dag.state_now_at(event.tail.control or ()))
         return allowed(fact_of(event), _Mixed(event.id, self._dag, own, now, self._precedes)) is None
 
     def _rank(self, event: Event) -> tuple[Rank, int, EventId]:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.cards import CardCheck
+from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.membership_rules import inviter_allowed
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.access.view import View
-from linnet.rooms.content import JoinRule, Membership
+from linnet.rooms.content import MEMBER, JoinRule, Membership, member_key
 from linnet.rooms.ticket import Ticket, check_ticket, check_unexpired
+
+
+def removal_of(control: ControlDag, person: AuthorId) -> EventId | None:
+    """The event by which somebody is no longer in the room, who was and may not have heard of it.
+
+    As a member it would have been shown it, and all that it builds on. Who has left is told that we know.
+    """
+    view = control.view()
+    fact = view.get((MEMBER, member_key(person)))
+    if fact is None or view.membership(person) not in (Membership.LEAVE, Membership.BAN):
+        return None
+    return fact.id if control.follows_a_join(fact.id) else None
 
 
 def visit_allowed(

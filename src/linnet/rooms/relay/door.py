@@ -16,7 +16,7 @@ from linnet.identity.cards import CardCheck
 from linnet.identity.keys import device_id
 from linnet.rooms.access.view import View
 from linnet.rooms.access.visiting import visit_allowed
-from linnet.rooms.content import MEMBER, Member, Membership, content_of, member_key
+from linnet.rooms.content import MEMBER, REVOCATION, Member, Membership, content_of, member_key
 from linnet.rooms.messages import ChunkWant
 from linnet.rooms.ticket import Ticket, check_unexpired
 
@@ -73,8 +73,13 @@ def why_not_visitor(
 
 
 def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
-    """Why somebody may not bring an event: members may bring any, others only their own membership."""
+    """Why somebody may not bring an event: members may bring any, others only their own membership.
+
+    A device that was revoked may still contest that by a revocation of its own, which resolution judges.
+    """
     reason = why_not_member(view, caller)
+    if reason is Reason.CARD_REVOKED and event.kind == REVOCATION and event.author == caller.person:
+        return None
     own = (
         event.kind == MEMBER and event.author == caller.person and event.tail.key == member_key(caller.person)
     )

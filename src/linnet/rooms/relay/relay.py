@@ -228,7 +228,9 @@ class Relay:
         if isinstance(message, AskControl | Want | ChunkWant):
             reason = room.why_not(caller, message, now)
             if reason is not None:
-                return refused(message, reason, caller)
+                is_out = caller is not None and reason in (Reason.BANNED, Reason.NOT_INVITED)
+                told = room.removal(caller, message) if is_out and isinstance(message, AskControl) else None
+                return refused(message, reason, caller) if told is None else ([told], [])
         if isinstance(message, AskControl):
             return [room.control(caller, message, now)], []
         if caller is None:

@@ -14,6 +14,7 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.access.control_dag import NO_TOPIC, ControlDag
 from linnet.rooms.access.view import View
+from linnet.rooms.access.visiting import removal_of
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import Membership
 from linnet.rooms.effects import RoomEffect
@@ -159,6 +160,11 @@ class RelayRoom:
         if caller is not None:
             self._presence.saw(caller, now)
         return self._serving.control(asked, self._presence.contacts())
+
+    def removal(self, caller: Caller, asked: AskControl) -> ControlPage | None:
+        """For somebody who was of the room: by which event it is no longer, and what that builds on."""
+        event = removal_of(self.dag, caller.person)
+        return None if event is None else self._serving.control(asked, (), event)
 
     def receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> list[RoomEffect]:
         """A receipt, from its device or passed on by another member or relay."""

@@ -150,9 +150,13 @@ class Serving:
             reason = Reason.NOT_HELD
         return Given(self._room, want.request, tuple(page), self._pages.cards(page), tuple(unknown), reason)
 
-    def control(self, asked: AskControl, relays: tuple[Contact, ...]) -> ControlPage:
-        """Control events beyond these heads, causes first."""
+    def control(
+        self, asked: AskControl, relays: tuple[Contact, ...], upto: EventId | None = None
+    ) -> ControlPage:
+        """Control events beyond these heads, causes first; with `upto`, this one and its causes alone."""
         beyond = self._dag.between(asked.heads)
+        if upto is not None:
+            beyond = [each for each in beyond if each == upto or self._dag.is_before(each, upto)]
         units = [
             (event, unit)
             for event in beyond[: self._pages.events]
@@ -165,7 +169,7 @@ class Serving:
             tuple(page),
             self._pages.cards(page),
             count < len(beyond),
-            self._dag.heads[:HEADS],
+            self._dag.heads[:HEADS] if upto is None else (upto,),
             relays[:64],
             None,
         )

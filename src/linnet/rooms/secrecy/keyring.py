@@ -18,7 +18,7 @@ from linnet.groups.ids import Device
 
 REPAIRED = 10_000
 """Messages read late that are remembered for readers that are away."""
-_TEXT, _WHY = b"t", b"w"
+_TEXT, _WHY, _TAKEN_BACK = b"t", b"w", b"r"
 
 
 class Text(Struct, frozen=True, gc=False):
@@ -102,6 +102,15 @@ class Keyring:
             self._cells.put(self._shared, event, key)
         self._set(self._unread, self.unread, event, False)
 
+    def forget_text(self, event: EventId) -> None:
+        """An event was taken back: what it said is deleted, and the key that others could be shown."""
+        if self._cells.get(self._texts, event) != _TAKEN_BACK:
+            self._cells.put(self._texts, event, _TAKEN_BACK)
+        for space in (self._shared, self._offered):
+            if self._cells.get(space, event) is not None:
+                self._cells.delete(space, event)
+        self._set(self._unread, self.unread, event, False)
+
     def keep_why(self, event: EventId, reason: Reason, position: int, hope: bool) -> None:
         """An event at this position of the log cannot be read; with hope it is tried when keys come."""
         self._cells.put(self._texts, event, _WHY + position.to_bytes(8, "big") + reason.encode())
@@ -122,7 +131,7 @@ class Keyring:
         kept = self._cells.get(self._texts, event)
         if kept is None:
             return None
-        if kept[:1] == _TEXT:
+        if kept[:1] in (_TEXT, _TAKEN_BACK):
             return Text(kept[1:])
         return Unread(Reason(kept[9:].decode()), int.from_bytes(kept[1:9], "big"))
 
@@ -132,7 +141,7 @@ class Keyring:
         for _, kept in self._cells.scan(self._texts):
             if kept[:1] == _TEXT:
                 texts += 1
-            else:
+            elif kept[:1] == _WHY:
                 unread[Reason(kept[9:].decode())] += 1
         return texts, dict(sorted(unread.items()))
 

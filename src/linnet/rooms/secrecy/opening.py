@@ -69,6 +69,12 @@ class Opening:
         self._holding.keep_keys(message.state)
         self._keyring.keep_text(event, message.text, self._shown(message.envelope.key))
 
+    def forget(self, event: Event) -> None:
+        """A message was taken back: nothing of what it said stays here."""
+        if self.seals(event.kind, event.tail.key):
+            self._keyring.forget_text(event.id)
+            self._waiting.remove(event)
+
     def text(self, event: EventId) -> Text | Unread | None:
         """What a sealed event says, or why it cannot be read; None if it was not looked at yet."""
         return self._keyring.text(event)
