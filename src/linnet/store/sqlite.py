@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections import deque
@@ -43,15 +44,16 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         path = path.resolve()
         self._lock = FileLock(path)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._lock.release)
             writer, reader = _open(path, migrations())
-        except StoreError:
-            self._lock.release()
-            raise
-        self._reader = Reader(reader)
+            undo.callback(writer.close)
+            undo.callback(reader.close)
+            self._reader = Reader(reader)
+            self._log = SqliteLog(self._reader)
+            self._cells = SqliteCells(self._reader)
+            undo.pop_all()
         self._writer = Writer(writer, f"store {path.name}")
-        self._log = SqliteLog(self._reader)
-        self._cells = SqliteCells(self._reader)
         self._under_way: deque[tuple[int, Changes]] = deque()
         self._closed = False
 
@@ -139,22 +141,22 @@ class SqliteStore:
 def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3.Connection]:
     """A connection for the writer's thread and one for the machine's, on a file of the newest schema."""
     try:
-        # Made before SQLite would make it, since nobody else may read it; its log files follow suit.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        with contextlib.ExitStack() as undo:
+            # Made before SQLite would make it, since nobody else may read it; its log files follow suit.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            writer = undo.enter_context(contextlib.closing(_connect(path)))
+            writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            migrate(writer, path, steps)
+            path.chmod(0o600)
+            writer.execute("PRAGMA journal_mode = WAL")
+            writer.executescript(_WRITER_SETTINGS)
+            reader = undo.enter_context(contextlib.closing(_connect(path)))
+            reader.execute("PRAGMA query_only = 1")
+            undo.pop_all()
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be opened: {error}") from error
-    try:
-        writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-        migrate(writer, path, steps)
-        path.chmod(0o600)
-        writer.execute("PRAGMA journal_mode = WAL")
-        writer.executescript(_WRITER_SETTINGS)
-        reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        reader.execute("PRAGMA query_only = 1")
-    except (StoreError, OSError, sqlite3.Error) as error:
-        writer.close()
-        if isinstance(error, StoreError):
-            raise
-        raise StoreError(f"{path} cannot be opened: {error}") from error
     return writer, reader
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
