@@ -5,6 +5,7 @@
     person.key      the person's secret key; may be kept elsewhere, then cards cannot be renewed
     device.key      this device's secret key
     device.card     the person's word that the device is theirs
+    device.card.before  the card before it, in case this one was dated by a wrong clock
     linnet.toml     the configuration
     events.db       what survives a restart
     trace/          what was recorded
@@ -28,7 +29,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from linnet.core.errors import LocalError, RemoteError
-from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, issue_card
+from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, is_good, issue_card
 from linnet.identity.keys import SigningKey
 from linnet.node import config_file
 from linnet.node.config import ControlSection, NodeConfig
@@ -87,6 +88,11 @@ class Home(Struct, frozen=True):
     def card(self) -> Path:
         """The device's card."""
         return self.path / "device.card"
+
+    @property
+    def card_before(self) -> Path:
+        """The card before the device's card, if it was ever renewed."""
+        return self.path / "device.card.before"
 
     @property
     def config(self) -> Path:
@@ -269,9 +275,16 @@ def _check_pair(home: Home, card: Card, device: SigningKey, person: SigningKey |
 
 
 def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, label: str) -> Card:
+    """The card of the home, renewed if need be. One that a wrong clock has dated gives way to a good one."""
     if person is not None and (now > card.not_after - RENEWAL_DAYS * DAY or now < card.not_before):
+        if now >= card.not_before:
+            save_card(home.card_before, card)
         card = new_card(person, card.device_key, now, label)
         save_card(home.card, card)
+    if not is_good(card, now):
+        before = _card_before(home, card)
+        if before is not None and is_good(before, now):
+            return before
     try:
         check_dates(card, now)
     except RemoteError as error:
@@ -280,3 +293,13 @@ def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, la
             f"or put the person's key at {home.person_key} to have the card renewed"
         ) from error
     return card
+
+
+def _card_before(home: Home, card: Card) -> Card | None:
+    """The card before this one, if it is there, of this device, and whole."""
+    try:
+        before = load_card(home.card_before)
+        check_card(before)
+    except (KeyFileError, RemoteError, OSError):
+        return None
+    return before if (before.person, before.device_key) == (card.person, card.device_key) else None

@@ -77,6 +77,12 @@ class SqliteStore:
         """Bytes of units that were handed over and are not durable yet."""
         return self._writer.backlog
 
+    def last_times(self) -> tuple[float | None, float | None]:
+        """When the newest unit was stored, and the latest such time of all: a clock may have been ahead."""
+        last = self._reader.first("SELECT stored_at FROM unit ORDER BY position DESC LIMIT 1")
+        latest = self._reader.first("SELECT max(stored_at) FROM unit")
+        return None if last is None else last[0], None if latest is None else latest[0]
+
     def on_failure(self, report: Callable[[StoreError], None]) -> None:
         """Call this once when writing fails, in the writer's thread; at once if it has failed."""
         self._writer.on_failure(report)
