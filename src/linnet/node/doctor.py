@@ -28,6 +28,7 @@ from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import TrackerlessStatus
 from linnet.peer.interface import NodeStatus
 from linnet.peer.messages import PROTOCOLS
+from linnet.store.mark import check_there
 from linnet.store.sqlite import SqliteStore
 
 EARLIEST = 1_767_225_600.0
@@ -174,6 +175,7 @@ def _shown(moment: float) -> str:
 
 
 def _store(home: Home) -> str:
+    check_there(home.store)
     if not home.store.exists():
         return "is made when the node first starts"
     SqliteStore(home.store).close()

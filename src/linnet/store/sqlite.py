@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from linnet.core.errors import StoreError
+from linnet.core.stores import Entry
 from linnet.store.changes import Changes
 from linnet.store.lock import FileLock
+from linnet.store.mark import ID_BYTES, Mark, check_there
 from linnet.store.reader import Reader
 from linnet.store.schema import migrate, migrations
 from linnet.store.sqlite_cells import SqliteCells
@@ -41,19 +44,25 @@ class SqliteStore:
     Opening raises `StoreError` if the file cannot be used, and says why and what to do.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, is_sound: Callable[[Entry], bool] | None = None) -> None:
+        """With `is_sound`, every unit that is read is checked by it (`linnet.event.soundness`).
+
+        Raises `StoreLost` if this is not the store that was here before (`linnet.store.mark`).
+        """
         path = path.resolve()
         self._lock = FileLock(path)
         with contextlib.ExitStack() as undo:
             undo.callback(self._lock.release)
+            check_there(path)
             writer, reader = _open(path, migrations())
             undo.callback(writer.close)
             undo.callback(reader.close)
             self._reader = Reader(reader)
-            self._log = SqliteLog(self._reader)
+            self._log = SqliteLog(self._reader, is_sound)
             self._cells = SqliteCells(self._reader)
+            self._mark = Mark(path, _id_of(writer), self._log.end())
             undo.pop_all()
-        self._writer = Writer(writer, f"store {path.name}")
+        self._writer = Writer(writer, f"store {path.name}", self._mark.reached)
         self._under_way: deque[tuple[int, Changes]] = deque()
         self._closed = False
 
@@ -122,6 +131,7 @@ class SqliteStore:
             return
         self._closed = True
         self._writer.close()
+        self._mark.close()
         self._reader.close()
         self._lock.release()
         self._raise_failure()
@@ -162,6 +172,19 @@ def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be opened: {error}") from error
     return writer, reader
+
+
+def _id_of(writer: sqlite3.Connection) -> bytes:
+    """A number that no other store has, made when it is first opened."""
+    try:
+        writer.execute(
+            "INSERT OR IGNORE INTO cell (space, key, value) VALUES ('store', x'6964', ?)",
+            (secrets.token_bytes(ID_BYTES),),
+        )
+        (found,) = writer.execute("SELECT value FROM cell WHERE space = 'store' AND key = x'6964'").fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(f"the store cannot be written: {error}") from error
+    return bytes(found)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -17,8 +17,12 @@ from linnet.store.changes import Changes, write
 class Writer:
     """Makes changes durable, one group after the other, on a connection of its own."""
 
-    def __init__(self, db: sqlite3.Connection, name: str) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, name: str, reached: Callable[[int], None] | None = None
+    ) -> None:
+        """`reached` is told, in the writer's thread, up to which position the log is durable."""
         self._db = db
+        self._reached = reached
         self._turn = threading.Condition()
         self._next = Changes()
         self._dones: list[Callable[[], None]] = []
@@ -94,6 +98,8 @@ class Writer:
             ticket = self._handed
         if changes:
             write(self._db, changes)
+            if self._reached is not None:
+                self._reached(changes.end)
         with self._turn:
             self.durable = ticket
             self.backlog -= changes.bytes
