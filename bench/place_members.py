@@ -118,6 +118,7 @@ def measure(plan: Plan, section: str) -> list[Measure]:
     for _ in range(plan.runs):
         runs[TESTS].append(_ASKED * rate(ours, plan.seconds))
         runs[QUERY].append(_ASKED * rate(theirs, plan.seconds))
+    table.close()
     note = f"{rows:,} changes, {_ASKED:,} random questions"
     told = [Measure(section, name, "1/s", tuple(found), note) for name, found in runs.items()]
     return [*told, Measure(section, MEMORY, "MiB", (memory,), f"{rows:,} changes, packed")]

@@ -80,6 +80,68 @@ def test_a_later_card_replaces_an_earlier_one_and_not_the_other_way_round() -> N
     assert book_with(late, early).find(early.person, early.device) == late
 
 
+YEARS = 3 * 365 * 86_400
+
+
+def test_a_card_from_a_clock_that_was_ahead_does_not_hide_the_good_one() -> None:
+    """One start of a device with its clock three years ahead, then with the right clock again."""
+    first, ahead, again = card(), card(START + YEARS, END + YEARS), card(START + 50, END + 50)
+    book = book_with(first, ahead)
+    assert why_not(book, first, START + 60.0) is None, "the card before it is still good"
+    for one in (ahead, again, ahead):
+        book.learn(one)
+        assert book.card_for(first.person, first.device, START + 60.0) in (first, again)
+    assert book.card_for(first.person, first.device, START + 60.0) == again
+    assert book.shown(first.person, first.device) == again, "and it is this one that others are shown"
+
+
+def test_a_good_card_stands_also_if_the_one_from_the_future_came_first() -> None:
+    ahead, good = card(START + YEARS, END + YEARS), card()
+    book = book_with(ahead, good)
+    assert why_not(book, good, START + 1.0) is None
+    assert book.shown(good.person, good.device) == good
+    assert book.find(good.person, good.device) == ahead, "what it said then is judged by this one"
+
+
+def test_our_own_clock_may_be_wrong_for_a_while_and_come_back() -> None:
+    good, later = card(), card(START + YEARS, END + YEARS)
+    book = book_with(good, later)
+    for now, expected in ((START + 1.0, good), (START + YEARS + 1.0, later), (START + 2.0, good)):
+        assert book.card_for(good.person, good.device, now) == expected
+    assert why_not(book, good, START + 5.0 * YEARS) is Reason.CARD_EXPIRED
+    assert why_not(book, good, START + 3.0) is None
+
+
+def test_the_good_card_is_the_one_that_is_kept() -> None:
+    store = MemoryStore()
+    ahead, good = card(START + YEARS, END + YEARS), card()
+    book = book_with(ahead, store=store)
+    book.keep(ahead.person, ahead.device)
+    book.learn(good)
+    assert why_not(book, good, START + 1.0) is None
+    book.keep(good.person, good.device)
+    again = CardBook(store.cells)
+    assert again.shown(good.person, good.device) == good
+    assert again.find(good.person, good.device) == ahead, "and the other one beside it"
+
+
+def test_our_own_card_stands_before_what_a_wrong_clock_left_behind() -> None:
+    store = MemoryStore()
+    ahead, good = card(START + YEARS, END + YEARS), card()
+    book = book_with(ahead, store=store)
+    book.keep(ahead.person, ahead.device)
+    again = CardBook(store.cells)
+    again.learn(good, own=True)
+    assert again.shown(good.person, good.device) == good, "before anybody has told the time"
+
+
+def test_cards_of_one_device_are_bounded() -> None:
+    many = [card(START + n, END + n) for n in range(cards_module.SPARE_CARDS + 20)]
+    book = book_with(*many)
+    assert book.find(many[0].person, many[0].device) == many[-1]
+    assert all(len(spare) <= cards_module.SPARE_CARDS for spare in book._spare.values())
+
+
 def test_a_revoked_device_is_refused_but_its_history_is_not() -> None:
     one = card()
     book = book_with(one)

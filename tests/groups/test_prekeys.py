@@ -433,3 +433,13 @@ def test_through_a_whole_life(steps: list[tuple[str, int]], count: int) -> None:
         ids = [key.id for key in prekeys.one_time]
         assert ids == sorted(set(ids))
         assert all(key < prekeys.next_id for key in ids)
+
+
+def test_prekeys_that_a_clock_ahead_has_made_are_renewed_when_it_is_right_again() -> None:
+    ahead = make_prekeys(SeededEntropy(0, "ahead"), NOW + 3 * 365 * 86_400, 8)
+    with pytest.raises(Refused):
+        check_bundle(ahead.bundle, NOW)
+    assert due(ahead, NOW)
+    true = renew(ahead, SeededEntropy(1, "ahead"), NOW, 8)
+    check_bundle(true.bundle, NOW)
+    assert not due(true, NOW)

@@ -48,6 +48,15 @@ def test_the_newest_of_one_hand_wins_and_older_ones_are_refused() -> None:
     assert Shelf(store.cells, CONFIG).find(new.lookup) == (new,)
 
 
+def test_what_was_let_in_while_our_clock_was_ahead_gives_way() -> None:
+    shelf = Shelf(MemoryStore().cells, CONFIG)
+    ahead = NOW + 300 * DAY
+    early, true = block_of("alice", version=ahead, ends=ahead + DAY), block_of("alice")
+    assert shelf.put(early, GIVER, ahead) is None
+    assert shelf.put(true, GIVER, NOW) is None
+    assert shelf.find(true.lookup) == (true,)
+
+
 def test_forged_ended_and_too_new_blocks_are_refused_with_a_reason() -> None:
     shelf = Shelf(MemoryStore().cells, CONFIG)
     good = block_of("alice")

@@ -37,6 +37,24 @@ def test_versions_grow_though_the_clock_stands_still_or_the_device_restarts() ->
     assert second.block.owner == first.block.owner
 
 
+def test_a_clock_that_was_years_ahead_does_not_take_the_name_away() -> None:
+    store = MemoryStore()
+    zone = zone_of("alice", store)
+    zone.publish("music", place(PLACE_C, Z), DAY, NOW)
+    ahead = zone.publish("music", place(PLACE_C, Z), DAY, NOW + DAY * 300)
+    assert zone_of("alice", store).renewals(NOW + 60)[0].block.version == int((NOW + 60) * 1000)
+    assert ahead.block.version > int((NOW + 60) * 1000)
+    (own,) = zone_of("alice", store).names()
+    assert own.until == int(NOW + 60) + DAY
+    assert zone_of("alice", store).renewals(NOW + 61) == [], "once"
+
+
+def test_what_was_said_while_the_clock_was_ahead_can_be_taken_back() -> None:
+    zone = zone_of("alice")
+    zone.publish("music", place(PLACE_C, Z), LONGEST, NOW + DAY * 300)
+    assert said(zone.remove("music", NOW)).expires <= int(NOW) + LONGEST
+
+
 def test_an_end_of_zero_is_a_removal_that_lives_as_long_as_anything_that_was_said() -> None:
     zone = zone_of("alice")
     zone.publish("music", place(PLACE_C, Z), 30 * DAY, NOW)

@@ -40,10 +40,16 @@ class Paper(asyncio.Transport):
     def resume_reading(self) -> None:
         self.reads = True
 
+    def is_closing(self) -> bool:
+        return self.end != ""
+
     def close(self) -> None:
-        self.end = "closed"
+        """As Python 3.11.2 has it: a second time takes all use from a TLS transport."""
+        self.end = "useless" if self.end else "closed"
 
     def abort(self) -> None:
+        if self.end == "useless":
+            raise AttributeError("'NoneType' object has no attribute '_abort'")
         self.end = "aborted"
 
 
@@ -160,6 +166,24 @@ async def test_our_own_reason_stands_before_that_of_the_loss() -> None:
     channel.abort()
     channel.connection_lost(ssl.SSLError())
     assert (paper.end, pupil.heard) == ("aborted", [Reason.FLOODING])
+
+
+async def test_whoever_closes_again_or_aborts_in_the_end_does_no_harm() -> None:
+    channel, paper = opened()
+    channel.close()
+    channel.close()
+    assert paper.end == "closed"
+    channel.abort()
+    assert paper.end == "aborted", "the other end never answered our leave"
+
+
+async def test_a_channel_that_is_gone_is_left_alone() -> None:
+    channel, paper = opened()
+    paper.close()  # By itself: the other end took its leave.
+    channel.connection_lost(None)
+    channel.close()
+    channel.abort()
+    assert paper.end == "closed"
 
 
 async def test_who_takes_over_a_lost_channel_gets_what_came_and_the_loss() -> None:

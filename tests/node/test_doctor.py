@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from linnet.core.errors import StoreError
 from linnet.core.ids import Contact, PeerId
@@ -16,6 +18,8 @@ from linnet.node.doctor import connection_checks, home_checks, node_checks
 from linnet.node.home import DAY, Home, held, init
 from linnet.node.library import Node
 from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.store.sqlite import SqliteStore
+from linnet.testing.entries import unit
 
 NOW = 1_800_000_000.0
 OWN, TRACKER = PeerId(b"o" * 32), PeerId(b"t" * 32)
@@ -33,7 +37,8 @@ def by_name(path: Path, now: float = NOW) -> dict[str, Check]:
 def test_a_good_home_passes_everything(home: Home) -> None:
     checks = by_name(home.path)
     assert list(checks) == [
-        *("home", "clock", "configuration", "device key", "person key", "card", "store", "listening")
+        *("home", "clock", "configuration", "device key", "person key", "card", "store"),
+        *("stored times", "listening", "descriptors"),
     ]
     assert all(check.ok for check in checks.values())
     assert "365 more days" in checks["card"].detail
@@ -48,7 +53,8 @@ def test_what_is_wrong_is_found_with_advice(home: Home) -> None:
     checks = by_name(home.path)
     wrong = {name: check.advice for name, check in checks.items() if not check.ok}
     assert list(wrong) == [
-        *("home", "configuration", "device key", "person key", "card", "store", "listening")
+        *("home", "configuration", "device key", "person key", "card", "store"),
+        *("stored times", "listening", "descriptors"),
     ]
     assert wrong["home"] == f"run chmod 700 {home.path}"
     assert "linnet.toml:2: node.listen[1]" in checks["configuration"].detail
@@ -64,6 +70,40 @@ def test_a_card_at_its_end_and_a_clock_never_set(home: Home) -> None:
     late = by_name(home.path, NOW + 400 * DAY)["card"]
     assert (late.ok, "card_expired" in late.detail, "person's key" in late.advice) == (False, True, True)
     assert not by_name(home.path, 0.0)["clock"].ok
+
+
+def test_a_card_tells_from_when_to_when_it_is_good(home: Home) -> None:
+    assert "from 2027-01-15T07:00:00+00:00 to 2028-01-15T08:00:00+00:00" in by_name(home.path)["card"].detail
+
+
+def test_a_clock_behind_what_the_store_has_seen_is_named(home: Home) -> None:
+    def write(*moments: float) -> None:
+        with closing(SqliteStore(home.store)) as store:
+            for moment in moments:
+                store.log.append(unit(int(moment), at=moment))
+            store.commit(lambda: None)
+
+    write(NOW)
+    assert by_name(home.path)["stored times"].detail == "last written at 2027-01-15T08:00:00+00:00"
+    write(NOW + 900 * DAY)
+    behind = by_name(home.path)["stored times"]
+    assert not behind.ok
+    assert "2029-07-03" in behind.detail
+    assert "clock" in behind.advice
+    write(NOW + 60)
+    mended = by_name(home.path)["stored times"]
+    assert mended.ok
+    assert "once the clock was ahead, at 2029-07-03" in mended.detail
+
+
+@pytest.mark.parametrize(
+    ("ahead", "is_right"),
+    [((-0.2,), True), ((61.0,), False), ((-9e7, -0.1, 0.2), True), ((9e7, 9e7 + 1, 0.2), False)],
+)
+def test_our_clock_is_compared_with_those_of_peers(ahead: tuple[float, ...], is_right: bool) -> None:
+    told = replace(status(), clocks=tuple(sorted(ahead)))
+    (check,) = (each for each in node_checks(told, NodeConfig(), 0.0, None) if each.name == "clocks of peers")
+    assert (check.ok, bool(check.advice)) == (is_right, not is_right)
 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:

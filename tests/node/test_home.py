@@ -85,6 +85,27 @@ def test_a_card_near_its_end_is_renewed_if_the_person_key_is_there(tmp_path: Pat
         open_home(opened.home.path, later + 400 * DAY)
 
 
+@pytest.mark.parametrize("jump", [5 * 3600, 400 * DAY, 3 * 365 * DAY])
+def test_one_start_with_a_wrong_clock_leaves_a_home_that_opens(tmp_path: Path, jump: float) -> None:
+    home = init(tmp_path / "home", NOW).home
+    ahead = open_home(home.path, NOW + jump).identity.card
+    check_dates(ahead, NOW + jump)
+    again = open_home(home.path, NOW + 60).identity.card
+    check_dates(again, NOW + 60)
+    check_dates(open_home(home.path, NOW - jump).identity.card, NOW - jump)
+    check_dates(open_home(home.path, NOW + 120).identity.card, NOW + 120)
+
+
+def test_without_the_person_key_the_card_before_a_wrong_clock_is_taken(tmp_path: Path) -> None:
+    opened = init(tmp_path / "home", NOW)
+    open_home(opened.home.path, NOW + 3 * 365 * DAY)
+    opened.home.person_key.rename(tmp_path / "elsewhere")
+    assert open_home(opened.home.path, NOW + 60).identity.card == opened.identity.card
+    opened.home.card_before.write_bytes(b"something else")
+    with pytest.raises(KeyFileError, match=r"card_not_yet_valid.*clock"):
+        open_home(opened.home.path, NOW + 60)
+
+
 def test_what_is_wrong_with_a_home_is_said(tmp_path: Path) -> None:
     with pytest.raises(HomeError, match="linnet init"):
         open_home(tmp_path / "none", NOW)

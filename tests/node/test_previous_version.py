@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -30,13 +30,16 @@ def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("git") is None:
         pytest.skip("there is no git here, so the previous version cannot be had")
     packed = subprocess.run(
-        ["git", "-C", str(ROOT), "archive", PREVIOUS, "src"], capture_output=True, check=False, timeout=LIMIT
+        ["git", "-C", str(ROOT), "archive", "--format=zip", PREVIOUS, "src"],
+        capture_output=True,
+        check=False,
+        timeout=LIMIT,
     )
     if packed.returncode:
         pytest.skip(f"the history does not reach back to {PREVIOUS}: a shallow clone, or an archive")
     below = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(below, filter="data")
+    with zipfile.ZipFile(io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(below)
     return below / "src"
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,12 +10,13 @@ from linnet.store.reader import Reader
 
 
 @pytest.fixture
-def reader() -> Reader:
+def reader() -> Iterator[Reader]:
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.executescript(
         "CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL), (3, 'z');"
     )
-    return Reader(db)
+    yield Reader(db)
+    db.close()
 
 
 def test_answers_come_whole(reader: Reader) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -182,7 +182,7 @@ def test_only_its_owner_may_read_a_store(path: Path) -> None:
     store.log.append(unit(1))
     store.commit(lambda: None)
     files = sorted(path.parent.iterdir())
-    assert [file.name for file in files] == ["store.db", "store.db-shm", "store.db-wal", "store.db.lock"]
+    assert [file.name for file in files] == ["store.db", "store.db-shm", "store.db-wal", "store.db.lock", "store.db.mark"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     store.close()
     path.chmod(0o644)
@@ -227,6 +227,15 @@ def test_the_file_of_another_program_is_refused_untouched(path: Path) -> None:
     with pytest.raises(StoreError, match="another program"):
         SqliteStore(path)
     assert path.read_bytes() == before
+
+
+def test_a_store_that_fails_half_way_lets_go_of_its_file(path: Path) -> None:
+    SqliteStore(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE log_end")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="cannot be read: no such table: log_end"):
+            SqliteStore(path)
 
 
 def test_many_chains_and_stretches_are_found(path: Path) -> None:

@@ -6,7 +6,8 @@
     ├── LocalError              we were used wrongly; the message says what to do
     │   ├── BadText             an id, address or name that a person typed is wrong
     │   ├── Refused             a limit or a rule stands against it; carries a `Reason`
-    │   ├── StoreError          the store cannot be opened or written
+    │   ├── StoreError          the store cannot be opened, read or written
+    │   │   └── StoreLost       it is not the one that was here: to go on would fork this device's chains
     │   ├── TraceError          a trace cannot be opened or read
     │   └── ConfigError         the configuration is wrong; names file and line
     └── RemoteError             a peer sent what it must not; carries a `Reason`
@@ -43,7 +44,11 @@ class Refused(LocalError):
 
 
 class StoreError(LocalError):
-    """The store cannot be opened or written."""
+    """The store cannot be opened, read or written."""
+
+
+class StoreLost(StoreError):
+    """The store is gone, or older than it was: to go on would fork the chains of this device."""
 
 
 class TraceError(LocalError):

@@ -78,6 +78,7 @@ class Reason(StrEnum):
     QUOTA = "quota"
     NO_STORAGE = "no_storage"
     NOT_HELD = "not_held"
+    DAMAGED = "damaged"
     OVERDUE = "overdue"
     TIMEOUT = "timeout"
     CONGESTED = "congested"

@@ -46,6 +46,22 @@ class ChainHead(Struct, frozen=True, gc=False):
     head: EventId
 
 
+class Damage(Struct, frozen=True, gc=False):
+    """A unit of the log whose bytes are not what was written."""
+
+    topic: TopicId
+    author: AuthorId
+    device: DeviceId
+    first: int | None
+    count: int
+    head: EventId
+
+    @property
+    def last(self) -> int | None:
+        """Sequence number of its last event."""
+        return None if self.first is None else self.first + self.count - 1
+
+
 class Kept(Struct, frozen=True, gc=False):
     """How much of a topic is held."""
 
@@ -60,7 +76,16 @@ class EventLog(Protocol):
     """An append-only log of signed units, with a position for each that only grows."""
 
     def append(self, entry: Entry) -> int | None:
-        """Store a unit and return its position; None if a unit of this head is there already."""
+        """Store a unit and return its position; None if a unit of this head is there already.
+
+        One that was damaged is mended by it, in its place.
+        """
+
+    def take_damage(self) -> list[Damage]:
+        """What was found damaged since the last call. Reads leave it out."""
+
+    def is_damaged(self, damage: Damage) -> bool:
+        """Whether a unit is still damaged."""
 
     def get(self, head: EventId) -> Entry | None:
         """The unit whose last event has this id."""

@@ -203,7 +203,7 @@ class Archive:
     def _cards_of(self, units: tuple[Unverified, ...]) -> tuple[Card, ...]:
         cards: dict[bytes, Card] = {}
         for unit in units:
-            card = self._cards.find(unit.author, unit.device)
+            card = self._cards.shown(unit.author, unit.device)
             if card is not None:
                 cards[unit.author + unit.device] = card
         return tuple(cards.values())

@@ -38,7 +38,7 @@ class Context:
         self.verify = verifier
         self.card_check = card_check
         self.cards = CardBook(store.cells, card_check)
-        self.cards.learn(card)
+        self.cards.learn(card, own=True)
         self.peer = PeerId(key.public)
         self.links: dict[PeerId, None] = {self.peer: None}
         """Peers that can be told something now: those to which a link is open, and ourselves."""

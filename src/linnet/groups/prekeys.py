@@ -231,13 +231,14 @@ def prune(prekeys: Prekeys, now: float) -> Prekeys:
 
 
 def due(prekeys: Prekeys, now: float, low: float = 0.25) -> bool:
-    """Whether to renew: late in the bundle's life, few one-time keys left, or some of them gone or soon gone.
+    """Whether to renew: late in the bundle's life, few one-time keys left, or some of them gone or soon gone;
+    or before its life begins, since it was made while our clock was ahead, and nobody takes it until then.
 
     The last counts since members still choose from the bundle that they know: one that names a key
     which its owner has deleted leads whoever chooses that key astray.
     """
     bundle = prekeys.bundle
-    if now >= bundle.not_after - prekeys.life * (1 - _RENEW_AFTER):
+    if now < bundle.not_before or now >= bundle.not_after - prekeys.life * (1 - _RENEW_AFTER):
         return True
     live = {key.id: key for key in prekeys.one_time}
     left = 0

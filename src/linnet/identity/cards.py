@@ -80,7 +80,16 @@ def check_card(card: Card) -> None:
     verify(card.person, _CARD_TAG + _encoder.encode(fields), card.sig)
 
 
-def check_dates(card: Card, now: float, leeway: float = 300.0) -> None:
+DATES_LEEWAY = 300.0
+"""Seconds by which clocks may differ before the dates of a card are judged wrongly."""
+
+
+def is_good(card: Card, now: float, leeway: float = DATES_LEEWAY) -> bool:
+    """Whether a card's dates are good at this time, give or take clocks that differ."""
+    return card.not_before - leeway <= now <= card.not_after + leeway
+
+
+def check_dates(card: Card, now: float, leeway: float = DATES_LEEWAY) -> None:
     """Raise `RemoteError` if the card is not good at this time, give or take clocks that differ."""
     if now > card.not_after + leeway:
         raise RemoteError(Reason.CARD_EXPIRED, f"the card ended at {card.not_after}")

@@ -27,6 +27,8 @@ SIZES = (1024, 2048, 4096, 8192, 16_384)
 """Bytes that a set is padded to: its length says little about what it holds."""
 SEALED_BYTES = NONCE_BYTES + SIZES[-1] + TAG_BYTES
 LENGTH_BYTES = 4
+LEEWAY = 300
+"""Seconds that clocks may differ by."""
 
 _GATE_TAG = b"linnet/name gate/1"
 _OWNER_TAG = b"linnet/name block/1"
@@ -69,6 +71,11 @@ def close_block(keys: NameKeys, device: SigningKey, card: Card, saying: Saying, 
     sealed = nonce + seal(keys.seal_key(owner.public), nonce, _padded(encode_set(said)), _encode(head))
     covered = _encode((*head, sealed))
     return Block(*head, sealed, gate.sign(_GATE_TAG + covered), owner.sign(_OWNER_TAG + covered))
+
+
+def is_early(block: Block, now: float) -> bool:
+    """Whether a block was made by a clock that was ahead of ours by more than clocks may differ."""
+    return block.version > (now + LEEWAY) * 1000
 
 
 def check_block(block: Block) -> None:

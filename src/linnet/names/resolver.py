@@ -14,7 +14,7 @@ from linnet.core.ids import AuthorId
 from linnet.identity.cards import CardCheck, check_card, check_dates
 from linnet.identity.text import Sort, short
 from linnet.names.address import Address
-from linnet.names.block import Block, open_block
+from linnet.names.block import Block, is_early, open_block
 from linnet.names.commands import Fault, NotResolved, Resolved, Step, Via, WantsPassword
 from linnet.names.derivation import NameKeys, Stretched, derive
 from linnet.names.records import CONTACT_LABEL, PlaceRecord, RecordSet
@@ -102,7 +102,9 @@ class Walk:
             if not answer.answered:
                 return self._fail(Fault.UNANSWERED, "nobody who keeps records could be asked, or answered")
             return self._fail(Fault.UNKNOWN, "nobody who was asked has it; if it has a password, give that")
-        block, said = max(right, key=lambda each: (each[1].version, each[1].device))
+        # What a clock that was ahead has signed counts only where there is nothing else.
+        timely = [each for each in right if not is_early(each[0], now)] or right
+        block, said = max(timely, key=lambda each: (each[1].version, each[1].device))
         self.learned = block
         older = [each for each in right if each[0] != block] if block == answer.remembered else []
         self.older = tuple(each for each, _ in older)

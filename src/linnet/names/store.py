@@ -17,14 +17,12 @@ from linnet.core.errors import MalformedMessage, RemoteError, StoreError
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.names.block import Block, check_block
+from linnet.names.block import LEEWAY, Block, check_block, is_early
 from linnet.names.config import NamesConfig
 from linnet.names.zone import LONGEST
 
 SPACE = "names kept"
 FILE_BYTES = 256 * 1024 * 1024
-LEEWAY = 300
-"""Seconds that clocks may differ by."""
 _TITLE = "linnet records 1"
 
 
@@ -77,10 +75,11 @@ class Shelf:
         """See `RecordStore.put`. What is our own has no bounds here but its own."""
         if block.expires <= now:
             return Reason.STALE
-        if block.expires > now + LONGEST + LEEWAY or block.version > (now + LEEWAY) * 1000:
+        if block.expires > now + LONGEST + LEEWAY or is_early(block, now):
             return Reason.FUTURE_TIME
         known = self._kept.get(block.lookup, {}).get(block.owner)
-        if known is not None and known.block.version >= block.version:
+        # What our own clock let in while it was ahead gives way to what is true now.
+        if known is not None and known.block.version >= block.version and not is_early(known.block, now):
             return None if known.block == block else Reason.STALE
         if giver is not None and known is None and (refusal := self._full(block.lookup, giver)) is not None:
             return refusal

@@ -15,7 +15,7 @@ from linnet.groups.primitives import Hidden
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.names.address import read_label
-from linnet.names.block import Block, Saying, close_block
+from linnet.names.block import Block, Saying, close_block, is_early
 from linnet.names.derivation import NameKeys, Stretched, derive
 from linnet.names.records import Records, ZoneRecord
 
@@ -95,7 +95,7 @@ class Zone:
             raise Refused(Reason.UNKNOWN, f"{label!r} was removed already")
         if known is None and len(self._names) >= self._most:
             raise Refused(Reason.TOO_MANY, f"the zone has {self._most} labels already")
-        lifetime = LONGEST if known is None else max(1, known.until - int(now))
+        lifetime = LONGEST if known is None else min(LONGEST, max(1, known.until - int(now)))
         return self._say(label, stretched is not None, keys, lifetime, False, (), now)
 
     def renewals(self, now: float) -> list[OwnName]:
@@ -103,7 +103,9 @@ class Zone:
         due = [
             each
             for each in self._names.values()
-            if each.renew and each.block.expires - now < each.lifetime / 2 and self._is_carded(now)
+            if each.renew
+            and (each.block.expires - now < each.lifetime / 2 or is_early(each.block, now))
+            and self._is_carded(now)
         ]
         return [
             self._say(each.label, each.protected, each.keys, each.lifetime, True, each.records, now)
@@ -142,12 +144,14 @@ class Zone:
         if not self._is_carded(now):
             raise Refused(Reason.CARD_EXPIRED, "this device's card is not good now: nobody would believe it")
         known = self._names.get(keys.lookup)
-        version = max(int(now * _MS), 0 if known is None else known.block.version + 1)
+        version, until = int(now * _MS), int(now) + lifetime
+        # One from a clock that was ahead is believed by nobody whose clock is right: numbers begin anew.
+        if known is not None and not is_early(known.block, now):
+            version, until = max(version, known.block.version + 1), max(until, known.until)
         expires = int(now) + lifetime
         block = close_block(
             keys, self._key, self._card, Saying(label, version, expires, records), self._entropy
         )
-        until = max(expires, 0 if known is None else known.until)
         own = OwnName(label, protected, keys, lifetime, renew, records, until, block)
         self._names[block.lookup] = own
         self._cells.put(SPACE, block.lookup, _encode(own))

@@ -163,12 +163,15 @@ class Channel(asyncio.Protocol):
     def close(self, reason: Reason = Reason.NOT_NEEDED) -> None:
         """Send what was written, then close."""
         self._reason = self._reason or reason
-        self._transport.close()
+        # Once only: before Python 3.11.4 a TLS transport that is closed twice fails at every call after.
+        if not self._transport.is_closing():
+            self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close at once; nothing happens if the connection is gone."""
         self._reason = self._reason or Reason.NOT_NEEDED
-        self._transport.abort()
+        if not self.lost.done():
+            self._transport.abort()
 
     async def _more(self) -> None:
         if self._reason is not None:

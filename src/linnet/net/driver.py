@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, assert_never
 
@@ -143,7 +144,10 @@ class Driver:
                 raise failed
 
     async def ask(self, command: Command) -> Result:
-        """Give the node a command and return its answer; `DriverStopped` if it stops before."""
+        """Give the node a command and return its answer; `DriverStopped` if it stops before.
+
+        Raises `StoreError` if the store fails before.
+        """
         if not self._is_running:
             raise DriverStopped("the node is not running")
         self._requests += 1
@@ -153,8 +157,21 @@ class Driver:
         try:
             self.put(Asked(request, command))
             return await answer
+        except asyncio.CancelledError:
+            self.raise_store_failure()
+            raise
         finally:
             self._answers.pop(request, None)
+
+    def raise_store_failure(self) -> None:
+        """Raise the `StoreError` by which the node ended, if it did.
+
+        Its end cancels whoever waits inside it. They are to learn why instead: an application that is
+        cancelled by nobody takes that for its own end.
+        """
+        failed = self._failure.result() if self._failure.done() else None
+        if isinstance(failed, StoreError):
+            raise failed
 
     @property
     def hello(self) -> Hello:
@@ -221,6 +238,11 @@ class Driver:
                     self._commits.handled()
                     for effect in effects:
                         self._perform(effect)
+                except StoreError as error:  # It cannot be read: not a bug of the machine.
+                    with suppress(StoreError):
+                        self._commits.abandon()
+                    self._fail(error)
+                    return
                 except Exception as error:  # Whatever it is, it is a bug of ours, reported whole.
                     self._machine_failed(event, error)
                     return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from linnet.net.check import check_connection
 from linnet.net.clock import STEP_SECONDS
 from linnet.net.config import NetConfig
 from linnet.net.listener import listen
-from linnet.node import config_file
+from linnet.node import config_file, descriptors
 from linnet.node.config import NodeConfig
 from linnet.node.control_types import Check
 from linnet.node.home import DAY, RENEWAL_DAYS, Home, HomeBusy, HomeError, held, home_path
@@ -28,10 +29,14 @@ from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import TrackerlessStatus
 from linnet.peer.interface import NodeStatus
 from linnet.peer.messages import PROTOCOLS
+from linnet.store.mark import check_there
 from linnet.store.sqlite import SqliteStore
 
 EARLIEST = 1_767_225_600.0
 """2026-01-01: a clock before this has not been set."""
+
+CLOCKS_APART = 60.0
+"""Seconds by which two clocks may differ before one of them is called wrong: cards allow 300."""
 
 
 def home_checks(path: Path | None, now: float) -> Iterator[Check]:
@@ -54,9 +59,11 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
     try:
         with held(home):
             yield _tried("store", lambda: _store(home))
+            yield _tried("stored times", lambda: _times(home, now))
             yield _tried("listening", lambda: _ports(home))
     except HomeBusy as busy:
         yield Check("store", True, f"in use: {busy}")
+    yield _tried("descriptors", lambda: descriptors.told(config_file.load(home.config)))
 
 
 def node_checks(
@@ -73,6 +80,8 @@ def node_checks(
     yield Check(
         "clock", not stepped, detail, "the clock was set while the node ran; restart it" if stepped else ""
     )
+    if status.clocks:
+        yield _clocks(status.clocks)
     failed = "" if store_failed is None else str(store_failed)
     yield Check(
         "store", not failed, failed or "written and read", "free space, then restart" if failed else ""
@@ -125,7 +134,7 @@ def _private(path: Path) -> str:
 
 
 def _clock_check(now: float) -> Check:
-    shown = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+    shown = _shown(now)
     if now < EARLIEST:
         return Check("clock", False, f"says {shown}, which is past long ago", "set the clock of this machine")
     return Check("clock", True, shown)
@@ -160,14 +169,46 @@ def _card(home: Home, now: float) -> str:
 def _card_text(card: Card, now: float) -> str:
     days = int((card.not_after - now) / DAY)
     soon = ", renewed at the next start" if days < RENEWAL_DAYS else ""
-    return f"of {short(Sort.PERSON, card.person)}, good for {days} more days{soon}"
+    dates = f"from {_shown(card.not_before)} to {_shown(card.not_after)}"
+    return f"of {short(Sort.PERSON, card.person)}, {dates}, good for {days} more days{soon}"
+
+
+def _shown(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
 
 
 def _store(home: Home) -> str:
+    check_there(home.store)
     if not home.store.exists():
         return "is made when the node first starts"
     SqliteStore(home.store).close()
     return f"{home.store} opens, {home.store.stat().st_size} bytes"
+
+
+def _times(home: Home, now: float) -> str:
+    """Whether the clock goes on where the store was written last."""
+    if not home.store.exists():
+        return "nothing is stored yet"
+    with contextlib.closing(SqliteStore(home.store)) as store:
+        last, latest = store.last_times()
+    if last is None or latest is None:
+        return "nothing is stored yet"
+    if last > now + CLOCKS_APART:
+        advice = "check the clock of this machine; if it was ahead then, the next event mends this"
+        raise HomeError(f"the store was last written at {_shown(last)}, which is still to come; {advice}")
+    if latest > now + CLOCKS_APART:
+        return f"last written at {_shown(last)}; once the clock was ahead, at {_shown(latest)}"
+    return f"last written at {_shown(last)}"
+
+
+def _clocks(ahead: tuple[float, ...]) -> Check:
+    """Ours beside those of peers: if most of them agree that it is another time, it is another time."""
+    middle = ahead[len(ahead) // 2]
+    count = f"{len(ahead)} peer" + ("s" if len(ahead) > 1 else "")
+    if abs(middle) <= CLOCKS_APART:
+        return Check("clocks of peers", True, f"{count}: {middle:+.1f} s from ours in the middle")
+    advice = "set the clock of this machine, or that of the peer" if len(ahead) == 1 else "set the clock"
+    return Check("clocks of peers", False, f"{count}: {middle:+.0f} s from ours in the middle", advice)
 
 
 def _ports(home: Home) -> str:

@@ -5,6 +5,7 @@
     person.key      the person's secret key, on the device that made it; others have a card alone
     device.key      this device's secret key
     device.card     the person's word that the device is theirs
+    device.card.before  the card before it, in case this one was dated by a wrong clock
     linnet.toml     the configuration
     events.db       what survives a restart
     ports           the ports that the system chose at the first start
@@ -29,7 +30,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from linnet.core.errors import LocalError, RemoteError
-from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, issue_card
+from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, is_good, issue_card
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.node import config_file
@@ -89,6 +90,11 @@ class Home(Struct, frozen=True):
     def card(self) -> Path:
         """The device's card."""
         return self.path / "device.card"
+
+    @property
+    def card_before(self) -> Path:
+        """The card before the device's card, if it was ever renewed."""
+        return self.path / "device.card.before"
 
     @property
     def config(self) -> Path:
@@ -325,9 +331,16 @@ def _check_pair(home: Home, card: Card, device: SigningKey, person: SigningKey |
 
 
 def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, label: str) -> Card:
+    """The card of the home, renewed if need be. One that a wrong clock has dated gives way to a good one."""
     if person is not None and (now > card.not_after - RENEWAL_DAYS * DAY or now < card.not_before):
+        if now >= card.not_before:
+            save_card(home.card_before, card)
         card = new_card(person, card.device_key, now, label)
         save_card(home.card, card)
+    if not is_good(card, now):
+        before = _card_before(home, card)
+        if before is not None and is_good(before, now):
+            return before
     try:
         check_dates(card, now)
     except RemoteError as error:
@@ -337,3 +350,13 @@ def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, la
             f"linnet id link {to_text(Sort.DEVICE, card.device_key)}, and here: linnet id accept"
         ) from error
     return card
+
+
+def _card_before(home: Home, card: Card) -> Card | None:
+    """The card before this one, if it is there, of this device, and whole."""
+    try:
+        before = load_card(home.card_before)
+        check_card(before)
+    except (KeyFileError, RemoteError, OSError):
+        return None
+    return before if (before.person, before.device_key) == (card.person, card.device_key) else None

@@ -30,6 +30,7 @@ from linnet.core.stores import Store
 from linnet.delivery.cards import kept_card
 from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended
+from linnet.event.soundness import is_sound
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
 from linnet.net.driver import Driver
@@ -195,11 +196,16 @@ class Node:
         """Publish a body or several, in this order, and tell what became of them.
 
         They are durable here when this returns. With `confirm`, waits so many seconds for storage
-        nodes to say that they keep them. Raises `Refused`, and then nothing was published.
+        nodes to say that they keep them. Raises `Refused`, and then nothing was published; `StoreError` if
+        the store cannot be written, and then the node has ended.
         """
         if not self._is_open:
             raise DriverStopped("the node is not running: use it inside `async with`")
-        return await self._batching.publish(stream, _bodies(bodies), confirm)
+        try:
+            return await self._batching.publish(stream, _bodies(bodies), confirm)
+        except asyncio.CancelledError:
+            self._driver.raise_store_failure()
+            raise
 
     def subscribe(
         self,
@@ -314,7 +320,7 @@ class Node:
         return opened.home
 
     def _open_store(self, home: Home | None) -> CommittingStore:
-        return MemoryStore() if home is None else SqliteStore(home.store)
+        return MemoryStore() if home is None else SqliteStore(home.store, is_sound)
 
     def _open_trace(self, stack: contextlib.AsyncExitStack, home: Home | None) -> TraceSink:
         if self._given_trace is not None:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from linnet.node.config import NodeConfig
 from linnet.node.control import Control
 from linnet.node.control_server import ControlServer
+from linnet.node.descriptors import raise_limit
 from linnet.node.home import Home, control_token, home_path
 from linnet.node.library import Node
 from linnet.node.relay_http_server import relay_server
@@ -49,6 +50,7 @@ async def run_node(
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(_signals(stop))
         node = await stack.enter_async_context(Node(home_path(home), config))
+        raise_limit(node.config)
         section = node.config.control
         if node.home is not None and section.enabled:
             control = Control(node, stop.set)

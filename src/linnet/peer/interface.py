@@ -150,6 +150,8 @@ class NodeStatus(Struct, frozen=True, gc=False):
     rooms: tuple[RoomStatus, ...] = ()
     hash_table: HashTableStatus | None = None
     content: ContentStatus | None = None
+    clocks: tuple[float, ...] = ()
+    """Seconds by which the clocks of linked peers are ahead of ours, as far as they sent events."""
 
 
 Command: TypeAlias = (

@@ -20,6 +20,7 @@ from linnet.overlay.tracker import Tracker
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer.account import Account
+from linnet.peer.clocks import PeerClocks
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.content import Content, Search
 from linnet.peer.edge import Edge, edge_delivery, only_links
@@ -53,6 +54,7 @@ class Parts:
         self.context = Context(
             identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
         )
+        self.clocks = PeerClocks()
         self.links = Links(identity.peer, config.links, rng, store.cells)
         self.member = Member(config.member, config.listens)
         self.tracker = Tracker(config.tracker, rng) if config.is_tracker else None

@@ -201,6 +201,7 @@ class Peer:
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
                 self._parts.whereabouts.link_down(peer)
+                self._parts.clocks.gone(peer)
                 mended = self._links.link_down(peer, reason, now)
                 down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
                 down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
@@ -227,6 +228,8 @@ class Peer:
         kind = type(message)
         if kind not in _MEASURED_ELSEWHERE and not self._links.spend(peer, now):
             return self._too_much(peer)
+        if isinstance(message, Data):
+            self._parts.clocks.heard(peer, message.sent_us, now)
         return [*self._by_message[kind](peer, message, now)]
 
     def _on_link_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[Asking]:

@@ -39,13 +39,15 @@ class Changes:
     unit that is written after it, and of a summary or a cell only the last value counts.
     """
 
-    __slots__ = ("bytes", "cells", "chains", "cuts", "end", "topics", "units")
+    __slots__ = ("bytes", "cells", "chains", "cuts", "end", "mended", "topics", "units")
 
     def __init__(self) -> None:
         self.units: list[tuple[int, int, int, Entry]] = []
         """(position, topic id, chain id, unit)."""
         self.bytes = 0
         """Of the units."""
+        self.mended: dict[int, Entry] = {}
+        """By position, units that were damaged and are whole again."""
         self.cuts: dict[int, int] = {}
         """By topic id, the position through which its units are gone."""
         self.topics: dict[int, Row | None] = {}
@@ -56,7 +58,7 @@ class Changes:
         """The newest position given; needed where units are evicted."""
 
     def __bool__(self) -> bool:
-        return bool(self.units or self.cuts or self.topics or self.chains or self.cells)
+        return bool(self.units or self.cuts or self.topics or self.chains or self.cells or self.mended)
 
     @property
     def is_secret(self) -> bool:
@@ -67,6 +69,7 @@ class Changes:
         """Add writes that were made after these."""
         self.units += later.units
         self.bytes += later.bytes
+        self.mended.update(later.mended)
         self.cuts.update(later.cuts)
         self.topics.update(later.topics)
         self.chains.update(later.chains)
@@ -94,6 +97,9 @@ def _write_units(db: sqlite3.Connection, changes: Changes) -> None:
         for position, topic, owner, unit in changes.units
     ]
     _insert(db, _UNIT, rows)
+    for position, unit in changes.mended.items():
+        values = (unit.first, unit.count, unit.head, unit.raw, position)
+        db.execute("UPDATE unit SET first = ?, count = ?, head = ?, raw = ? WHERE position = ?", values)
     if changes.cuts:
         _delete(db, "DELETE FROM unit WHERE topic = ? AND position <= ?", list(changes.cuts.items()))
         db.execute("UPDATE log_end SET position = max(position, ?)", (changes.end,))

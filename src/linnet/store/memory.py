@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
-from linnet.core.stores import ChainHead, Entry, Kept
+from linnet.core.stores import ChainHead, Damage, Entry, Kept
 
 Undo = Callable[[], None]
 
@@ -109,7 +109,15 @@ class _Topic:
 
 
 class MemoryLog:
-    """The event log of a `MemoryStore`; see `linnet.core.stores.EventLog`."""
+    """The event log of a `MemoryStore`; see `linnet.core.stores.EventLog`. Memory is never damaged."""
+
+    def take_damage(self) -> list[Damage]:
+        """Nothing."""
+        return []
+
+    def is_damaged(self, damage: Damage) -> bool:
+        """Never."""
+        return False
 
     def __init__(self, journal: list[Undo]) -> None:
         self._journal = journal

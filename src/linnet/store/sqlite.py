@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from linnet.core.errors import StoreError
+from linnet.core.stores import Entry
 from linnet.store.changes import Changes
 from linnet.store.lock import FileLock
+from linnet.store.mark import ID_BYTES, Mark, check_there
 from linnet.store.reader import Reader
 from linnet.store.schema import migrate, migrations
 from linnet.store.sqlite_cells import SqliteCells
@@ -42,18 +46,25 @@ class SqliteStore:
     Opening raises `StoreError` if the file cannot be used, and says why and what to do.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, is_sound: Callable[[Entry], bool] | None = None) -> None:
+        """With `is_sound`, every unit that is read is checked by it (`linnet.event.soundness`).
+
+        Raises `StoreLost` if this is not the store that was here before (`linnet.store.mark`).
+        """
         path = path.resolve()
         self._lock = FileLock(path)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._lock.release)
+            check_there(path)
             writer, reader = _open(path, migrations())
-        except StoreError:
-            self._lock.release()
-            raise
-        self._reader = Reader(reader)
-        self._writer = Writer(writer, f"store {path.name}")
-        self._log = SqliteLog(self._reader)
-        self._cells = SqliteCells(self._reader)
+            undo.callback(writer.close)
+            undo.callback(reader.close)
+            self._reader = Reader(reader)
+            self._log = SqliteLog(self._reader, is_sound)
+            self._cells = SqliteCells(self._reader)
+            self._mark = Mark(path, _id_of(writer), self._log.end())
+            undo.pop_all()
+        self._writer = Writer(writer, f"store {path.name}", self._mark.reached)
         self._under_way: deque[tuple[int, Changes]] = deque()
         self._closed = False
 
@@ -76,6 +87,12 @@ class SqliteStore:
     def backlog(self) -> int:
         """Bytes of units that were handed over and are not durable yet."""
         return self._writer.backlog
+
+    def last_times(self) -> tuple[float | None, float | None]:
+        """When the newest unit was stored, and the latest such time of all: a clock may have been ahead."""
+        last = self._reader.first("SELECT stored_at FROM unit ORDER BY position DESC LIMIT 1")
+        latest = self._reader.first("SELECT max(stored_at) FROM unit")
+        return None if last is None else last[0], None if latest is None else latest[0]
 
     def on_failure(self, report: Callable[[StoreError], None]) -> None:
         """Call this once when writing fails, in the writer's thread; at once if it has failed."""
@@ -116,6 +133,7 @@ class SqliteStore:
             return
         self._closed = True
         self._writer.close()
+        self._mark.close()
         self._reader.close()
         self._lock.release()
         self._raise_failure()
@@ -141,22 +159,35 @@ class SqliteStore:
 def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3.Connection]:
     """A connection for the writer's thread and one for the machine's, on a file of the newest schema."""
     try:
-        # Made before SQLite would make it, since nobody else may read it; its log files follow suit.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        with contextlib.ExitStack() as undo:
+            # Made before SQLite would make it, since nobody else may read it; its log files follow suit.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            writer = undo.enter_context(contextlib.closing(_connect(path)))
+            writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            migrate(writer, path, steps)
+            path.chmod(0o600)
+            writer.execute("PRAGMA journal_mode = WAL")
+            writer.executescript(_WRITER_SETTINGS)
+            reader = undo.enter_context(contextlib.closing(_connect(path)))
+            reader.execute("PRAGMA query_only = 1")
+            undo.pop_all()
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be opened: {error}") from error
-    try:
-        writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-        migrate(writer, path, steps)
-        path.chmod(0o600)
-        writer.execute("PRAGMA journal_mode = WAL")
-        writer.executescript(_WRITER_SETTINGS)
-        reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        reader.execute("PRAGMA query_only = 1")
-    except (StoreError, OSError, sqlite3.Error) as error:
-        writer.close()
-        if isinstance(error, StoreError):
-            raise
-        raise StoreError(f"{path} cannot be opened: {error}") from error
     return writer, reader
+
+
+def _id_of(writer: sqlite3.Connection) -> bytes:
+    """A number that no other store has, made when it is first opened."""
+    try:
+        writer.execute(
+            "INSERT OR IGNORE INTO cell (space, key, value) VALUES ('store', x'6964', ?)",
+            (secrets.token_bytes(ID_BYTES),),
+        )
+        (found,) = writer.execute("SELECT value FROM cell WHERE space = 'store' AND key = x'6964'").fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(f"the store cannot be written: {error}") from error
+    return bytes(found)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)

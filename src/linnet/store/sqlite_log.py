@@ -8,11 +8,15 @@ which rows of the database no longer count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeAlias
 
+import msgspec
+
+from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
-from linnet.core.stores import ChainHead, Entry, Kept
+from linnet.core.stores import ChainHead, Damage, Entry, Kept
 from linnet.store.changes import Changes
 from linnet.store.reader import Reader
 from linnet.store.summaries import ChainSummary, TopicSummary
@@ -47,11 +51,18 @@ _SINCE = """SELECT position FROM unit WHERE topic = ? AND stored_at < ? AND posi
 _SINCE_STEPPED = "SELECT max(position) FROM unit WHERE topic = ? AND stored_at < ? AND position > ?"
 
 
+_NOTED = "SELECT value FROM cell WHERE space = 'damaged' ORDER BY key"
+_decode_damage = msgspec.msgpack.Decoder(Damage).decode
+_Place: TypeAlias = tuple[TopicId, AuthorId, DeviceId, int | bytes]
+
+
 class SqliteLog:
     """The event log of a `SqliteStore`; see `linnet.core.stores.EventLog`."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, is_sound: Callable[[Entry], bool] | None = None) -> None:
+        """What `is_sound` finds damaged is left out of every answer, and told by `take_damage`."""
         self._reader = reader
+        self._is_sound = is_sound
         self.forget()
 
     def forget(self) -> None:
@@ -66,10 +77,30 @@ class SqliteLog:
         self._recent: dict[EventId, tuple[int, Entry]] = {}
         self._touched_topics: dict[int, TopicSummary] = {}
         self._touched_chains: dict[int, tuple[int, ChainSummary]] = {}
+        self._damaged: dict[_Place, tuple[int, Damage]] = {}
+        self._mended: dict[int, Entry] = {}
+        self._news: list[Damage] = [_decode_damage(raw) for (raw,) in self._reader.all(_NOTED)]
+
+    def take_damage(self) -> list[Damage]:
+        """What was found damaged since the last call, and before by whoever looked through all of it."""
+        if not self._news:
+            return []
+        news, self._news = self._news, []
+        for damage in news:
+            if _place(damage) not in self._damaged:
+                self.chain(damage.topic, damage.author, damage.device, *_span(damage), 1)
+        self._news = []
+        return [damage for damage in news if self.is_damaged(damage)]
+
+    def is_damaged(self, damage: Damage) -> bool:
+        """Whether a unit is still damaged."""
+        return _place(damage) in self._damaged
 
     def append(self, entry: Entry) -> int | None:
         """Store a unit and return its position; None if a unit of this head is there already."""
         if entry.head in self._recent:
+            return None
+        if self._damaged and self._mend(entry):
             return None
         topic = self._topics.get(entry.topic) or self._load(entry.topic)
         chain = topic.chains.get((entry.author, entry.device))
@@ -95,24 +126,34 @@ class SqliteLog:
         if recent is not None:
             return recent[1]
         for position, *fields in self._reader.all(_BY_HEAD, head[:8], head):
-            entry = Entry(*fields)
+            entry = self._mended.get(position) or Entry(*fields)
             topic = self._topics.get(entry.topic)
-            if topic is None or position > topic.cut:
+            if (topic is None or position > topic.cut) and self._checked(position, entry):
                 return entry
         return None
 
     def read(self, topic: TopicId, after: int, limit: int) -> list[tuple[int, Entry]]:
         """Units of a topic past a position, oldest first."""
         held = self._topics.get(topic) or self._load(topic)
-        after = max(after, held.cut)
-        units = _units(held, self._reader.all(_READ, held.id, after, limit))
-        newest = units[-1][0] if units else after
+        units: list[tuple[int, Entry]] = []
+        newest = max(after, held.cut)
+        # Again for those that were left out: less than was asked for means that there is no more.
+        while (asked := limit - len(units)) > 0:
+            found = self._stored(held, newest, asked)
+            units += [each for each in found if self._checked(*each)]
+            newest = found[-1][0] if found else newest
+            if len(found) < asked:
+                break
         for position, entry in held.fresh:
             if len(units) >= limit:
                 break
             if position > newest:
                 units.append((position, entry))
         return units
+
+    def _stored(self, held: TopicSummary, after: int, limit: int) -> list[tuple[int, Entry]]:
+        """Rows of the database, sound or not."""
+        return self._units(held, self._reader.all(_READ, held.id, after, limit))
 
     def chain(
         self, topic: TopicId, author: AuthorId, device: DeviceId, first: int, last: int, limit: int
@@ -122,8 +163,14 @@ class SqliteLog:
         chain = held.chains.get((author, device))
         if chain is None:
             return []
-        rows = self._reader.all(_CHAIN, chain.id, first - chain.longest, last, first, held.cut, limit)
-        found = {(begin, at): unit for begin, at, unit in _numbered(_units(held, rows), chain)}
+        more = limit
+        while True:
+            rows = self._reader.all(_CHAIN, chain.id, first - chain.longest, last, first, held.cut, more)
+            units = [each for each in self._units(held, rows) if self._checked(*each)]
+            if len(rows) < more or len(units) >= limit:
+                break
+            more += limit - len(units)
+        found = {(begin, at): unit for begin, at, unit in _numbered(units, chain)}
         for begin, position, unit in _numbered(held.fresh, chain):
             if begin <= last and begin + unit.count > first:
                 found[begin, position] = unit
@@ -161,7 +208,7 @@ class SqliteLog:
         while len(evicted) < limit and (
             through > held.cut or (max_bytes is not None and held.bytes > max_bytes)
         ):
-            page = self.read(topic, held.cut, min(_EVICT_PAGE, limit - len(evicted)))
+            page = self._oldest(held, min(_EVICT_PAGE, limit - len(evicted)))
             for position, unit in page:
                 if position > through and (max_bytes is None or held.bytes <= max_bytes):
                     break
@@ -232,6 +279,40 @@ class SqliteLog:
         found = self._reader.first(_IN_CHAIN, chain.id, last - chain.longest, last, entry.head, topic.cut)
         return found is not None
 
+    def _oldest(self, held: TopicSummary, limit: int) -> list[tuple[int, Entry]]:
+        """The oldest units of a topic; what is damaged goes like the rest."""
+        return self._stored(held, held.cut, limit) or list(islice(held.fresh, limit))
+
+    def _checked(self, position: int, entry: Entry) -> bool:
+        """Whether a unit is what was written; if not, that is noted."""
+        if self._is_sound is None or position in self._mended or self._is_sound(entry):
+            return True
+        damage = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
+        if _place(damage) not in self._damaged:
+            self._damaged[_place(damage)] = (position, damage)
+            self._news.append(damage)
+        return False
+
+    def _mend(self, entry: Entry) -> bool:
+        """Put a unit into the place of the same one that was damaged; whether there was one."""
+        damaged = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
+        place = _place(damaged)
+        if place not in self._damaged:
+            return False
+        position, _ = self._damaged.pop(place)
+        self._mended[position] = self.pending.mended[position] = entry
+        return True
+
+    def _units(self, topic: TopicSummary, rows: list[tuple[Any, ...]]) -> list[tuple[int, Entry]]:
+        units = []
+        for position, owner, first, count, head, stored_at, raw in rows:
+            chain = topic.owners.get(owner)
+            if chain is None:
+                raise StoreError(f"the store is damaged at position {position}; look: linnet doctor --store")
+            unit = Entry(topic.topic, chain.author, chain.device, first, count, head, stored_at, raw)
+            units.append((position, self._mended.get(position, unit)))
+        return units
+
     def _remove(self, topic: TopicSummary, position: int, unit: Entry) -> None:
         topic.remove(unit)
         topic.cut = position
@@ -274,13 +355,15 @@ class SqliteLog:
         chain.last, _, chain.head = max(ends, default=(None, 0, None))
 
 
-def _units(topic: TopicSummary, rows: list[tuple[Any, ...]]) -> list[tuple[int, Entry]]:
-    units = []
-    for position, owner, first, count, head, stored_at, raw in rows:
-        chain = topic.owners[owner]
-        unit = Entry(topic.topic, chain.author, chain.device, first, count, head, stored_at, raw)
-        units.append((position, unit))
-    return units
+def _place(damage: Damage) -> _Place:
+    """What stays the same of a unit however its bytes were changed."""
+    name = damage.head if damage.first is None else damage.first
+    return damage.topic, damage.author, damage.device, name
+
+
+def _span(damage: Damage) -> tuple[int, int]:
+    first = damage.first or 0
+    return first, first + damage.count - 1
 
 
 def _numbered(units: Iterable[tuple[int, Entry]], chain: ChainSummary) -> Iterator[tuple[int, int, Entry]]:

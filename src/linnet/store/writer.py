@@ -22,8 +22,12 @@ _GROUPS = 512
 class Writer:
     """Makes changes durable, one group after the other, on a connection of its own."""
 
-    def __init__(self, db: sqlite3.Connection, name: str) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, name: str, reached: Callable[[int], None] | None = None
+    ) -> None:
+        """`reached` is told, in the writer's thread, up to which position the log is durable."""
         self._db = db
+        self._reached = reached
         self._turn = threading.Condition()
         self._next = Changes()
         self._dones: list[Callable[[], None]] = []
@@ -106,6 +110,8 @@ class Writer:
             ticket = self._handed
         if changes:
             write(self._db, changes)
+            if self._reached is not None:
+                self._reached(changes.end)
         if changes.is_secret:
             self._stale += 1
         with self._turn:

@@ -95,7 +95,7 @@ class Announcing:
     def policy(self, peers: Iterable[PeerId]) -> list[AnnouncingEffect]:
         """Show peers the owner's policy, if there is one."""
         unit = self._governance.unit
-        card = None if unit is None else self._context.cards.find(unit.author, unit.device)
+        card = None if unit is None else self._context.cards.shown(unit.author, unit.device)
         if unit is None or card is None:
             return []
         message = PolicyIs(self._topic, unit, card)

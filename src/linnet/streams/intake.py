@@ -50,7 +50,7 @@ class Intake:
             raise InvalidEvent(Reason.MALFORMED, "not a unit of this stream's chains")
         self._governance.admit(unit.author)
         cards = self._context.cards
-        if card is not None and card is not cards.find(unit.author, unit.device):
+        if card is not None and card is not cards.shown(unit.author, unit.device):
             cards.learn(card)
         known = cards.card_for(unit.author, unit.device, now)
         return self._context.verify(unit, known), known

@@ -355,7 +355,7 @@ class Stream:
         for verified in self.publishing.take_backlog():
             unit = verified.unit
             is_ours = unit.device == self._context.device
-            card = self._context.cards.find(unit.author, unit.device) or self._context.card
+            card = self._context.cards.shown(unit.author, unit.device) or self._context.card
             effects += self.flood.spread(verified, card, () if is_ours else served, 1 + (not is_ours), 0, now)
         return effects
 

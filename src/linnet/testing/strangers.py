@@ -123,8 +123,10 @@ class _Side(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
-        if self.other is not None and self.other.transport is not None:
-            self.other.transport.close()
+        other = None if self.other is None else self.other.transport
+        # Closed twice, a TLS transport of Python 3.11.2 cannot be aborted any more.
+        if other is not None and not other.is_closing():
+            other.close()
 
     def say(self, data: bytes) -> None:
         """Pass this on, as soon as there is somebody."""

@@ -53,6 +53,15 @@ def test_it_goes_unless_it_is_handed_over_again() -> None:
     assert shelf.put(short, A, NOW + 10) is Reason.STALE
 
 
+def test_what_was_let_in_while_our_clock_was_ahead_gives_way() -> None:
+    shelf = Shelf(MemoryStore().cells, CONFIG)
+    ahead = NOW + 3 * 365 * 86_400
+    early = sign_record(OWNERS[0], KEY, int(ahead * 1000), int(ahead) + 3600, b"early")
+    assert shelf.put(early, A, ahead) is None
+    assert shelf.put(record(), A, NOW) is None
+    assert shelf.find(KEY, NOW) == (record(),)
+
+
 def test_what_is_false_is_not_kept_and_drives_out_nothing() -> None:
     shelf = Shelf(MemoryStore().cells, CONFIG)
     shelf.put(record(), A, NOW)

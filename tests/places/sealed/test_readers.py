@@ -44,6 +44,16 @@ def test_the_newest_prekeys_count_and_survive() -> None:
     assert again.all() == [device(ANN)]
 
 
+def test_prekeys_from_a_clock_that_was_ahead_give_way_to_later_ones_of_the_same_device() -> None:
+    readers = Readers(PLACE, MemoryStore().cells)
+    ahead = make_prekeys(LUCK, NOW + 3 * 365 * 86_400, 0)
+    true = renew(ahead, LUCK, NOW, 0)
+    assert readers.learn(device(ANN), encode_bundle(ahead.bundle))
+    assert readers.learn(device(ANN), encode_bundle(true.bundle))
+    assert not readers.learn(device(ANN), encode_bundle(ahead.bundle)), "played again"
+    assert readers.bundle(device(ANN)) == true.bundle
+
+
 def test_who_gave_none_or_something_else_has_none() -> None:
     readers = Readers(PLACE, MemoryStore().cells)
     with pytest.raises(RemoteError):

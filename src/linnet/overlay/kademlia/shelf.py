@@ -12,7 +12,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.ids import NodeId
-from linnet.overlay.kademlia.records import Stored, check_record
+from linnet.overlay.kademlia.records import LEEWAY, Stored, check_record
 
 SPACE = "kademlia kept"
 
@@ -51,7 +51,9 @@ class Shelf:
     def put(self, record: Stored, giver: PeerId, now: float) -> Reason | None:
         """Keep a record that somebody gave; None if it is kept now, or why not."""
         known = self._kept.get(record.key, {}).get(record.owner)
-        if known is not None and known.record.version > record.version:
+        # What our own clock let in while it was ahead gives way to what is true now.
+        is_early = known is not None and known.record.version > (now + LEEWAY) * 1000
+        if known is not None and known.record.version > record.version and not is_early:
             return Reason.STALE
         if known is None and (refusal := self._full(record.key, giver)) is not None:
             return refusal

@@ -35,9 +35,13 @@ class Readers:
         known = mine.get(device.device)
         if known is not None:
             before = decode_bundle(known)
-            if before.identity == bundle.identity and before.gen >= bundle.gen:
-                return False
-            if before.not_before > bundle.not_before:
+            # Of one identity they are numbered; their dates may go back after a clock was ahead.
+            is_older = (
+                before.gen >= bundle.gen
+                if before.identity == bundle.identity
+                else before.not_before > bundle.not_before
+            )
+            if is_older:
                 return False
         mine.pop(device.device, None)
         mine[device.device] = prekeys

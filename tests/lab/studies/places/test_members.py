@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 from pyspark.sql import SparkSession
 from tests.lab.studies.places.conftest import Looked
@@ -65,22 +66,22 @@ def test_the_same_as_a_query_of_sqlite_on_random_changes(looked: Looked) -> None
     """Toth 2013, section 5.3, word by word: the last announced of those that are effective."""
     changes, tests = changes_of(looked.taken).cache(), every_test(looked.taken).where("NOT replay")
     known = {row.place: row.known for row in known_generations(changes).collect()}
-    base = sqlite3.connect(":memory:")
-    base.execute("CREATE TABLE membership (place, nym, announced_at, effective_since, told_in, joins)")
-    rows = [tuple(row) for row in changes.collect()]
-    base.executemany("INSERT INTO membership VALUES (?, ?, ?, ?, ?, ?)", rows)
-    base.execute("CREATE INDEX by_nym ON membership (place, nym)")
-    query = (
-        "SELECT joins FROM membership WHERE place = ? AND nym = ? AND effective_since <= ? "
-        "ORDER BY announced_at DESC LIMIT 1"
-    )
-    judged = verdicts(changes, tests).collect()
-    assert len(judged) > 5_000
-    for row in judged:
-        found = base.execute(query, (row.place, row.nym, row.message)).fetchone()
-        inside = "yes" if found is not None and found[0] else "no"
-        expected = "unknown" if row.generation > known.get(row.place, 0) else inside
-        assert row.verdict == expected, row
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("CREATE TABLE membership (place, nym, announced_at, effective_since, told_in, joins)")
+        rows = [tuple(row) for row in changes.collect()]
+        base.executemany("INSERT INTO membership VALUES (?, ?, ?, ?, ?, ?)", rows)
+        base.execute("CREATE INDEX by_nym ON membership (place, nym)")
+        query = (
+            "SELECT joins FROM membership WHERE place = ? AND nym = ? AND effective_since <= ? "
+            "ORDER BY announced_at DESC LIMIT 1"
+        )
+        judged = verdicts(changes, tests).collect()
+        assert len(judged) > 5_000
+        for row in judged:
+            found = base.execute(query, (row.place, row.nym, row.message)).fetchone()
+            inside = "yes" if found is not None and found[0] else "no"
+            expected = "unknown" if row.generation > known.get(row.place, 0) else inside
+            assert row.verdict == expected, row
 
 
 def test_verdicts_on_some_messages_are_those_of_all_tests(looked: Looked) -> None:

@@ -1,0 +1,87 @@
+"""A number kept beside a store, by which its loss is noticed (docs/adr/0028-clocks-and-disks.md).
+
+A device that lost its store would begin its chains anew, and others would reject them as forked, for ever.
+The mark holds the id of the store and the position that its log has reached. It is written after what it
+speaks of is durable, so it is never ahead of a store that is whole.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from linnet.core.errors import StoreError, StoreLost
+
+ID_BYTES = 16
+_TITLE = "linnet store mark 1"
+_NUMBER = 20
+_ADVICE = (
+    "put back {path} as it was; if it is gone for good, make this a new device of the same person: "
+    "linnet export FILE --without-log, then linnet import FILE into a new home; if nothing was said by this "
+    "device since, remove {mark} and start again"
+)
+
+
+class Mark:
+    """What a store was the last time, held open to be moved on."""
+
+    def __init__(self, path: Path, id: bytes, end: int) -> None:
+        """Compare the store at this path with its mark, or make one. `StoreLost` says what to do."""
+        self.path = mark_of(path)
+        known = _read(self.path)
+        if known is not None and known[0] != id:
+            raise StoreLost(f"{path} is another store than the one that was here; {_advice(path)}")
+        if known is not None and end < known[1]:
+            behind = f"{path} ends at position {end}, but it had reached {known[1]}: it is an older copy"
+            raise StoreLost(f"{behind}; {_advice(path)}")
+        self._title = f"{_TITLE} {id.hex()} "
+        self._end = -1
+        try:
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.reached(end)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be written: {error.strerror or error}") from error
+
+    def reached(self, end: int) -> None:
+        """The log is durable up to this position. Not synced: after a power cut it may be behind."""
+        if end > self._end:
+            self._end = end
+            os.pwrite(self._descriptor, f"{self._title}{end:0{_NUMBER}d}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Leave the mark for the next time; again does nothing."""
+        if self._descriptor >= 0:
+            os.fsync(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def mark_of(path: Path) -> Path:
+    """Where the mark of a store is."""
+    return path.with_name(path.name + ".mark")
+
+
+def check_there(path: Path) -> None:
+    """Raise `StoreLost` if there is no store, though there was one. Nothing is made."""
+    if not path.exists() and _read(mark_of(path)) is not None:
+        raise StoreLost(f"{path} is gone; {_advice(path)}")
+
+
+def _advice(path: Path) -> str:
+    return _ADVICE.format(path=path, mark=mark_of(path))
+
+
+def _read(path: Path) -> tuple[bytes, int] | None:
+    """The mark in a file; None if there is none, or a power cut left nothing that can be read."""
+    try:
+        text = path.read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
+    title, _, rest = text.strip().rpartition(" ")
+    try:
+        return bytes.fromhex(title.removeprefix(_TITLE)), int(rest)
+    except ValueError:
+        return None

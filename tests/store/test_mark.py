@@ -1,0 +1,117 @@
+"""The mark beside a store: a store that is lost, replaced or older is noticed, and a whole one never refused."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from linnet.core.errors import StoreLost
+from linnet.store.mark import mark_of
+from linnet.store.sqlite import SqliteStore
+from linnet.testing.entries import NEWS, unit
+
+WAIT = 20.0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.db"
+
+
+def write(path: Path, *numbers: int) -> None:
+    with closing(SqliteStore(path)) as store:
+        for number in numbers:
+            store.log.append(unit(number))
+        done = threading.Event()
+        store.commit(done.set)
+        assert done.wait(WAIT)
+
+
+def remove(path: Path) -> None:
+    for part in path.parent.glob(path.name + "*"):
+        if part != mark_of(path):
+            part.unlink()
+
+
+def test_a_store_that_is_gone_is_noticed_and_nothing_is_put_in_its_place(path: Path) -> None:
+    write(path, 0, 1)
+    remove(path)
+    for _ in range(2):
+        with pytest.raises(StoreLost, match=r"events\.db is gone; put back .* linnet export FILE --without-log"):
+            SqliteStore(path)
+    assert not path.exists()
+
+
+def test_another_store_in_its_place_is_noticed(path: Path, tmp_path: Path) -> None:
+    write(path, 0, 1)
+    other = tmp_path / "other" / "events.db"
+    other.parent.mkdir()
+    write(other, 0, 1, 2)
+    remove(path)
+    shutil.copy(other, path)
+    with pytest.raises(StoreLost, match="another store"):
+        SqliteStore(path)
+
+
+def test_an_older_copy_is_noticed_and_the_right_one_opens_again(path: Path, tmp_path: Path) -> None:
+    write(path, 0, 1)
+    shutil.copy(path, tmp_path / "backup")
+    write(path, 2)
+    shutil.copy(path, tmp_path / "newest")
+    remove(path)
+    shutil.copy(tmp_path / "backup", path)
+    with pytest.raises(StoreLost, match="ends at position 2, but it had reached 3: it is an older copy"):
+        SqliteStore(path)
+    shutil.copy(tmp_path / "newest", path)
+    write(path, 3)
+
+
+def test_eviction_moves_no_store_back(path: Path) -> None:
+    write(path, *range(10))
+    with closing(SqliteStore(path)) as store:
+        assert len(store.log.evict(NEWS, None, 0, 100)) == 10
+        store.commit(lambda: None)
+    write(path, 10)
+
+
+def test_a_store_of_a_version_without_marks_is_given_one(path: Path) -> None:
+    write(path, 0)
+    mark_of(path).unlink()
+    write(path, 1)
+    assert mark_of(path).exists()
+
+
+def test_a_mark_that_cannot_be_read_is_made_anew(path: Path) -> None:
+    write(path, 0)
+    mark_of(path).write_bytes(b"\0" * 40)
+    write(path, 1)
+    remove(path)
+    with pytest.raises(StoreLost):
+        SqliteStore(path)
+
+
+_KILLED = """
+import os, signal, sys, threading
+from pathlib import Path
+from linnet.store.sqlite import SqliteStore
+from linnet.testing.entries import unit
+store = SqliteStore(Path(sys.argv[1]))
+for number in range(50):
+    store.log.append(unit(number))
+    done = threading.Event()
+    store.commit(done.set)
+    done.wait(20)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_process_leaves_a_mark_that_its_store_fits(path: Path) -> None:
+    subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False, timeout=60)
+    assert mark_of(path).read_text().split()[-1] == f"{50:020d}"
+    write(path, 50)
