@@ -84,6 +84,8 @@ def publish_view(stream: str, published: Published) -> PublishReply:
         tuple(
             FateView(device_text(fate.receiver), fate.storage, fate.delivered_at) for fate in published.fates
         ),
+        _reason(published.unsent),
+        _reason(published.unconfirmed),
     )
 
 
@@ -173,6 +175,7 @@ def stream_view(status: StreamStatus) -> StreamView:
             for chain in status.chains
         ),
         overlay=status.overlay,
+        alone=_reason(status.alone),
     )
 
 
