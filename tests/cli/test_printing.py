@@ -63,7 +63,9 @@ def test_an_end_that_nobody_asked_for_is_told(reason: str, code: ExitCode) -> No
 
 def test_where_a_history_begins() -> None:
     assert history_text(CaughtUpView(None, False, None), 0, 0) == "nothing is kept"
-    assert history_text(CaughtUpView(None, False, "no_storage"), 0, 0) == "no history: no_storage"
+    assert history_text(CaughtUpView(None, False, "no_storage"), 0, 0) == (
+        "nothing is kept; this is only what this node keeps: no storage node is known"
+    )
     text = history_text(CaughtUpView(1_800_000_000.0, True, None), 2, 3)
     assert text.startswith("history begins 2027-01-")
     assert text.endswith("; older events were evicted; 2 of 5 events are shown")

@@ -27,7 +27,7 @@ from linnet.overlay.messages import (
     StatusAll,
     TopicStatus,
 )
-from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
+from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.trace.records import Kind, Record
 
 A, B, T, S = (peer_id(name) for name in ("a", "b", "tracker", "standby"))
@@ -102,6 +102,7 @@ def test_from_joining_to_the_first_neighbor() -> None:
         SetTimer(30.0, tick("report")),
         Hold(A, hints(A), TOPIC.hex()),
         SetTimer(15.0, tick("connect")),
+        StorageKnown(TOPIC, ()),
     ]
     assert up(member, A) == [Send(A, EdgeOpen(TOPIC))]
     assert hear(member, A, EdgeOpen(TOPIC)) == [

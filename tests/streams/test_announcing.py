@@ -32,9 +32,9 @@ def test_a_new_neighbour_is_told_how_far_the_chains_go() -> None:
     context = context_of()
     stream = Stream("tea", context)
     voice = Voice(topic=stream.topic)
-    stream.intake.accept(voice.say(b"a", b"b"))
+    stream.intake.accept(voice.say(b"a", b"b"), NOW)
     place = ChainPlace(voice.identity.author, voice.identity.card.device, 0, 1, False)
-    assert stream.announcing.greet(A, False) == [Send(A, Heads(stream.topic, (place,)))]
+    assert stream.announcing.greet(A, False, NOW) == [Send(A, Heads(stream.topic, (place,), 0))]
 
 
 def test_our_own_chain_can_be_had_from_us() -> None:
@@ -43,7 +43,7 @@ def test_our_own_chain_can_be_had_from_us() -> None:
     us = Voice("us", topic=stream.topic)
     stream.archive.keep(us.say(b"a"), NOW)
     stream.intake.restore_own()
-    (heads,) = heads_to(stream.announcing.greet(A, False), A)
+    (heads,) = heads_to(stream.announcing.greet(A, False, NOW), A)
     assert heads.chains == (ChainPlace(context.author, context.device, 0, 0, True),)
 
 
@@ -55,7 +55,7 @@ def test_the_last_of_several_messages_is_never_full() -> None:
             invented = AuthorId(number.to_bytes(32, "big"))
             chain = stream.intake._begin(invented, DeviceId(b"d" * 8), 0)
             chain.seen.add(0, 0)
-        told = heads_to(stream.announcing.greet(A, False), A)
+        told = heads_to(stream.announcing.greet(A, False, NOW), A)
         assert [len(heads.chains) for heads in told] == sizes
         assert CHAINS_PER_MESSAGE == 512
 
@@ -66,34 +66,35 @@ def test_news_is_told_one_neighbour_a_period_until_each_was_told() -> None:
     stream.flood.up(A)
     stream.flood.up(B)
     voice = Voice(topic=stream.topic)
-    chain, _, _ = stream.intake.accept(voice.say())
+    chain, _, _ = stream.intake.accept(voice.say(), NOW)
     timer = SetTimer(5.0, Tick("announcing", "heads", stream.topic))
     assert stream.announcing.news(chain) == [timer]
     assert stream.announcing.news(chain) == []
-    first = stream.announcing.fired(False)
+    first = stream.announcing.fired(False, NOW)
     assert first[-1] == timer
-    second = stream.announcing.fired(False)
+    second = stream.announcing.fired(False, NOW)
     assert [len(heads_to([*first, *second], peer)) for peer in (A, B)] == [1, 1]
     assert timer not in second
-    assert stream.announcing.fired(False) == [], "all have had this news"
+    assert stream.announcing.fired(False, NOW) == [], "all have had this news"
     assert stream.announcing.news(chain) == [timer]
-    assert stream.announcing.stop() == [CancelTimer(timer.timer)]
+    answers = Tick("announcing", "answers", stream.topic)
+    assert stream.announcing.stop() == [CancelTimer(timer.timer), CancelTimer(answers)]
 
 
 def test_who_was_greeted_after_the_news_is_not_told_again() -> None:
     stream = Stream("tea", context_of())
-    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say())
+    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(), NOW)
     stream.announcing.news(chain)
     stream.flood.up(A)
-    assert len(heads_to(stream.announcing.greet(A, False), A)) == 1
-    assert stream.announcing.fired(False) == []
+    assert len(heads_to(stream.announcing.greet(A, False, NOW), A)) == 1
+    assert stream.announcing.fired(False, NOW) == []
 
 
 def test_without_neighbours_nobody_is_told() -> None:
     stream = Stream("tea", context_of())
-    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say())
+    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(), NOW)
     stream.announcing.news(chain)
-    assert stream.announcing.fired(False) == []
+    assert stream.announcing.fired(False, NOW) == []
 
 
 def test_the_policy_goes_first_and_to_those_who_come_later() -> None:
@@ -105,7 +106,7 @@ def test_the_policy_goes_first_and_to_those_who_come_later() -> None:
     unit = ann.sign([stream.governance.tail(Policy(publishers=()), 5)])
     assert stream.governance.read(unit)
     shown = PolicyIs(stream.topic, unit.unit, owner.card)
-    assert stream.announcing.greet(A, False)[0] == Send(A, shown)
+    assert stream.announcing.greet(A, False, NOW)[0] == Send(A, shown)
     assert stream.announcing.policy((A, B)) == [Send(A, shown), Send(B, shown)]
 
 
@@ -123,8 +124,8 @@ def test_news_is_told_to_all_who_take_part_through_us_and_to_one_other() -> None
     for peer in (A, B, *served):
         stream.flood.up(peer)
         stream.flood.neighbors[peer].is_served = peer in served
-    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(b"a"))
+    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(b"a"), NOW)
     stream.announcing.news(chain)
-    told = [effect.peer for effect in stream.announcing.fired(False) if isinstance(effect, Send)]
+    told = [effect.peer for effect in stream.announcing.fired(False, NOW) if isinstance(effect, Send)]
     assert sorted(set(told) & set(served)) == served
     assert len(set(told) - set(served)) <= 1

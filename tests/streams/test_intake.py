@@ -74,7 +74,7 @@ def test_duplicates_are_told_by_their_numbers_per_chain() -> None:
     ann, ben, intake = Voice("ann"), Voice("ben"), intake_of()
     unit = ann.say(b"a", b"b")
     assert not intake.is_duplicate(unit.unit)
-    intake.accept(unit)
+    intake.accept(unit, NOW)
     assert intake.is_duplicate(unit.unit)
     assert not intake.is_duplicate(ann.say().unit)
     assert not intake.is_duplicate(ben.say().unit)
@@ -86,7 +86,7 @@ def test_a_chain_begins_where_we_came_in_unless_all_is_due() -> None:
         if prepare:
             setattr(intake, prepare, True)
         ann.units(3)
-        chain, due, _ = intake.accept(ann.say())
+        chain, due, _ = intake.accept(ann.say(), NOW)
         assert chain.base == base
         assert bool(due) == (base == 3)
 
@@ -117,12 +117,12 @@ def test_storage_that_begins_later_moves_the_beginning_if_nothing_was_seen_befor
     ann, intake = Voice(), intake_of()
     intake.wants_all = True
     units = ann.units(5)
-    intake.accept(units[4])
+    intake.accept(units[4], NOW)
     chain, due = intake.announced(place(ann, 4, 4, held=True), storage=True)
     assert chain is not None
     assert due == [units[4]]
     ben = Voice("ben")
-    intake.accept(ben.say())
+    intake.accept(ben.say(), NOW)
     chain, due = intake.announced(place(ben, 3, 4, held=True), storage=True)
     assert chain is not None
     assert (chain.missing(), due) == ([(1, 4)], [])
@@ -135,11 +135,11 @@ def test_announced_chains_make_room_for_real_ones_and_real_ones_do_not() -> None
         intake.announced(invented, storage=False)
     assert len(intake.chains) == 2
     ann, ben, eve = Voice("ann"), Voice("ben"), Voice("eve")
-    intake.accept(ann.say())
-    intake.accept(ben.say())
+    intake.accept(ann.say(), NOW)
+    intake.accept(ben.say(), NOW)
     assert list(intake.chains) == [ann.key, ben.key]
     with pytest.raises(InvalidEvent) as error:
-        intake.accept(eve.say())
+        intake.accept(eve.say(), NOW)
     assert error.value.reason is Reason.TOO_MANY
     with pytest.raises(InvalidEvent):
         intake.announced(place(eve, 0, 1), storage=True)
@@ -155,7 +155,7 @@ def test_restoring_goes_on_from_the_log_and_asks_again_for_what_it_lacks() -> No
     context.cards.learn(ann.identity.card)
     archive.keep(units[0], NOW)
     for unit in (*units, *ben.units(2)):
-        intake.accept(unit)
+        intake.accept(unit, NOW)
     assert intake.restore() == {ann.key: 3, ben.key: 2}
     assert intake.chains[ann.key].missing() == [(1, 2)]
     assert intake.chains[ben.key].missing() == [(0, 1)]

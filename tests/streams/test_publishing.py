@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from tests.delivery.voices import TOPIC
 from tests.streams.stage import NOW, context_of
 
@@ -124,7 +125,7 @@ def test_when_time_is_up_the_answer_says_what_is_known() -> None:
     outcome = scene.outcome(scene.say(b"a"))
     scene.publishing.published(7, outcome, 5.0)
     told = scene.outcome(scene.say(b"b"), (Fate(STORAGE.peer, True, None),))
-    told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, told.fates)
+    told = replace(outcome, fates=told.fates, unconfirmed=Reason.TIMEOUT)
     assert scene.publishing.fired(confirm_tick(7), NOW) == [CancelTimer(confirm_tick(7)), Reply(7, told)]
     assert scene.publishing.fired(confirm_tick(7), NOW) == []
 
@@ -133,8 +134,10 @@ def test_once_the_tracker_has_said_that_nobody_keeps_it_nothing_is_waited_for() 
     scene = Scene()
     outcome = scene.outcome(scene.say(b"a"))
     assert scene.publishing.published(7, outcome, 5.0) == [SetTimer(5.0, confirm_tick(7))]
-    assert scene.publishing.storage(()) == [CancelTimer(confirm_tick(7)), Reply(7, outcome)]
-    assert scene.publishing.published(8, outcome, 5.0) == [Reply(8, outcome)]
+    told = replace(outcome, unconfirmed=Reason.NO_STORAGE)
+    assert scene.publishing.storage(()) == [CancelTimer(confirm_tick(7)), Reply(7, told)]
+    assert scene.publishing.published(8, outcome, 5.0) == [Reply(8, told)]
+    assert scene.publishing.published(9, outcome, 0.0) == [Reply(9, outcome)], "nobody was to confirm it"
 
 
 def test_leaving_answers_whoever_waits() -> None:
@@ -143,7 +146,7 @@ def test_leaving_answers_whoever_waits() -> None:
     scene.publishing.published(7, outcome, 5.0)
     assert scene.publishing.leave() == [
         CancelTimer(confirm_tick(7)),
-        Reply(7, outcome),
+        Reply(7, replace(outcome, unconfirmed=Reason.NO_STORAGE)),
         CancelTimer(LOOK),
     ]
 

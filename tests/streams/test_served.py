@@ -25,10 +25,10 @@ def test_both_sides_have_the_same_digest_once_they_know_the_same() -> None:
     voice = Voice(topic=here.topic)
     units = [voice.say(b"a"), voice.say(b"b", b"c")]
     for unit in units:
-        there.intake.accept(unit)
-    here.intake.accept(units[0])
+        there.intake.accept(unit, NOW)
+    here.intake.accept(units[0], NOW)
     assert digest(here, mobile) != digest(there, proxy)
-    here.intake.accept(units[1])
+    here.intake.accept(units[1], NOW)
     assert digest(here, mobile) == digest(there, proxy)
     place = ChainPlace(voice.identity.author, voice.identity.card.device, 0, 2, False)
     assert reached(here) == reached(there) == (place,)
@@ -39,8 +39,8 @@ def test_what_came_too_early_has_not_been_reached() -> None:
     voice = Voice(topic=stream.topic)
     units = [voice.say(body) for body in (b"a", b"b", b"c")]
     stream.intake.wants_all = True
-    stream.intake.accept(units[0])
-    stream.intake.accept(units[2])
+    stream.intake.accept(units[0], NOW)
+    stream.intake.accept(units[2], NOW)
     assert [place.last for place in reached(stream)] == [0]
 
 
@@ -48,7 +48,7 @@ def test_a_revocation_that_one_side_lacks_shows() -> None:
     context = context_of()
     stream = Stream("tea", context)
     voice = Voice("ann", topic=stream.topic)
-    stream.intake.accept(voice.say(b"a"))
+    stream.intake.accept(voice.say(b"a"), NOW)
     before = digest(stream, context)
     context.cards.learn(voice.identity.card)
     context.cards.revoke(revoke(person_key("ann"), voice.identity.card.device, 5))
@@ -58,7 +58,7 @@ def test_a_revocation_that_one_side_lacks_shows() -> None:
 def test_who_knows_the_same_is_told_nothing_and_counts_as_a_neighbour() -> None:
     context = context_of()
     stream = Stream("tea", context)
-    stream.on_storage((Contact(PROXY),))
+    stream.on_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
     assert meet(stream, PROXY, True, NOW) == []
     assert stream.flood.neighbors[PROXY].is_served
@@ -68,9 +68,9 @@ def test_who_knows_the_same_is_told_nothing_and_counts_as_a_neighbour() -> None:
 def test_who_knows_something_else_is_told_everything() -> None:
     context = context_of()
     stream = Stream("tea", context)
-    stream.on_storage((Contact(PROXY),))
+    stream.on_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
-    assert meet(stream, PROXY, False, NOW) == [Send(PROXY, Heads(stream.topic, ()))]
+    assert meet(stream, PROXY, False, NOW) == [Send(PROXY, Heads(stream.topic, (), 0))]
     assert not stream.intake.anchored
 
 
@@ -80,7 +80,7 @@ def test_a_receipt_is_asked_for_only_where_one_is_owed() -> None:
     us = Voice("us", topic=stream.topic)
     stream.archive.keep(us.say(b"a"), NOW)
     stream = Stream("tea", context)
-    stream.on_storage((Contact(PROXY),))
+    stream.on_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
     assert stream.publishing.is_unconfirmed
     assert Send(PROXY, Watch(stream.topic, True)) in meet(stream, PROXY, True, NOW)

@@ -18,11 +18,11 @@ def test_it_tells_neighbours_storage_chains_and_counts() -> None:
     context = context_of()
     stream = Stream("tea", context)
     stream.neighbor_up(A, NOW)
-    stream.on_storage((Contact(S),))
+    stream.on_storage((Contact(S),), NOW)
     ann = Voice(topic=stream.topic)
     units = ann.units(4)
     for number in (0, 3):
-        stream.intake.accept(units[number])
+        stream.intake.accept(units[number], NOW)
     status = status_of(stream, context, T, Overlay.RING)
     assert (status.stream, status.topic, status.tracker, status.overlay) == (
         "tea",

@@ -146,7 +146,7 @@ def test_what_was_asked_for_is_taken_in_without_flooding() -> None:
     units = scene.ann.units(3)
     scene.hear(units[0])
     scene.hear(units[2])
-    scene.stream.on_storage((STORAGE,))
+    scene.stream.on_storage((STORAGE,), NOW)
     scene.context.links[S] = None
     identity = scene.ann.identity
     fields = (scene.stream.topic, identity.author, identity.card.device, 1, 1)
@@ -219,23 +219,23 @@ def anchor_tick(stream: Stream) -> Tick:
 def test_a_subscriber_learns_once_from_storage_which_chains_there_are() -> None:
     scene = Scene()
     stream, purpose = scene.stream, f"anchor {scene.stream.topic.hex()[:16]}"
-    effects = stream.on_storage((STORAGE,))
+    effects = stream.on_storage((STORAGE,), NOW)
     hold, timer = Hold(S, STORAGE.hints, purpose), SetTimer(5.0, anchor_tick(stream))
     assert effects == [hold, timer]
-    assert stream.anchor_fired() == [CancelTimer(anchor_tick(stream)), Release(S, purpose), hold, timer]
+    assert stream.anchor_fired(NOW) == [CancelTimer(anchor_tick(stream)), Release(S, purpose), hold, timer]
     scene.context.links[S] = None
-    assert stream.link_up(S) == [Send(S, Heads(stream.topic, ()))]
+    assert stream.link_up(S, NOW) == [Send(S, Heads(stream.topic, (), 0))]
     assert stream.on_heads(S, Heads(stream.topic, ()), NOW) == [
         CancelTimer(anchor_tick(stream)),
         Release(S, purpose),
     ]
     assert stream.intake.anchored
-    assert stream.cast_anchor() == []
+    assert stream.cast_anchor(NOW) == []
 
 
 def test_heads_in_several_messages_anchor_with_the_last() -> None:
     scene = Scene()
-    scene.stream.on_storage((STORAGE,))
+    scene.stream.on_storage((STORAGE,), NOW)
     places = tuple(
         ChainPlace(n.to_bytes(32, "big"), b"d" * 8, 0, 3, True)  # type: ignore[arg-type]
         for n in range(513)
@@ -249,7 +249,7 @@ def test_heads_in_several_messages_anchor_with_the_last() -> None:
 
 def test_leaving_lets_go_of_the_anchor_too() -> None:
     scene = Scene()
-    scene.stream.on_storage((STORAGE,))
+    scene.stream.on_storage((STORAGE,), NOW)
     assert Release(S, f"anchor {scene.stream.topic.hex()[:16]}") in scene.stream.leave()
 
 

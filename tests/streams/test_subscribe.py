@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.delivery.voices import Voice
 from tests.streams.stage import NOW, context_of
 
-from linnet.core.effects import AfterCommit, Deliver, Reply, SetTimer
+from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
+from linnet.delivery.messages import History
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Subscribe, Subscribed
 from linnet.streams.stream import Stream
@@ -24,7 +25,7 @@ class Scene:
         self.context.cards.learn(self.ann.identity.card)
 
     def ask(self, command: Subscribe) -> list[object]:
-        return [*subscribe(self.stream, self.context, 7, command)]
+        return [*subscribe(self.stream, self.context, 7, command, NOW)]
 
     def answer(self, resumed: bool = False) -> Reply[Subscribed]:
         return Reply(7, Subscribed(self.stream.topic, resumed))
@@ -42,7 +43,9 @@ def test_a_live_one_is_answered_at_once() -> None:
 def test_history_is_looked_for_after_the_answer() -> None:
     scene = Scene()
     timer = SetTimer(5.0, Tick("catchup", "ask", scene.stream.topic + (1).to_bytes(8, "big")))
-    assert scene.ask(Subscribe(1, "tea", since=0.0)) == [scene.answer(), scene.began(SUBSCRIBED), timer]
+    here = Send(scene.context.peer, History(scene.stream.topic, 1, None, 0))
+    began = [scene.answer(), scene.began(SUBSCRIBED), here, timer]
+    assert scene.ask(Subscribe(1, "tea", since=0.0)) == began, "what this node has comes first"
 
 
 def test_a_durable_one_is_answered_when_its_place_is_durable() -> None:
@@ -53,7 +56,12 @@ def test_a_durable_one_is_answered_when_its_place_is_durable() -> None:
     again = Scene(store)
     resumed = AfterCommit((again.answer(resumed=True), again.began()))
     assert again.ask(Subscribe(2, "tea", name="mine")) == [resumed]
-    assert again.stream.intake.wants_all
+    assert not again.stream.intake.wants_all, "it is due what was said after it was made"
+    assert again.stream.readers.since == NOW
+    again.stream.readers.anchored()
+    settled = Scene(store)
+    settled.ask(Subscribe(3, "tea", name="mine"))
+    assert settled.stream.intake.wants_all, "what a storage node did not name is new"
 
 
 def test_a_durable_one_from_now_on_leaves_out_what_the_log_holds() -> None:
@@ -71,7 +79,7 @@ def test_a_durable_one_from_now_on_leaves_out_what_the_log_holds() -> None:
 def test_what_was_seen_but_not_written_is_asked_for_by_a_durable_one_from_the_beginning() -> None:
     scene = Scene()
     scene.ask(Subscribe(1, "tea"))
-    scene.stream.intake.accept(scene.ann.say())
+    scene.stream.intake.accept(scene.ann.say(), NOW)
     effects = scene.ask(Subscribe(2, "tea", name="all", since=0.0))
     assert SetTimer(0.5, Tick("gaps", "ask", scene.stream.topic + scene.ann.key)) in effects
 
@@ -94,3 +102,23 @@ def test_what_cannot_be_is_declined() -> None:
         assert isinstance(reply.result, Declined)
         assert reply.result.reason is reason
         assert 2 not in scene.stream.readers
+
+
+def test_a_durable_one_of_version_0_1_0_comes_back_for_everything_as_it_always_did() -> None:
+    store = MemoryStore()
+    scene = Scene(store)
+    scene.ask(Subscribe(1, "tea", name="mine"))
+    for key, _ in list(store.cells.scan("cursor.made")):
+        store.cells.delete("cursor.made", key)  # 0.1.0 knew of no such thing
+    again = Scene(store)
+    again.ask(Subscribe(2, "tea", name="mine"))
+    assert again.stream.intake.wants_all
+    assert again.stream.readers.since is None
+
+
+def test_a_durable_one_whose_clock_was_set_back_misses_nothing() -> None:
+    store = MemoryStore()
+    Scene(store).ask(Subscribe(1, "tea", name="mine"))
+    again = Scene(store)
+    subscribe(again.stream, again.context, 7, Subscribe(2, "tea", name="mine"), NOW - 86_400)
+    assert again.stream.readers.since == 0.0

@@ -41,7 +41,7 @@ def test_it_is_forgotten_once_a_proxy_has_confirmed_it() -> None:
     stream.archive.keep(us.say(b"a"), NOW)
     stream = Stream("tea", context)
     proxy = known_identity("proxy")
-    stream.on_storage((Contact(PeerId(proxy.peer)),))
+    stream.on_storage((Contact(PeerId(proxy.peer)),), NOW)
     unsent = Unsent(context)
     unsent.published(stream, 0)
     assert unsent.is_in(stream)

@@ -59,6 +59,7 @@ class Eavesdropped:
     def __init__(self, village: Village, name: str) -> None:
         self.machine = village.machine(name)
         self._heard = village.heard.setdefault(name, [])
+        self._ahead = village.clocks.get(name, 0.0)
         self._village = village
 
     @property
@@ -68,7 +69,7 @@ class Eavesdropped:
     def handle(self, event: Input, now: float) -> list[Effect]:
         if type(event) is Received:
             self._heard.append((self._village.name(event.peer), event.message))
-        return self.machine.handle(event, now)
+        return self.machine.handle(event, now + self._ahead)
 
 
 class Village:
@@ -90,7 +91,12 @@ class Village:
         commit_delay: float = 0.0,
         keep: LinkConfig | None = None,
         trace: TraceSink | None = None,
+        clocks: dict[str, float] | None = None,
+        dial_only: tuple[str, ...] = (),
     ) -> None:
+        self._dial_only = dial_only
+        self.clocks = clocks or {}
+        """Seconds by which the clocks of nodes are ahead."""
         self.notes = Notes()
         self.heard: dict[str, list[tuple[str, Message]]] = {}
         """Every message that a node was handed, with who sent it."""
@@ -123,6 +129,7 @@ class Village:
                 Eavesdropped(self, name),
                 deliver=self._deliver,
                 store=self.stores[name],
+                dialable=name not in dial_only,
             )
             self.network.ask(self.peer(name), Start())
 
@@ -144,7 +151,7 @@ class Village:
             return (f"tls://{other}:1",)
 
         config = PeerConfig(
-            listens=hint(name),
+            listens=() if name in self._dial_only else hint(name),
             trackers=tuple(Contact(self.peer(n), hint(n)) for n in self.names if n[0] in "tx"),
             is_tracker=name[0] in "tx",
             storage=self._rules if name[0] in "sx" else (),

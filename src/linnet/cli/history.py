@@ -29,9 +29,11 @@ def history(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what storage nodes and this node keep of a stream, oldest first, then end.
+    """Print what this node and storage nodes keep of a stream, oldest first, then end.
 
-    Standard error says where the history begins and whether older events were evicted.
+    What this node has comes at once. Standard error says where the history begins, whether older
+    events were evicted, and whether it is this node's alone. Exits 1 if storage nodes are known
+    and none of them answered; if none is known, what this node keeps is all there is.
     """
     from linnet.cli.printing import Printer
     from linnet.cli.running_node import control, stream_name

@@ -155,9 +155,11 @@ class Printer:
     def _caught_up(self, item: CaughtUpView) -> None:
         if not self._is_history:
             if item.reason is not None:
-                self._beside(item, f"no history: {item.reason}")
+                self._beside(item, f"history is {_alone(item.reason)}")
             return
         self._beside(item, history_text(item, self._printed, self._hidden))
+        if item.reason == Reason.TIMEOUT:
+            raise Failure(f"this history is {_alone(item.reason)}; try again, or look at: linnet status")
 
     def _beside(self, item: ItemView, words: str) -> None:
         if self._as_json:
@@ -175,14 +177,25 @@ class Printer:
 def history_text(item: CaughtUpView, printed: int, hidden: int) -> str:
     """Where a history begins, and what there is no more."""
     if item.begins_at is None:
-        words = "nothing is kept" if item.reason is None else f"no history: {item.reason}"
+        words = "nothing is kept"
     else:
         words = f"history begins {clock_text(item.begins_at)}"
         if item.evicted:
             words += "; older events were evicted"
+    if item.reason is not None:
+        words += f"; this is {_alone(item.reason)}"
     if hidden:
         words += f"; {printed} of {printed + hidden} events are shown"
     return words
+
+
+def _alone(reason: str) -> str:
+    """Whose history it is if storage nodes had no part in it, and why."""
+    why = {
+        Reason.NO_STORAGE.value: "no storage node is known",
+        Reason.TIMEOUT.value: "storage nodes are known, and none answered",
+    }.get(reason, reason)
+    return f"only what this node keeps: {why}"
 
 
 @contextlib.contextmanager

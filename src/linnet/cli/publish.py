@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 import typer
 
+from linnet.cli.alone import alone_text
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import HomeOption, JsonOption, StreamArgument, examples
 from linnet.cli.output import counted, say, say_json
@@ -49,8 +50,9 @@ def publish(
 ) -> None:
     """Publish a message, or all of standard input, and tell what became of it.
 
-    It is durable at the node when this returns, and sent to as many neighbours as it says. With
-    --confirm, exits 1 unless at least one storage node keeps all of it.
+    It is durable at the node when this returns, and sent to as many neighbours as it says; if there
+    are none, it says why, as far as that is known. With --confirm, exits 1 unless at least one
+    storage node keeps all of it, and at once if there is none.
     """
     from linnet.cli.running_node import control, stream_name
 
@@ -97,10 +99,10 @@ class Outcome:
             self._tell(last)
         if last is not None and confirm and self._unconfirmed:
             known = sum(fate.storage for fate in last.fates)
-            why = f"{known} storage nodes are known, none has said so yet" if known else "none is known"
+            why = f"none of {known} has in {confirm:g} s" if known else "none is known"
             raise Failure(
-                f"no storage node confirmed {self._unconfirmed} of {self._events} events in {confirm:g} s: "
-                f"{why}; the events stay at this node and are handed on later; look at: linnet status"
+                f"no storage node confirmed {self._unconfirmed} of {self._events} events: {why}; "
+                "the events stay at this node and are handed on later; look at: linnet status"
             )
 
     def _tell(self, last: PublishReply | None) -> None:
@@ -116,7 +118,8 @@ class Outcome:
         if last.neighbors:
             say(f"sent to   {counted(last.neighbors, 'neighbour')}")
         else:
-            say("sent to   nobody yet: it goes out when a neighbour appears")
+            why = alone_text(last.unsent) or "it goes out when a neighbour appears"
+            say(f"sent to   nobody yet: {why}")
         for fate in last.fates:
             sort = "storage node" if fate.storage else "reader"
             state = "delivered" if fate.delivered_at is not None else "pending"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linnet.cli.alone import alone_text
 from linnet.cli.moments import clock_text, duration_text
 from linnet.cli.options import HomeOption, JsonOption, examples
 from linnet.cli.output import say, say_json, say_table
@@ -44,6 +45,9 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         say(f"{name:12}{value}")
     if reply.streams:
         say_table(_COLUMNS, map(_row, reply.streams))
+        for stream in reply.streams:
+            if (why := alone_text(stream.alone)) is not None:
+                say(f"{stream.stream} has no neighbours: {why}")
     if reply.rooms:
         say_table(list_.COLUMNS, map(list_.row, reply.rooms))
 

@@ -9,6 +9,7 @@ from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import ChainHead, Entry, Store
 from linnet.delivery.cards import CardBook
+from linnet.delivery.chain import Chain
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import ChainPlace, History, HistoryPage, Resend, Resent
 from linnet.event.event import Unverified, Verified
@@ -43,6 +44,12 @@ def _passed(topic: TopicId) -> str:
     return f"passed {topic.hex()}"
 
 
+def _age_ms(entry: Entry, chain: Chain | None, now: float) -> int:
+    """Milliseconds since a unit was said: by when it came if that is known, else by when it was stored."""
+    said_at = None if chain is None or entry.first is None else chain.moments.at(entry.first)
+    return max(0, int((now - (entry.stored_at if said_at is None else said_at)) * 1000))
+
+
 class Archive:
     """What this node keeps of one topic."""
 
@@ -75,6 +82,35 @@ class Archive:
         tip = (author, device, last, last, EventId(b""))
         self._store.cells.put(_passed(self._topic), author + device, _encode(tip))
 
+    def due_from(self, author: AuthorId, device: DeviceId, first: int) -> None:
+        """Remember from where on a chain is wanted, whatever was remembered before; 0: all of it."""
+        space, key = _passed(self._topic), author + device
+        before = self._store.cells.get(space, key)
+        if not first:
+            if before is not None:
+                self._store.cells.delete(space, key)
+        elif before is None or _decode_tip(before)[2] != first - 1:
+            self.pass_over(author, device, first - 1)
+
+    def stored_since(
+        self, author: AuthorId, device: DeviceId, first: int, last: int, moment: float
+    ) -> int | None:
+        """The first number of a range of a chain that was stored at this time or later; None if none was."""
+        if not self._stored_at(author, device, last, last, moment):
+            return None
+        low, high = first, last
+        while low < high:
+            middle = (low + high) // 2
+            if self._stored_at(author, device, middle, last, moment):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _stored_at(self, author: AuthorId, device: DeviceId, first: int, last: int, moment: float) -> bool:
+        found = self._store.log.chain(self._topic, author, device, first, last, 1)
+        return bool(found) and found[0].stored_at >= moment
+
     def places(self) -> list[ChainPlace]:
         """Every chain that is kept, with where it begins and ends."""
         return [
@@ -87,8 +123,13 @@ class Archive:
         entries = self._store.log.chain(self._topic, author, device, first, last, self._config.page_units)
         return [decode_unit(entry.raw) for entry in self._page(entries)]
 
-    def resend(self, peer: PeerId, request: Resend) -> list[Send[Resent]]:
-        """A page with what is kept of a range; it says what is not, and the asker asks again for the rest."""
+    def resend(
+        self, peer: PeerId, request: Resend, now: float | None = None, chain: Chain | None = None
+    ) -> list[Send[Resent]]:
+        """A page with what is kept of a range; it says what is not, and the asker asks again for the rest.
+
+        With a `now` it also says how long ago each unit was said, as far as that is known.
+        """
         entries = self._store.log.chain(
             self._topic, request.author, request.device, request.first, request.last, self._config.page_units
         )
@@ -110,6 +151,7 @@ class Archive:
             self._cards_of(units),
             True,
             reason,
+            () if now is None else tuple(_age_ms(entry, chain, now) for entry in page),
         )
         return [Send(peer, message)]
 

@@ -1,5 +1,8 @@
 """Catching up: the history of a topic from a storage node, then on with what comes, without a seam.
 
+What this node has of it comes first, as far as it begins at the beginning; all of it, if nobody else can
+be asked.
+
 What arrives live meanwhile waits. When the storage node has no more, what waited follows, less
 what history had already; a hole between the two is asked for once more, then named.
 """
@@ -24,6 +27,8 @@ OWNER = "catchup"
 _SEAM_TRIES = 5
 """Times that history is asked for again when live events do not join on to it."""
 _SEAM_PAUSE = 0.5
+_NONE_PAUSE = 1.0
+"""Seconds that a storage node may still appear after word came that there is none."""
 
 
 class CatchUp:
@@ -36,7 +41,17 @@ class CatchUp:
         since: float,
         config: DeliveryConfig,
         links: Container[PeerId],
+        own: PeerId | None = None,
+        own_chain: ChainKey = b"",
     ) -> None:
+        """With `own`, this node's own log is read as well; it answers as a storage node would."""
+        self._own = own
+        self._own_chain = own_chain
+        self._is_own = False
+        """Whether the pages come from our own log."""
+        self._failure: Reason | None = None
+        """Why nobody else could be asked, if our own log is read for that reason."""
+        self._is_alone = False
         self._topic = topic
         self._links = links
         self._since_ms = int(since * 1000)
@@ -61,15 +76,38 @@ class CatchUp:
         """Whether all pages were read, and history is asked once more for what joins on."""
         self.over = False
 
-    def begin(self, storage: Iterable[Contact]) -> list[CatchUpEffect]:
-        """Find somebody who has the history; whoever comes to be known later will do as well."""
+    def begin(self, storage: Iterable[Contact], is_alone: bool = False) -> list[CatchUpEffect]:
+        """Find somebody who has the history; whoever comes to be known later will do as well.
+
+        If it is known that nobody will, our own log is all there is.
+        """
         self._storage = {contact.peer: contact.hints for contact in storage}
-        return self._turn() or [self._timeout()]
+        self._is_alone = is_alone
+        if self._own is None or self._own in self._storage:
+            return self._turn() or [self._timeout()]
+        self._failure = Reason.NO_STORAGE if is_alone and not self._storage else None
+        return self._look_here()
 
     def storage(self, nodes: Iterable[Contact]) -> list[CatchUpEffect]:
         """These nodes keep the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
-        return self._turn() if self._source is None else []
+        if self._source is not None:
+            return []
+        # Word that there are none may be older than one that comes just now.
+        return self._turn() or ([] if self._storage else [SetTimer(_NONE_PAUSE, self._tick)])
+
+    def alone(self) -> list[CatchUpEffect]:
+        """There is nobody to ask."""
+        self._is_alone = True
+        if self._source is not None or self._own is None:
+            return []
+        self._failure = Reason.NO_STORAGE
+        return self._look_here()
+
+    def _look_here(self) -> list[CatchUpEffect]:
+        """Read our own log."""
+        self._source, self._is_own, self._after = self._own, True, None
+        return self._ask()
 
     def up(self, peer: PeerId) -> list[CatchUpEffect]:
         """A link is open: ask, if it leads to the one that we wait for."""
@@ -101,13 +139,17 @@ class CatchUp:
         """Take a page in; gives the items to hand over, and asks for the next page if there is room."""
         items: list[Item] = []
         for verified in units:
-            items += self._join(verified)
+            if not self._is_own or self._failure is not None or self._is_whole(verified):
+                items += self._join(verified)
         self._after = page.after
         self._begins_at = None if page.begins_ms is None else page.begins_ms / 1000
         self._evicted = self._evicted or page.evicted
         if not page.done:
             self._paused = not room
             return (self._ask() if room else [CancelTimer(self._tick)]), items
+        if self._is_own:
+            effects, rest = self._looked_here()
+            return effects, [*items, *rest]
         if page.reason is not None:
             effects, rest = self._pass_over(page.reason)
             return effects, [*items, *rest]
@@ -118,6 +160,33 @@ class CatchUp:
             return [SetTimer(_SEAM_PAUSE, self._tick)], items
         effects, rest = self.finish(None)
         return effects, [*items, *rest]
+
+    def _is_whole(self, verified: Verified) -> bool:
+        """Whether nothing can come before a unit of our own log, whatever others have of its chain."""
+        unit = verified.unit
+        key = unit.author + unit.device
+        if self._since_ms:
+            return key == self._own_chain
+        return unit.seq is not None and unit.seq <= self._next.get(key, 0)
+
+    def _looked_here(self) -> tuple[list[CatchUpEffect], list[Item]]:
+        """Our own log is read: on to others, or to the end if that was for want of them."""
+        self._source, self._is_own = None, False
+        if self._failure is not None:
+            return self.finish(self._failure)
+        again = self._turn()
+        if again:
+            return again, []
+        if self._is_alone:
+            return self._without_others(Reason.NO_STORAGE)
+        return [self._timeout()], []
+
+    def _without_others(self, reason: Reason) -> tuple[list[CatchUpEffect], list[Item]]:
+        """Nobody else has helped: what our own log holds must do."""
+        if self._own is None or self._own in self._storage:
+            return self.finish(reason)
+        self._failure = reason
+        return self._look_here(), []
 
     def resume(self) -> list[CatchUpEffect]:
         """There is room again: go on with the next page."""
@@ -131,7 +200,9 @@ class CatchUp:
         if self._at_seam:
             return self._ask(), []
         if self._source is None:
-            return self.finish(Reason.NO_STORAGE)
+            return self._without_others(Reason.NO_STORAGE)
+        if self._is_own:
+            return self._looked_here()
         return self._pass_over(Reason.TIMEOUT)
 
     def _pass_over(self, reason: Reason) -> tuple[list[CatchUpEffect], list[Item]]:
@@ -143,7 +214,7 @@ class CatchUp:
         again = self._turn()
         if again:
             return [*effects, *again], []
-        last, items = self.finish(reason)
+        last, items = self._without_others(reason)
         return [*effects, *last], items
 
     def finish(self, reason: Reason | None) -> tuple[list[CatchUpEffect], list[Item]]:
@@ -155,7 +226,7 @@ class CatchUp:
         self._waiting.clear()
         items.append(CaughtUp(self._begins_at, self._evicted, reason))
         effects: list[CatchUpEffect] = [CancelTimer(self._tick)]
-        if self._source is not None:
+        if self._source is not None and not self._is_own:
             effects.append(Release(self._source, self._purpose))
         return effects, items
 

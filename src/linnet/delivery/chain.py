@@ -9,6 +9,7 @@ from __future__ import annotations
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
+from linnet.delivery.moments import Moments
 from linnet.delivery.ranges import Range, SeenRanges
 from linnet.event.event import Verified
 
@@ -19,7 +20,23 @@ ChainKey = bytes
 class Chain:
     """What is known of one chain, and what waits for its turn."""
 
-    __slots__ = ("_early", "_edges", "announced", "author", "base", "device", "news", "next", "seen")
+    __slots__ = (
+        "_early",
+        "_edges",
+        "announced",
+        "author",
+        "base",
+        "device",
+        "held",
+        "is_passed",
+        "moments",
+        "news",
+        "next",
+        "promised",
+        "restored",
+        "seen",
+        "told",
+    )
 
     def __init__(self, author: AuthorId, device: DeviceId, base: int, capacity: int) -> None:
         self.author = author
@@ -32,6 +49,18 @@ class Chain:
         """The highest number that somebody says there is."""
         self.news = 0
         """Number of the news that it was last part of; see `linnet.streams.announcing`."""
+        self.held = False
+        """Whether nothing gets its turn yet: somebody is about to say from where on the chain is due."""
+        self.is_passed = False
+        """Whether it was settled long ago from where on it is due, and that was written down."""
+        self.promised = -1
+        """The highest number of which somebody says that it was said in our time."""
+        self.told = 0
+        """Whatever was due below this was named as missed: it is not due again."""
+        self.restored = -1
+        """The last number that was in the log when the chain was opened: when it was said stands there."""
+        self.moments = Moments()
+        """When the rest of it was said."""
         self.seen = SeenRanges(capacity)
         self._early: dict[int, Verified] = {}
         # The id behind each range that was seen, to see whether the next one fits it. As there is
@@ -52,6 +81,8 @@ class Chain:
         """Begin with what the log holds; the head may be unknown."""
         self.base = first
         self.next = last + 1
+        self.restored = last
+        self.is_passed = not head
         self.seen.add(first, last)
         if head:
             self._edges[last] = head
@@ -71,6 +102,24 @@ class Chain:
         """
         if first < self.base and not len(self.seen):
             self.base = self.next = first
+
+    def due_from(self, first: int) -> bool:
+        """Somebody says that what follows from this number on was said in our time; whether it can be.
+
+        It cannot any more if something behind it had its turn already: then the order is lost.
+        """
+        first = max(first, self.told)
+        if first >= self.base or self.is_passed:
+            return True
+        if not self.held and self.next > self.base:
+            return False
+        self.base = self.next = first
+        return True
+
+    def release(self) -> list[Verified]:
+        """Nobody will say more: returns the units whose turn has come."""
+        self.held = False
+        return self._due()
 
     def accept(self, verified: Verified, first: int, last: int) -> Range | None:
         """Count a new unit as seen; `InvalidEvent` if it contradicts what was seen before.
@@ -98,8 +147,8 @@ class Chain:
 
         What lies before our time never gets a turn.
         """
-        if first != self.next:
-            if first > self.next:
+        if first != self.next or self.held:
+            if first >= self.next:
                 self._early[first] = verified
             return []
         self.next = last + 1
@@ -132,6 +181,8 @@ class Chain:
 
     def _due(self) -> list[Verified]:
         due: list[Verified] = []
+        if self.held:
+            return due
         while (unit := self._early.pop(self.next, None)) is not None:
             due.append(unit)
             self.next += len(unit.events)

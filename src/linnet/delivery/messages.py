@@ -60,6 +60,11 @@ class Heads(Struct, frozen=True, array_like=True, tag=31, gc=False):
 
     topic: WireTopicId
     chains: Places
+    waited_ms: Count | None = None
+    """For how long the sender has read this topic: it asks what was said in that time. 0: it does not ask;
+    None: it is of version 0.1.0, and neither asks nor answers."""
+    due: Annotated[tuple[Count, ...], Meta(max_length=CHAINS_PER_MESSAGE)] | None = None
+    """The answer: for each of the chains the first number that was said in that time. None: no answer."""
 
 
 class Resend(Struct, frozen=True, array_like=True, tag=32, gc=False):
@@ -86,6 +91,8 @@ class Resent(Struct, frozen=True, array_like=True, tag=33, gc=False):
     done: bool
     reason: Reason | None
     """Why some of the range is not among the pages: ``not_held``, ``retention``, ``quota``."""
+    ages_ms: Annotated[tuple[Count, ...], Meta(max_length=1024)] = ()
+    """How long ago each unit was said, as far as the sender knows; empty if it does not tell."""
 
 
 class History(Struct, frozen=True, array_like=True, tag=34, gc=False):

@@ -22,7 +22,9 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended
 
 _CURSORS = "cursor"
+_MADE = "cursor.made"
 _PLACE = Struct(">QQI")
+_SINCE = Struct(">d?")
 
 Handed = TypeVar("Handed")
 """What a window hands over, beside the word that it ended."""
@@ -115,10 +117,33 @@ class Cursor:
         """Everything up to here was handed over."""
         self._in_flight: deque[list[int]] = deque()
 
-    def begin(self, position: int) -> None:
-        """A new durable subscription starts behind this position."""
+    def begin(self, position: int, made_at: float | None = None) -> None:
+        """A new durable subscription starts behind this position.
+
+        If it is due only what is said after it was made, that time is written down beside its place.
+        """
         self.position = self.read = position
         self._write()
+        if made_at is not None:
+            self._cells.put(_MADE, self._key, _SINCE.pack(made_at, False))
+
+    def unsettled_since(self, now: float) -> float | None:
+        """When it was made, as long as nobody has said what there was before; None: everything is due to it.
+
+        So it is with all that were settled, that began at the beginning, and that version 0.1.0 made. If our
+        clock is behind that time, nobody can tell how long ago it was, and nothing shall be lost.
+        """
+        kept = self._cells.get(_MADE, self._key)
+        if kept is None or len(kept) != _SINCE.size:
+            return None
+        made_at, settled = _SINCE.unpack(kept)
+        return None if settled else made_at if made_at <= now else 0.0
+
+    def settle(self) -> None:
+        """Somebody who keeps the topic has said what there was before: what it did not name is new."""
+        kept = self._cells.get(_MADE, self._key)
+        if kept is not None and len(kept) == _SINCE.size:
+            self._cells.put(_MADE, self._key, _SINCE.pack(_SINCE.unpack(kept)[0], True))
 
     def skipped(self, position: int) -> int:
         """How many items of the unit at this position were handled before."""

@@ -129,6 +129,8 @@ def _share(batch: _Batch, published: Published) -> None:
                     published.ids[begin:end],
                     published.neighbors,
                     published.fates,
+                    published.unsent,
+                    published.unconfirmed,
                 )
             )
         begin = end

@@ -112,6 +112,10 @@ class PublishReply(Struct, frozen=True):
     ids: tuple[str, ...]
     neighbors: int
     fates: tuple[FateView, ...]
+    unsent: str | None = None
+    """Why there is no neighbour, if that is known: ``no_address`` or ``unreachable_inbound``."""
+    unconfirmed: str | None = None
+    """Why it was not confirmed, if it was to be: ``no_storage`` or ``timeout``."""
 
 
 class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
@@ -244,6 +248,8 @@ class StreamView(Struct, frozen=True):
     chains: tuple[ChainView, ...]
     overlay: Overlay = Overlay.TRACKER
     """Who says who the neighbours are."""
+    alone: str | None = None
+    """Why it has no neighbours, if that is known: ``no_address`` or ``unreachable_inbound``."""
 
 
 class RelayView(Struct, frozen=True):

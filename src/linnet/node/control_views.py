@@ -85,6 +85,8 @@ def publish_view(stream: str, published: Published) -> PublishReply:
         tuple(
             FateView(device_text(fate.receiver), fate.storage, fate.delivered_at) for fate in published.fates
         ),
+        _reason(published.unsent),
+        _reason(published.unconfirmed),
     )
 
 
@@ -174,6 +176,7 @@ def stream_view(status: StreamStatus) -> StreamView:
             for chain in status.chains
         ),
         overlay=status.overlay,
+        alone=_reason(status.alone),
     )
 
 

@@ -73,6 +73,13 @@ class Member:
         membership = self._memberships.get(topic)
         return None if membership is None else membership.tracker.peer
 
+    def is_unreachable(self, topic: TopicId) -> bool:
+        """Whether nobody can dial us and no neighbour is in sight: others who only dial never meet us."""
+        membership = self._memberships.get(topic)
+        if membership is None or membership.follower.edges.wanted:
+            return False
+        return not self._listens or self.reachable is False
+
     def storage_nodes(self, topic: TopicId) -> tuple[Contact, ...]:
         """The storage nodes that the tracker named last."""
         membership = self._memberships.get(topic)

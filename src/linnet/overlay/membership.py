@@ -41,6 +41,7 @@ class Membership:
         """Whether the tracker that is followed has answered."""
         self.is_refused = False
         """Whether the machine above was told that no tracker takes us."""
+        self.is_storage_told = False
         self.storage_nodes: tuple[Contact, ...] = ()
         edges = Edges(wish.topic, links)
         self.follower: Follower = (
@@ -80,7 +81,10 @@ class Membership:
         self.is_instructed = True
         self.is_refused = False
         effects = self.follower.instruct(instruction, now)
-        if instruction.counter == self.follower.counter and instruction.storage != self.storage_nodes:
+        # That there is none is news too, the first time.
+        is_news = not self.is_storage_told or instruction.storage != self.storage_nodes
+        if instruction.counter == self.follower.counter and is_news:
+            self.is_storage_told = True
             self.storage_nodes = instruction.storage
             effects.append(StorageKnown(self.topic, self.storage_nodes))
         return effects

@@ -104,6 +104,10 @@ class Overlays:
         """The tracker that is followed in a topic."""
         return self.member.tracker(topic)
 
+    def is_unreachable(self, topic: TopicId) -> bool:
+        """Whether nobody can dial us, and the tracker of a topic has nobody for us to dial."""
+        return self.overlay(topic) is Overlay.TRACKER and self.member.is_unreachable(topic)
+
     def overlay(self, topic: TopicId) -> Overlay | None:
         """The overlay of a topic, if it is joined."""
         known = self._topics.get(topic)

@@ -7,7 +7,7 @@ hears of an event only by this tells others in turn, and so nobody who has a nei
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
@@ -24,6 +24,7 @@ from linnet.streams.messages import PolicyIs
 from linnet.streams.policy import Governance
 
 OWNER = "announcing"
+ANSWERS = "answers"
 
 AnnouncingEffect = Send[Heads | Revoked | PolicyIs] | SetTimer[Tick] | CancelTimer[Tick]
 
@@ -39,6 +40,7 @@ class Announcing:
         intake: Intake,
         archive: Archive,
         governance: Governance,
+        reading_since: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._topic = topic
         self._context = context
@@ -46,15 +48,38 @@ class Announcing:
         self._intake = intake
         self._archive = archive
         self._governance = governance
+        self._reading_since = reading_since
+        self._asked_of_us: dict[PeerId, float] = {}
+        """Since when each peer has read the topic that told us so, by our clock."""
+        self._asked_by_us: dict[PeerId, None] = {}
         self._news = 0
         self._is_armed = False
 
-    def greet(self, peer: PeerId, keeps: bool) -> list[AnnouncingEffect]:
+    @property
+    def asks(self) -> bool:
+        """Whether somebody here reads and wants to know what was said since."""
+        return self._reading_since() is not None
+
+    def has_asked(self, peer: PeerId) -> bool:
+        """Whether this peer was told since when we read."""
+        return peer in self._asked_by_us
+
+    def asked(self, peer: PeerId, waited_ms: int, now: float) -> None:
+        """This peer has read the topic for so long: from now on it is told what was said in that time."""
+        self._asked_of_us[peer] = now - waited_ms / 1000
+
+    def unlinked(self, peer: PeerId) -> None:
+        """The link to a peer is gone: it will ask anew, and so shall we."""
+        self._asked_of_us.pop(peer, None)
+        self._asked_by_us.pop(peer, None)
+
+    def greet(self, peer: PeerId, keeps: bool, now: float) -> list[AnnouncingEffect]:
         """Tell a new neighbour everything; the policy first, since it may reject without it."""
+        self._asked_by_us.pop(peer, None)
         neighbor = self._flood.neighbors.get(peer)
         if neighbor is not None:
             neighbor.told = self._news
-        return [*self.policy((peer,)), *self._revocations(peer), *self.heads(peer, keeps)]
+        return [*self.policy((peer,)), *self._revocations(peer), *self.heads(peer, keeps, now)]
 
     def news(self, chain: Chain) -> list[AnnouncingEffect]:
         """Something was said: tell neighbours in a while how far the chain goes, in case one missed it."""
@@ -65,7 +90,7 @@ class Announcing:
         self._is_armed = True
         return [self._timer()]
 
-    def fired(self, keeps: bool) -> list[AnnouncingEffect]:
+    def fired(self, keeps: bool, now: float) -> list[AnnouncingEffect]:
         """Tell one neighbour that lacks news how far the chains go; and all who hear from us alone."""
         neighbors = self._flood.neighbors
         lacking = [peer for peer, each in neighbors.items() if each.told < self._news]
@@ -76,21 +101,49 @@ class Announcing:
         chosen = dict.fromkeys((self._context.rng.choice(lacking), *served))
         told: list[AnnouncingEffect] = []
         for peer in chosen:
-            told += self.heads(peer, keeps, since=neighbors[peer].told)
+            told += self.heads(peer, keeps, now, since=neighbors[peer].told)
             neighbors[peer].told = self._news
         self._is_armed = len(chosen) < len(lacking)
         return [*told, self._timer()] if self._is_armed else told
 
-    def heads(self, peer: PeerId, keeps: bool, since: int = -1) -> list[AnnouncingEffect]:
-        """Tell a peer how far the chains go that had news since, and which of them we can resend."""
+    def heads(self, peer: PeerId, keeps: bool, now: float, since: int = -1) -> list[AnnouncingEffect]:
+        """Tell a peer how far the chains go that had news since, and which of them we can resend.
+
+        Whoever reads says for how long it has; to whom that was said, we tell what is due since.
+        """
         places = self._places(since, self._archive.places() if keeps else None)
         if not places and since >= 0:
             return []
+        waited = self._waited(peer, now)
         return [
-            Send(peer, Heads(self._topic, tuple(places[start : start + CHAINS_PER_MESSAGE])))
+            Send(peer, self._heads(peer, tuple(places[start : start + CHAINS_PER_MESSAGE]), waited))
             # The last message is never full: that is how the other end knows that it had all.
             for start in range(0, len(places) + 1, CHAINS_PER_MESSAGE)
         ]
+
+    def _heads(self, peer: PeerId, places: tuple[ChainPlace, ...], waited_ms: int) -> Heads:
+        moment = self._asked_of_us.get(peer)
+        due = None if moment is None else tuple(self._due(place, moment) for place in places)
+        return Heads(self._topic, places, waited_ms, due)
+
+    def _waited(self, peer: PeerId, now: float) -> int:
+        """For how long we have read, in milliseconds, unless the peer knows; 0 if we do not ask."""
+        since = self._reading_since()
+        if since is None or peer in self._asked_by_us:
+            return 0
+        self._asked_by_us[peer] = None
+        return max(1, int((now - since) * 1000))
+
+    def _due(self, place: ChainPlace, moment: float) -> int:
+        """The first number of a chain that was said since a moment; behind its end if none was."""
+        chain = self._intake.chains.get(place.author + place.device)
+        stored = place.last if chain is None else min(place.last, chain.restored)
+        found = (
+            place.last + 1,
+            self._archive.stored_since(place.author, place.device, place.first, stored, moment),
+            None if chain is None else chain.moments.since(moment),
+        )
+        return min(first for first in found if first is not None)
 
     def policy(self, peers: Iterable[PeerId]) -> list[AnnouncingEffect]:
         """Show peers the owner's policy, if there is one."""
@@ -106,10 +159,17 @@ class Announcing:
         message = Revoked(self._topic, revocation)
         return [Send(peer, message) for peer in self._flood.neighbors if peer != source]
 
+    def wait_for_answers(self) -> SetTimer[Tick]:
+        """Those who are asked may take so long to answer."""
+        return SetTimer(self._context.config.gap_timeout, Tick(OWNER, ANSWERS, self._topic))
+
     def stop(self) -> list[AnnouncingEffect]:
         """Nobody is told anything any more."""
         self._is_armed = False
-        return [CancelTimer(Tick(OWNER, "heads", self._topic))]
+        return [
+            CancelTimer(Tick(OWNER, "heads", self._topic)),
+            CancelTimer(Tick(OWNER, ANSWERS, self._topic)),
+        ]
 
     def _revocations(self, peer: PeerId) -> list[AnnouncingEffect]:
         if not self._intake.chains:

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId, WireDeviceId
 from linnet.core.limits import NEIGHBORS, PUBLISHERS
+from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.identity.cards import Revocation
 from linnet.overlay.config import Overlay
@@ -165,6 +166,11 @@ class Published(Struct, frozen=True, gc=False):
     neighbors: int
     """Neighbours that it was sent to; 0: it goes out when one appears."""
     fates: tuple[Fate, ...]
+    unsent: Reason | None = None
+    """Why there is no neighbour, if that is known. ``no_address``: no tracker is known;
+    ``unreachable_inbound``: nobody can dial this node, and nobody who can be dialled is there."""
+    unconfirmed: Reason | None = None
+    """If all were to confirm it and did not: ``no_storage``, nobody could; ``timeout``, not in time."""
 
 
 class Subscribed(Struct, frozen=True, gc=False):
@@ -204,6 +210,8 @@ class StreamStatus(Struct, frozen=True, gc=False):
     kept_bytes: int
     chains: tuple[ChainStatus, ...]
     overlay: Overlay = Overlay.TRACKER
+    alone: Reason | None = None
+    """Why it has no neighbours, if that is known: as in `Published.unsent`."""
 
 
 SealedCommand: TypeAlias = AskToRead | AllowReader | DisallowReader | ListReaders

@@ -6,7 +6,7 @@ Nothing leaves here that was not verified whole. A duplicate costs no check: its
 from __future__ import annotations
 
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import AuthorId, DeviceId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.archive import known_heads
 from linnet.delivery.chain import Chain, ChainKey
@@ -31,6 +31,10 @@ class Intake:
         self.anchored = False
         """Whether a storage node has told us which chains there are: an unknown one is new then,
         and all of it is due to us."""
+        self.asked: dict[PeerId, None] = {}
+        """Who is about to say which chains are due to us from where on. Until then new ones are held."""
+        self.resumes = False
+        """Whether a durable subscription came back that nobody has told yet what was there before it."""
         self.wants_all = False
         """Whether everything there ever was is due to us: a durable subscription said so."""
 
@@ -73,7 +77,9 @@ class Intake:
                 errors.append(error)
         return good, errors
 
-    def accept(self, verified: Verified, live: bool = False) -> tuple[Chain, list[Verified], Range | None]:
+    def accept(
+        self, verified: Verified, said_at: float, live: bool = False
+    ) -> tuple[Chain, list[Verified], Range | None]:
         """Count a verified unit as seen; gives the units whose turn has come, and a range given up for it.
 
         `InvalidEvent` if it contradicts its chain, or if there are too many chains.
@@ -84,17 +90,21 @@ class Intake:
         chain = self.chains.get(unit.author + unit.device)
         if chain is None:
             chain = self._begin(unit.author, unit.device, self._base(first, unit.prev is None))
+            chain.held = bool(self.asked) and not self.is_own(chain)
         elif live:
             chain.begin_earlier(first)
         if self._hearsay:
             self._hearsay.pop(chain.key, None)
         lost = chain.accept(verified, first, last)
+        chain.moments.note(first, said_at)
         return chain, chain.in_order(verified, first, last), lost
 
-    def announced(self, place: ChainPlace, storage: bool) -> tuple[Chain | None, list[Verified]]:
+    def announced(
+        self, place: ChainPlace, storage: bool, first_due: int | None = None
+    ) -> tuple[Chain | None, list[Verified]]:
         """Somebody says how far a chain goes; gives the chain if that is news, and units whose turn has come.
 
-        Raises `InvalidEvent` if there are too many chains.
+        It may say from where on the chain is due to us. Raises `InvalidEvent` if there are too many chains.
         """
         chain = self.chains.get(place.author + place.device)
         # On the edge, what began while we took part was due to us from its beginning: if who keeps it for us
@@ -103,10 +113,16 @@ class Intake:
         if chain is None:
             if self.wants_all:
                 base = place.first if removed else 0
+            elif first_due is not None:
+                base = min(first_due, place.last + 1)
             else:
-                base = 0 if self.anchored else place.last + 1
+                # In doubt all is due to who resumes: only nodes of version 0.1.0 leave it in doubt.
+                base = 0 if self.anchored or (self.resumes and not self.asked) else place.last + 1
             chain = self._begin(place.author, place.device, base)
+            chain.held = bool(self.asked) and not self.is_own(chain)
             self._hearsay[chain.key] = None
+        if first_due is not None and first_due <= place.last:
+            chain.promised = max(chain.promised, place.last)
         due: list[Verified] = []
         if removed and place.first > chain.base and not chain.seen.touches(0, place.first - 1):
             due = chain.rebase(place.first)
@@ -114,6 +130,11 @@ class Intake:
             return None, due
         chain.announced = max(chain.announced, place.last)
         return chain, due
+
+    def release(self) -> list[tuple[Chain, list[Verified]]]:
+        """Whoever was asked has answered, or takes too long: what was held gets its turn."""
+        self.asked = {}
+        return [(chain, chain.release()) for chain in self.chains.values() if chain.held]
 
     def restore_own(self) -> None:
         """Our own chain goes on where the log ends, whatever else is done here."""
@@ -139,6 +160,10 @@ class Intake:
             if known.seen.last > chain.seen.last:
                 floors[key] = known.seen.last + 1
         return floors
+
+    def is_own(self, chain: Chain) -> bool:
+        """Whether this is our own chain."""
+        return chain.key == self._context.author + self._context.device
 
     def _base(self, first: int, begins: bool) -> int:
         """The first number that is due to us of a chain that we had not heard of."""

@@ -73,6 +73,20 @@ class Joined:
         """The tracker that is followed in a stream."""
         return self._overlays.tracker(stream.topic)
 
+    def is_alone(self, stream: Stream) -> bool:
+        """Whether nothing is known here that could lead to anybody else in a stream."""
+        if self.client is not None or self.overlay(stream) is not Overlay.TRACKER:
+            return False
+        return not self._trackers(stream.name, stream.topic, stream)
+
+    def why_alone(self, stream: Stream) -> Reason | None:
+        """Why a stream has no neighbours, if known: no tracker, or nobody can dial us nor we others."""
+        if stream.flood.neighbors:
+            return None
+        if self.is_alone(stream):
+            return Reason.NO_ADDRESS
+        return Reason.UNREACHABLE_INBOUND if self._overlays.is_unreachable(stream.topic) else None
+
     def open(self, name: str, now: float) -> tuple[Stream, list[JoinedEffect]]:
         """The stream of this name, joined if it was not. `BadText` if it cannot be a name."""
         known = self._by_name.get(name)

@@ -24,9 +24,18 @@ from linnet.trace.records import Kind
 
 
 def publish(
-    stream: Stream, context: Context, request: int, tails: Sequence[Tail], confirm: float, now: float
+    stream: Stream,
+    context: Context,
+    request: int,
+    tails: Sequence[Tail],
+    confirm: float,
+    now: float,
+    unsent: Reason | None = None,
 ) -> list[StreamEffect]:
-    """Say these in a stream. Raises `RemoteError` if our own card or the stream's owner forbids it."""
+    """Say these in a stream; `unsent` is why it has no neighbours.
+
+    Raises `RemoteError` if our own card or the stream's owner forbids it.
+    """
     if not tails:
         return [Reply(request, Declined(Reason.MALFORMED, "nothing to publish"))]
     objection = stream.sealed.objection(tails)
@@ -44,7 +53,7 @@ def publish(
         effects += _own(stream, context, verified, promises, now)
     # The answer goes out after the commit: what this node keeps for others is kept by then.
     kept = (Fate(context.peer, True, now),) if stream.stores else ()
-    outcome = Published(stream.topic, first, tuple(ids), len(stream.flood.neighbors), kept)
+    outcome = Published(stream.topic, first, tuple(ids), len(stream.flood.neighbors), kept, unsent)
     for effect in stream.publishing.published(request, outcome, confirm):
         if isinstance(effect, Reply):
             promises.append(effect)
@@ -94,7 +103,7 @@ def _own(
     stream: Stream, context: Context, verified: Verified, promises: list[StreamPromise], now: float
 ) -> list[StreamEffect]:
     """What one unit of ours brings about: written now, sent and delivered when that is durable."""
-    chain, due, _ = stream.intake.accept(verified)
+    chain, due, _ = stream.intake.accept(verified, now)
     if not due:
         raise InvalidEvent(Reason.FORKED_CHAIN, "our own chain does not go on where it ended")
     stream.flood.distinct += 1

@@ -109,8 +109,12 @@ class Publishing:
     def published(self, request: int, outcome: Published, confirm: float) -> list[PublishingEffect]:
         """Answer the caller, at once or when storage nodes have confirmed."""
         effects = self._watch()
-        if confirm <= 0 or (self._told and not self._storage):
+        if confirm <= 0:
             return [*effects, Reply(request, outcome)]
+        if self._told and not self._storage:
+            # Whoever keeps the stream itself has confirmed by that.
+            why = None if outcome.fates else Reason.NO_STORAGE
+            return [*effects, Reply(request, replace(outcome, unconfirmed=why))]
         last = outcome.first + len(outcome.ids) - 1
         self._waiting[request] = _Waiting(request, outcome, last)
         return [*effects, SetTimer(confirm, self._confirm_tick(request))]
@@ -123,6 +127,11 @@ class Publishing:
         }
         effects = self._watch() if self.next else []
         return effects if self._storage else [*effects, *self._answer_all()]
+
+    def alone_here(self) -> list[PublishingEffect]:
+        """There is nobody who could confirm anything."""
+        self._told = True
+        return [] if self._storage else self._answer_all()
 
     def up(self, peer: PeerId) -> list[PublishingEffect]:
         """A link is open: ask a storage node for receipts."""
@@ -220,7 +229,9 @@ class Publishing:
         del self._waiting[waiting.request]
         outcome = waiting.outcome
         fates = outcome.fates + self.fates(waiting.last)
-        told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, fates)
+        keepers = [fate.delivered_at for fate in fates if fate.storage]
+        late = Reason.TIMEOUT if None in keepers else None
+        told = replace(outcome, fates=fates, unconfirmed=late if keepers else Reason.NO_STORAGE)
         return [CancelTimer(self._confirm_tick(waiting.request)), Reply(waiting.request, told)]
 
     @property

@@ -31,7 +31,18 @@ _PAGE = 256
 class Reader:
     """What one subscription of the application needs."""
 
-    __slots__ = ("_unseal", "behind", "catchup", "command", "cursor", "floors", "locked", "owner", "window")
+    __slots__ = (
+        "_unseal",
+        "behind",
+        "catchup",
+        "command",
+        "cursor",
+        "floors",
+        "locked",
+        "made_at",
+        "owner",
+        "window",
+    )
 
     def __init__(
         self,
@@ -51,6 +62,8 @@ class Reader:
         """Whether the log holds something for it that was not handed over."""
         self.floors: dict[ChainKey, int] = {}
         """Chains of which it has had everything below, although they are gone through again."""
+        self.made_at: float | None = None
+        """When it was made, if it wants only what is said from then on."""
         self.locked = Locked()
         """Events that it was told of and that could not be read, but may be when a key comes."""
 
@@ -66,6 +79,10 @@ class Reader:
                 events = shown(verified, self.owner)
                 return self.window.hand(self.seen([each for each in events if (each.seq or 0) >= floor]))
         return self.window.hand(self.seen(shown(verified, self.owner)))
+
+    def came_after(self, moment: float) -> bool:
+        """Whether it was made after this and wants only what is said from then on."""
+        return self.made_at is not None and self.command.since is None and moment < self.made_at
 
     def seen(self, events: Sequence[Event]) -> Sequence[Event | Unreadable]:
         """Events as this subscription is to see them: what is sealed is opened, or told to be unreadable."""

@@ -42,6 +42,8 @@ class Readers:
         self.unordered: list[Reader] = []
         """Live subscriptions that did not."""
         self._storage: tuple[Contact, ...] = ()
+        self._is_alone = False
+        """Whether it is known that there is nobody who could have history."""
 
     def __len__(self) -> int:
         return len(self._readers)
@@ -59,10 +61,17 @@ class Readers:
         """Whether any subscription lets publishers know that it received."""
         return any(reader.command.receipts for reader in self._readers.values())
 
-    def add(self, command: Subscribe, cursor: Cursor | None) -> Reader:
+    @property
+    def since(self) -> float | None:
+        """When the first of those subscribed who want only what is said from then on; None: nobody does."""
+        made = [reader.made_at for reader in self._readers.values() if reader.made_at is not None]
+        return min(made, default=None)
+
+    def add(self, command: Subscribe, cursor: Cursor | None, made_at: float | None = None) -> Reader:
         """A new subscription; `begin` starts it."""
         window: Window[Item] = Window(command.subscription, self._context.config)
         reader = Reader(command, window, cursor, self._owner, self._unseal)
+        reader.made_at = made_at
         self._readers[command.subscription] = reader
         self._sort()
         return reader
@@ -82,10 +91,17 @@ class Readers:
             return self._after_commit(reader.pump(self._context.store.log))
         if command.since is None:
             return []
+        context = self._context
         reader.catchup = CatchUp(
-            command.subscription, self._topic, command.since, self._context.config, self._context.links
+            command.subscription,
+            self._topic,
+            command.since,
+            context.config,
+            context.links,
+            context.peer,
+            context.author + context.device,
         )
-        return [*reader.catchup.begin(self._storage)]
+        return [*reader.catchup.begin(self._storage, self._is_alone)]
 
     def remove(self, subscription: int) -> list[ReadersEffect]:
         """End a subscription; a durable one keeps its place."""
@@ -100,10 +116,17 @@ class Readers:
 
     # What the stream hands over.
 
-    def hand(self, readers: list[Reader], verified: Verified, hops: int | None) -> list[ReadersEffect]:
-        """A unit to live subscriptions: as it came, or when its turn has come."""
+    def hand(
+        self, readers: list[Reader], verified: Verified, hops: int | None, said_at: float | None = None
+    ) -> list[ReadersEffect]:
+        """A unit to live subscriptions: as it came, or when its turn has come.
+
+        With `said_at`, only to those who were there by then, or want history.
+        """
         effects: list[ReadersEffect] = []
         for reader in readers:
+            if said_at is not None and reader.came_after(said_at):
+                continue
             effects += self._handed(reader, reader.offer(verified))
         if effects:
             effects.append(self._delivered(verified, hops))
@@ -150,7 +173,13 @@ class Readers:
     def storage(self, nodes: tuple[Contact, ...]) -> list[ReadersEffect]:
         """These nodes keep the topic."""
         self._storage = nodes
+        self._is_alone = False
         return [effect for catchup in self._catching_up() for effect in catchup.storage(nodes)]
+
+    def alone(self) -> list[ReadersEffect]:
+        """There is nobody who could have history but this node."""
+        self._is_alone = True
+        return [effect for catchup in self._catching_up() for effect in catchup.alone()]
 
     def up(self, peer: PeerId) -> list[ReadersEffect]:
         """A link is open."""
@@ -177,6 +206,7 @@ class Readers:
         effects: list[ReadersEffect] = []
         for reader in self._readers.values():
             if reader.cursor is not None:
+                reader.cursor.settle()
                 kept = self._context.store.log.kept(self._topic)
                 effects += self._in_line(reader, reader.note(CaughtUp(kept.oldest, False, None)))
         return effects

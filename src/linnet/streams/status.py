@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.overlay.config import Overlay
 from linnet.streams.commands import ChainStatus, StreamStatus
@@ -12,7 +13,9 @@ MOST_CHAINS = 256
 """Chains that a status lists; a stream may have very many."""
 
 
-def status_of(stream: Stream, context: Context, tracker: PeerId | None, overlay: Overlay) -> StreamStatus:
+def status_of(
+    stream: Stream, context: Context, tracker: PeerId | None, overlay: Overlay, alone: Reason | None = None
+) -> StreamStatus:
     """How a stream stands."""
     kept = context.store.log.kept(stream.topic)
     chains = [
@@ -42,4 +45,5 @@ def status_of(stream: Stream, context: Context, tracker: PeerId | None, overlay:
         kept.bytes,
         tuple(chains),
         overlay,
+        alone,
     )

@@ -6,24 +6,26 @@ wait for nothing; what is written and then promised travels in `AfterCommit`.
 
 from __future__ import annotations
 
-from linnet.core.effects import AfterCommit, Blame, HangUp
+from linnet.core.effects import AfterCommit, Blame, HangUp, Send
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain
 from linnet.delivery.context import Context
 from linnet.delivery.flood import Flood, unit_bytes, unit_record
 from linnet.delivery.gaps import Gaps
 from linnet.delivery.items import Missed
-from linnet.delivery.messages import Data, Heads, HistoryPage, Receipt, Resent
+from linnet.delivery.messages import ChainPlace, Data, Heads, HistoryPage, Receipt, Resend, Resent
 from linnet.delivery.suppression import Suppression
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
 from linnet.streams.anchor import Anchor
-from linnet.streams.announcing import Announcing
+from linnet.streams.announcing import ANSWERS, Announcing
 from linnet.streams.confirming import Confirming
+from linnet.streams.due import Due
 from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.intake import Intake
 from linnet.streams.keeper import Keeper
@@ -57,13 +59,16 @@ class Stream:
         self.readers = Readers(self.topic, context, self.governance.owner, self.sealed.open)
         self.opening = Opening(self.topic, context, self.gaps, self.sealed.following, self.readers)
         self.confirming = Confirming(self.topic, context)
+        self.is_unreachable = False
+        """Whether it was told that nobody can dial this node and nobody is there whom it could."""
         self.stores = False
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         self.suppression = Suppression(self.topic, self.flood, context.config.suppress)
         self.announcing = Announcing(
-            self.topic, context, self.flood, self.intake, self.archive, self.governance
+            self.topic, context, self.flood, self.intake, self.archive, self.governance, self._reading_since
         )
+        self.due = Due(self.intake, self.archive, self.readers, self.announcing)
         self.anchor = Anchor(self.topic, context)
         self.intake.restore_own()
         self.received = 0
@@ -119,7 +124,7 @@ class Stream:
         self, verified: Verified, card: Card, peer: PeerId, data: Data, now: float
     ) -> list[StreamEffect]:
         """A new unit: pass it on, hand it over, write it down, look for what is missing before it."""
-        chain, due, lost = self.intake.accept(verified, live=True)
+        chain, due, lost = self.intake.accept(verified, now, live=True)
         unit = verified.unit
         count = len(unit.tails)
         hops = data.hops
@@ -157,7 +162,8 @@ class Stream:
                 effects += self.announcing.policy(self.flood.neighbors)
             effects += self.opening.read((verified,), now)
         if self.readers.unordered:
-            effects += self.readers.hand(self.readers.unordered, verified, hops)
+            said_at = chain.moments.at(verified.unit.seq or 0) if hops is None else None
+            effects += self.readers.hand(self.readers.unordered, verified, hops, said_at)
         if due:
             effects += self._in_turn(chain, due, hops, now)
         if not due or self.gaps.open:
@@ -172,9 +178,11 @@ class Stream:
         if not due:
             return []
         effects: list[StreamEffect] = []
+        moments = chain.moments if hops is None else None
         if not self.keeps:
             for verified in due:
-                effects += self.readers.hand(self.readers.ordered, verified, hops)
+                said_at = None if moments is None else moments.at(verified.unit.seq or 0)
+                effects += self.readers.hand(self.readers.ordered, verified, hops, said_at)
             return effects
         promises: list[StreamPromise] = []
         for verified in due:
@@ -182,7 +190,8 @@ class Stream:
             if position is not None:
                 promises += self.readers.logged(position, verified, hops)
                 promises.append(unit_record(Kind.STORED, verified))
-            effects += self.readers.hand(self.readers.ordered, verified, hops)
+            said_at = None if moments is None else moments.at(verified.unit.seq or 0)
+            effects += self.readers.hand(self.readers.ordered, verified, hops, said_at)
         if promises:
             effects.append(AfterCommit(tuple(promises)))
         return [*effects, *self.keeper.advanced(chain), *self.keeper.wrote()]
@@ -192,7 +201,7 @@ class Stream:
     def neighbor_up(self, peer: PeerId, now: float) -> list[StreamEffect]:
         """A neighbour is there: tell it how far we know the chains, and the policy."""
         self.flood.up(peer)
-        return [*self.announcing.greet(peer, self.keeps), *self.backlog(now)]
+        return [*self.announcing.greet(peer, self.keeps, now), *self.backlog(now)]
 
     def neighbor_down(self, peer: PeerId) -> None:
         """A neighbour is gone."""
@@ -201,10 +210,14 @@ class Stream:
     def on_heads(self, peer: PeerId, heads: Heads, now: float) -> list[StreamEffect]:
         """Somebody says how far the chains go; what we lack of them is missing."""
         storage = peer in self.storage
-        effects: list[StreamEffect] = []
-        for place in heads.chains:
+        effects: list[StreamEffect] = [*self.due.hear_out(peer, heads, self.keeps, now)]
+        final = self.due.is_final(heads)
+        for number, place in enumerate(heads.chains):
+            first_due = heads.due[number] if heads.due and number < len(heads.due) else None
             try:
-                chain, due = self.intake.announced(place, storage)
+                if first_due is not None:
+                    effects += self._lower(place, first_due, now)
+                chain, due = self.intake.announced(place, storage, first_due)
             except RemoteError as error:
                 record = Record(
                     Kind.REJECTED, self.topic, device=place.device, peer=peer, reason=error.reason
@@ -212,19 +225,53 @@ class Stream:
                 return [*effects, record, Blame(peer, error.reason)]
             if place.held:
                 self.gaps.holder(peer, place.author + place.device)
+            if final:
+                self.due.remember(place)
             if chain is not None:
-                if self.readers.durable and chain.base and not len(chain.seen) and not self.intake.wants_all:
-                    self.archive.pass_over(chain.author, chain.device, chain.base - 1)
                 effects += self._in_turn(chain, due, None, now)
                 effects += self.gaps.changed(chain)
-        if self.stores and not storage and peer not in self.flood.neighbors:
-            effects += self.announcing.heads(peer, self.keeps)
-        if storage and not self.intake.anchored and len(heads.chains) < CHAINS_PER_MESSAGE:
+        is_last = len(heads.chains) < CHAINS_PER_MESSAGE
+        if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
+            effects += self.announcing.heads(peer, self.keeps, now)
+        if storage and final and is_last and not self.intake.anchored:
             self.intake.anchored = True
             effects += [*self.readers.anchored(), *self.anchor.weigh()]
+        if final and is_last and self.due.is_answered(peer):
+            effects += self.release(now)
         return effects
 
-    def on_storage(self, nodes: tuple[Contact, ...]) -> list[StreamEffect]:
+    def release(self, now: float) -> list[StreamEffect]:
+        """Nobody is about to answer any more: what was held gets its turn."""
+        effects: list[StreamEffect] = []
+        for chain, due in self.intake.release():
+            effects += [*self._in_turn(chain, due, None, now), *self.gaps.changed(chain)]
+        return effects
+
+    def _lower(self, place: ChainPlace, first: int, now: float) -> list[StreamEffect]:
+        """Somebody says that a chain was said in our time from this number on: it is due from there."""
+        chain, lost = self.due.lower(place, first)
+        if chain is None:
+            return []
+        return [*self._give_up(chain, lost, Reason.GAP_UNFILLED, now), *self.gaps.changed(chain)]
+
+    def _reading_since(self) -> float | None:
+        """Since when somebody here reads who wants only what is said from then on."""
+        return None if self.intake.wants_all else self.readers.since
+
+    def announcing_fired(self, tick: Tick, now: float) -> list[StreamEffect]:
+        """It is time to tell neighbours something, or nobody is waited for any more."""
+        if tick.what == ANSWERS:
+            return self.release(now)
+        return [*self.announcing.fired(self.keeps, now)]
+
+    def ask_neighbors(self, now: float) -> list[StreamEffect]:
+        """Somebody reads here now: let neighbours know, so that they tell what is due since."""
+        if not self.announcing.asks:
+            return []
+        peers = [peer for peer in self.flood.neighbors if not self.announcing.has_asked(peer)]
+        return [effect for peer in peers for effect in self.announcing.heads(peer, self.keeps, now)]
+
+    def on_storage(self, nodes: tuple[Contact, ...], now: float) -> list[StreamEffect]:
         """The tracker says who keeps this stream."""
         ours = self._context.peer
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
@@ -233,7 +280,11 @@ class Stream:
         self.opening.storage(self.storage)
         mine = (Contact(ours),) if self.stores else ()
         effects: list[StreamEffect] = [*self.gaps.storage(others), *self.publishing.storage(others)]
-        return [*effects, *self.readers.storage((*mine, *others)), *self.cast_anchor()]
+        return [*effects, *self.readers.storage((*mine, *others)), *self.cast_anchor(now)]
+
+    def alone(self) -> list[StreamEffect]:
+        """Nothing leads to anybody else: whoever waits for storage nodes need not."""
+        return [*self.publishing.alone_here(), *self.readers.alone()]
 
     def keep(self, rule: StorageRule) -> list[StreamEffect]:
         """Keep this stream for others, going on from what the log holds."""
@@ -248,18 +299,19 @@ class Stream:
         # Our own subscribers need nobody else for history.
         return [*self.readers.storage((Contact(self._context.peer),)), *repairs, *self.keeper.wrote()]
 
-    def link_up(self, peer: PeerId) -> list[StreamEffect]:
+    def link_up(self, peer: PeerId, now: float) -> list[StreamEffect]:
         """A link is open, to a storage node of this stream perhaps."""
         if peer not in self.storage:
             return []
         effects: list[StreamEffect] = [*self.gaps.up(peer), *self.publishing.up(peer), *self.readers.up(peer)]
-        return [*effects, *self.confirming.up(peer), *self.announcing.heads(peer, self.keeps)]
+        return [*effects, *self.confirming.up(peer), *self.announcing.heads(peer, self.keeps, now)]
 
     def link_down(self, peer: PeerId) -> None:
         """A link is gone."""
         self.flood.unlinked(peer)
         self.gaps.down(peer)
         self.keeper.down(peer)
+        self.announcing.unlinked(peer)
 
     # Gaps.
 
@@ -272,11 +324,15 @@ class Stream:
             effect for error in errors for effect in self._reject_page(peer, error)
         ]
         effects += self.opening.read(good, now)
+        ages = {unit.sig: age for unit, age in zip(resent.units, resent.ages_ms, strict=False)}
         for verified in good:
             if self.intake.is_duplicate(verified.unit):
                 continue
             try:
-                chain, due, _ = self.intake.accept(verified)
+                age_ms = ages.get(verified.unit.sig)
+                # An author's clock may be wrong; without a better word it is all there is.
+                said_at = verified.events[-1].tail.time / 1000 if age_ms is None else now - age_ms / 1000
+                chain, due, _ = self.intake.accept(verified, min(said_at, now))
             except RemoteError as error:
                 effects += self._reject(peer, verified.unit, error)
                 continue
@@ -292,6 +348,12 @@ class Stream:
             effects += self.gaps.answered(asked, resent.done)
         return effects
 
+    def resend(self, peer: PeerId, request: Resend, now: float) -> list[Send[Resent]]:
+        """What this node holds of a range that somebody asks for."""
+        return self.archive.resend(
+            peer, request, now, self.intake.chains.get(request.author + request.device)
+        )
+
     def _reject_page(self, peer: PeerId, error: RemoteError) -> list[StreamEffect]:
         self.rejected += 1
         record = Record(Kind.REJECTED, self.topic, peer=peer, reason=error.reason, note=error.detail)
@@ -305,9 +367,28 @@ class Stream:
         effects, give_up = self.gaps.fired(chain, now)
         if not give_up:
             return [*effects]
+        return [
+            *effects,
+            *self._give_up_hearsay(chain),
+            *self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now),
+        ]
+
+    def _give_up_hearsay(self, chain: Chain) -> list[StreamEffect]:
+        """Stop waiting for what was announced and never shown. Whoever was promised it is told."""
         hearsay = chain.forget_hearsay()
-        unheard = [] if hearsay is None else [self._dropped(chain, *hearsay, Reason.GAP_UNFILLED, "hearsay")]
-        return [*effects, *unheard, *self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now)]
+        if hearsay is None:
+            return []
+        first, last = hearsay
+        effects: list[StreamEffect] = [self._dropped(chain, first, last, Reason.GAP_UNFILLED, "hearsay")]
+        if first > chain.promised:
+            return effects
+        told = Missed(self.topic, chain.author, chain.device, first, last, Reason.GAP_UNFILLED)
+        effects += self.readers.missed(told)
+        if not len(chain.seen):
+            # What comes live all the same begins earlier; nobody is told of the same twice.
+            chain.rebase(last + 1)
+            chain.told = last + 1
+        return effects
 
     def _dropped(
         self, chain: Chain, first: int, last: int, reason: Reason, note: str | None = None
@@ -379,19 +460,19 @@ class Stream:
         effects: list[StreamEffect] = [*self.publishing.receipt(receipt)]
         return [*effects, *self.keeper.pass_on(receipt, peer)] if self.stores else effects
 
-    def cast_anchor(self) -> list[StreamEffect]:
+    def cast_anchor(self, now: float) -> list[StreamEffect]:
         """Learn from a storage node which chains there are, once, so that nothing is missed from now on."""
         if self.intake.anchored or self.stores or not self.storage or not self.readers:
             return []
         if self.anchor.peer is not None:
             return []
         peer, effects = self.anchor.cast(self.storage.values())
-        told = self.announcing.heads(peer, self.keeps) if peer in self._context.links else []
+        told = self.announcing.heads(peer, self.keeps, now) if peer in self._context.links else []
         return [*effects, *told]
 
-    def anchor_fired(self) -> list[StreamEffect]:
+    def anchor_fired(self, now: float) -> list[StreamEffect]:
         """The storage node took too long: ask again, perhaps another."""
-        return [*self.anchor.weigh(), *self.cast_anchor()]
+        return [*self.anchor.weigh(), *self.cast_anchor(now)]
 
     def on_policy(self, peer: PeerId, message: PolicyIs) -> list[StreamEffect]:
         """A neighbour shows the owner's policy."""

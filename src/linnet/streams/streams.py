@@ -176,7 +176,9 @@ class Streams:
         tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
         try:
             first = stream.publishing.next
-            effects += publish(stream, self._context, request, tails, command.confirm, now)
+            unsent = self._joined.why_alone(stream)
+            effects += publish(stream, self._context, request, tails, command.confirm, now, unsent)
+            effects += self._unreachable(stream)
             if self._unsent is not None:
                 self._unsent.published(stream, first)
         except RemoteError as error:
@@ -200,7 +202,7 @@ class Streams:
             detail = f"there is a subscription {command.subscription} already"
             return [Reply(request, Declined(Reason.IN_USE, detail))]
         stream, effects = self._open(command.stream, now)
-        effects += [*subscribe(stream, self._context, request, command), *stream.opening.look(now)]
+        effects += [*subscribe(stream, self._context, request, command, now), *stream.opening.look(now)]
         if command.subscription not in stream.readers:
             return [*effects, *self._joined.linger(stream, now)]
         self._by_subscription[command.subscription] = stream
@@ -255,11 +257,13 @@ class Streams:
             case Heads():
                 return stream.on_heads(peer, message, now)
             case Resend():
-                return self._answer(peer, stream.archive.resend(peer, message))
+                return self._answer(peer, stream.resend(peer, message, now))
             case Resent():
                 return stream.on_resent(peer, message, now)
             case History():
-                return self._answer(peer, stream.archive.history(peer, message, stream.stores))
+                # We may read our own log in any case.
+                keeps = stream.stores or peer == self._context.peer
+                return self._answer(peer, stream.archive.history(peer, message, keeps))
             case HistoryPage():
                 return stream.on_page(peer, message, now)
             case Watch(on=True) if not stream.stores:
@@ -291,7 +295,7 @@ class Streams:
         if self._joined.client is not None:
             return effects
         for stream in self._joined:
-            effects += stream.link_up(event.peer)
+            effects += stream.link_up(event.peer, now)
         return effects
 
     def link_down(self, event: LinkDown) -> list[StreamEffect]:
@@ -334,12 +338,23 @@ class Streams:
                         out += self._publish_queued(stream, now)
                 case StorageKnown(topic, nodes):
                     if (stream := self._joined.get(topic)) is not None:
-                        out += stream.on_storage(nodes)
+                        out += [*stream.on_storage(nodes, now), *self._unreachable(stream)]
                 case JoinRefused(topic, reason):
                     out.append(Record(Kind.REJECTED, topic, reason=reason, note="join refused"))
                 case _:
                     out.append(effect)
         return out
+
+    def _unreachable(self, stream: Stream) -> list[Record]:
+        """Say once, until there are neighbours, that nobody can dial us and nobody is there whom we could."""
+        was_told, stream.is_unreachable = (
+            stream.is_unreachable,
+            self._joined.why_alone(stream) is Reason.UNREACHABLE_INBOUND,
+        )
+        if was_told or not stream.is_unreachable:
+            return []
+        note = "no neighbour: neither this node nor any other here can be dialled"
+        return [Record(Kind.CONTROL, stream.topic, reason=Reason.UNREACHABLE_INBOUND, note=note)]
 
     def fired(self, tick: Tick, now: float) -> list[StreamEffect]:
         """A timer of a stream has run out."""
@@ -361,9 +376,9 @@ class Streams:
             case confirming.OWNER:
                 return [*stream.confirming.fired(stream.intake.chains, now)]
             case announcing.OWNER:
-                return [*stream.announcing.fired(stream.keeps)]
+                return stream.announcing_fired(tick, now)
             case anchor.OWNER:
-                return stream.anchor_fired()
+                return stream.anchor_fired(now)
             case search.OWNER:
                 return [*stream.opening.fired(now)]
             case suppression.OWNER:
@@ -384,14 +399,21 @@ class Streams:
     def status(self) -> tuple[StreamStatus, ...]:
         """How every stream stands."""
         return tuple(
-            status_of(stream, self._context, self._joined.tracker(stream), self._joined.overlay(stream))
+            status_of(
+                stream,
+                self._context,
+                self._joined.tracker(stream),
+                self._joined.overlay(stream),
+                self._joined.why_alone(stream),
+            )
             for stream in self._joined
         )
 
     def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
         """The stream of this name, joined if it was not."""
         stream, effects = self._joined.open(name, now)
-        return stream, self.heed(effects, now)
+        heeded = self.heed(effects, now)
+        return stream, [*heeded, *stream.alone()] if self._joined.is_alone(stream) else heeded
 
     def _publish_queued(self, stream: Stream, now: float) -> list[StreamEffect]:
         if stream.flood.stalled:

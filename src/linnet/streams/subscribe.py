@@ -20,25 +20,32 @@ UNSUBSCRIBED = "unsubscribed"
 """Notes of the records by which a trace tells who took part in a stream, and from when to when."""
 
 
-def subscribe(stream: Stream, context: Context, request: int, command: Subscribe) -> list[StreamEffect]:
+def subscribe(
+    stream: Stream, context: Context, request: int, command: Subscribe, now: float
+) -> list[StreamEffect]:
     """Begin a subscription; what it is handed first follows the answer."""
     objection = _objection(stream, command)
     if objection is not None:
         return [Reply(request, objection)]
     if command.name is None:
-        reader = stream.readers.add(command, None)
+        reader = stream.readers.add(command, None, now if command.live else None)
         return [
             Reply(request, Subscribed(stream.topic, False)),
             Record(Kind.CONTROL, stream.topic, note=SUBSCRIBED),
             *stream.readers.begin(reader),
-            *stream.cast_anchor(),
+            *stream.cast_anchor(now),
+            *stream.ask_neighbors(now),
         ]
     cursor = Cursor(stream.topic, command.name, context.store.cells)
     kept = stream.keeps
+    made_at: float | None = None
     if cursor.resumed:
-        stream.intake.wants_all = True
+        made_at = cursor.unsettled_since(now)
+        stream.intake.wants_all |= made_at is None
+        stream.intake.resumes |= made_at is not None
     elif command.since is None:
-        cursor.begin(context.store.log.end())
+        made_at = now
+        cursor.begin(context.store.log.end(), now)
         for chain in stream.intake.chains.values():
             if chain.next:
                 stream.archive.pass_over(chain.author, chain.device, chain.next - 1)
@@ -46,17 +53,20 @@ def subscribe(stream: Stream, context: Context, request: int, command: Subscribe
         cursor.begin(0)
         stream.intake.wants_all = True
     repairs: list[StreamEffect] = []
-    if not kept and stream.intake.wants_all:
+    if not kept and (cursor.resumed or stream.intake.wants_all):
         # From now on everything is written; go on from what the log holds.
         stream.readers.go_back(stream.intake.restore(cursor.resumed))
         for chain in stream.intake.chains.values():
             repairs += stream.gaps.changed(chain)
-    reader = stream.readers.add(command, cursor)
+    reader = stream.readers.add(command, cursor, made_at)
+    if stream.intake.anchored:
+        cursor.settle()
     promises: tuple[StreamPromise, ...] = (
         Reply(request, Subscribed(stream.topic, cursor.resumed)),
         Record(Kind.CONTROL, stream.topic, note=DURABLE),
     )
-    return [AfterCommit(promises), *stream.readers.begin(reader), *repairs, *stream.cast_anchor()]
+    begun: list[StreamEffect] = [AfterCommit(promises), *stream.readers.begin(reader), *repairs]
+    return [*begun, *stream.cast_anchor(now), *stream.ask_neighbors(now)]
 
 
 def _objection(stream: Stream, command: Subscribe) -> Declined | None:

@@ -1,0 +1,78 @@
+"""From where on chains are due to whoever reads here: what others are asked, and what they answer.
+
+Who subscribes may find others only later. It tells them for how long it has read, and they tell from where on
+each chain was said in that time (docs/adr/0027-made-at.md). While an answer is on its way, new chains are
+held: what came behind something that is due as well must not be handed over first.
+"""
+
+from __future__ import annotations
+
+from linnet.core.ids import PeerId
+from linnet.delivery.archive import Archive
+from linnet.delivery.chain import Chain
+from linnet.delivery.messages import ChainPlace, Heads
+from linnet.delivery.ranges import Range
+from linnet.streams.announcing import Announcing, AnnouncingEffect
+from linnet.streams.intake import Intake
+from linnet.streams.readers import Readers
+
+
+class Due:
+    """What is due of one stream, by the word of neighbours and storage nodes."""
+
+    def __init__(self, intake: Intake, archive: Archive, readers: Readers, announcing: Announcing) -> None:
+        self._intake = intake
+        self._archive = archive
+        self._readers = readers
+        self._announcing = announcing
+
+    def hear_out(self, peer: PeerId, heads: Heads, keeps: bool, now: float) -> list[AnnouncingEffect]:
+        """Note what a peer asks; if it is about to answer us, let new chains wait for that."""
+        if heads.waited_ms is None:
+            return []
+        if heads.waited_ms:
+            self._announcing.asked(peer, heads.waited_ms, now)
+        if self.is_final(heads):
+            return []
+        waits = not self._intake.asked
+        self._intake.asked[peer] = None
+        effects: list[AnnouncingEffect] = []
+        if not heads.waited_ms and not self._announcing.has_asked(peer):
+            effects += self._announcing.heads(peer, keeps, now)
+        return [*effects, self._announcing.wait_for_answers()] if waits else effects
+
+    def is_final(self, heads: Heads) -> bool:
+        """Whether these heads are a peer's last word: it has answered, or it cannot, or nobody asks."""
+        return heads.due is not None or heads.waited_ms is None or not self._announcing.asks
+
+    def is_answered(self, peer: PeerId) -> bool:
+        """A peer has said what is due; whether nobody else is asked, so that what was held gets its turn."""
+        if peer not in self._intake.asked:
+            return False
+        del self._intake.asked[peer]
+        return not self._intake.asked
+
+    def lower(self, place: ChainPlace, first: int) -> tuple[Chain | None, list[Range]]:
+        """Somebody says that a chain was said in our time from this number on.
+
+        Gives the chain if it begins earlier by that, and what of it has lost its turn, since something
+        behind it was handed over.
+        """
+        chain = self._intake.chains.get(place.author + place.device)
+        if chain is None or self._intake.wants_all or self._intake.is_own(chain):
+            return None, []
+        base = chain.base
+        if chain.due_from(first):
+            if chain.base == base:
+                return None, []
+            chain.announced = max(chain.announced, place.last)
+            return chain, []
+        chain.base = max(first, chain.told)
+        return chain, chain.seen.missing(chain.base, base - 1)
+
+    def remember(self, place: ChainPlace) -> None:
+        """A durable subscription that comes back must know from where on this chain is due to it."""
+        chain = self._intake.chains.get(place.author + place.device)
+        if chain is None or len(chain.seen) or self._intake.wants_all or not self._readers.durable:
+            return
+        self._archive.due_from(chain.author, chain.device, chain.base)

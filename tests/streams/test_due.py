@@ -1,0 +1,156 @@
+"""From where on chains are due: questions and answers between two nodes, input by input."""
+
+from __future__ import annotations
+
+from tests.delivery.voices import Voice
+from tests.streams.stage import NOW, context_of
+from tests.streams.test_stream import items
+
+from linnet.core.effects import Send, SetTimer
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
+from linnet.delivery.items import Missed
+from linnet.delivery.messages import ChainPlace, Data, Heads, Resent
+from linnet.event.event import Event, Verified
+from linnet.streams.commands import Subscribe
+from linnet.streams.stream import Stream
+
+A, B = PeerId(b"a" * 32), PeerId(b"b" * 32)
+
+
+class Scene:
+    """A stream whose reader has been there for 60 seconds when a neighbour comes."""
+
+    def __init__(self) -> None:
+        self.context = context_of()
+        self.stream = Stream("tea", self.context)
+        self.ann = Voice(topic=self.stream.topic)
+        self.context.links[A] = None
+        self.stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
+        self.greeting = self.stream.neighbor_up(A, NOW)
+
+    def place(self, last: int, held: bool = True) -> ChainPlace:
+        return ChainPlace(self.ann.identity.author, self.ann.identity.card.device, 0, last, held)
+
+    def heads(
+        self, last: int, due: int | None, waited: int | None = 0, held: bool = True, peer: PeerId = A
+    ) -> list[object]:
+        answer = None if due is None else (due,)
+        heads = Heads(self.stream.topic, (self.place(last, held),), waited, answer)
+        return [*self.stream.on_heads(peer, heads, NOW)]
+
+    def hear(self, unit: Verified) -> list[object]:
+        data = Data(unit.unit, 1, 0, int(NOW * 1_000_000), self.ann.identity.card)
+        return [*self.stream.on_data(A, data, NOW)]
+
+    @property
+    def missing(self) -> list[tuple[int, int]]:
+        return self.stream.intake.chains[self.ann.key].missing()
+
+
+def bodies(effects: object) -> list[bytes]:
+    return [item.body for item in items(effects) if isinstance(item, Event)]
+
+
+def test_who_reads_says_for_how_long_and_who_does_not_says_that() -> None:
+    scene = Scene()
+    assert scene.greeting == [Send(A, Heads(scene.stream.topic, (), 60_000))]
+    silent = Stream("tea", context_of())
+    assert silent.neighbor_up(A, NOW) == [Send(A, Heads(silent.topic, (), 0))]
+
+
+def test_who_is_told_answers_with_what_was_said_since() -> None:
+    stream = Stream("tea", context_of("them"))
+    ann = Voice(topic=stream.topic)
+    for number, unit in enumerate(ann.units(4)):
+        stream.intake.accept(unit, NOW - 100.0 + 30 * number)
+    (answer,) = stream.on_heads(A, Heads(stream.topic, (), 50_000), NOW)
+    assert isinstance(answer, Send)
+    assert isinstance(answer.message, Heads)
+    assert (answer.message.waited_ms, answer.message.due) == (0, (2,))
+    (nothing,) = stream.on_heads(B, Heads(stream.topic, (), 1_000), NOW)
+    assert isinstance(nothing, Send)
+    assert nothing.message.due == (4,)  # type: ignore[union-attr]
+
+
+def test_what_the_log_holds_is_told_by_when_it_was_stored() -> None:
+    context = context_of("them")
+    stream = Stream("tea", context)
+    us = Voice("them", topic=stream.topic)
+    for number, unit in enumerate(us.units(6)):
+        stream.archive.keep(unit, NOW - 100.0 + 10 * number)
+    again = Stream("tea", context)
+    for waited, due in ((200, 0), (100, 0), (95, 1), (51, 5), (49, 6)):
+        (answer,) = again.on_heads(A, Heads(again.topic, (), waited * 1000), NOW)
+        assert answer.message.due == (due,)  # type: ignore[union-attr]
+
+
+def test_what_was_said_since_is_missing_and_what_was_said_before_is_not() -> None:
+    scene = Scene()
+    scene.heads(7, due=5)
+    assert scene.missing == [(5, 7)]
+
+
+def test_a_node_of_version_0_1_0_says_nothing_of_it_and_all_stays_as_it_was() -> None:
+    scene = Scene()
+    scene.heads(7, due=None, waited=None)
+    assert scene.missing == []
+
+
+def test_a_chain_is_held_until_the_answer_comes_and_then_goes_on_in_order() -> None:
+    scene = Scene()
+    units = scene.ann.units(4)
+    waiting = scene.heads(2, due=None)
+    assert SetTimer(3.0, Tick("announcing", "answers", scene.stream.topic)) in waiting
+    assert bodies(scene.hear(units[3])) == []
+    scene.heads(3, due=2)
+    assert scene.missing == [(2, 2)]
+    unit = units[2].unit
+    resent = Resent(
+        scene.stream.topic,
+        unit.author,
+        unit.device,
+        2,
+        2,
+        (unit,),
+        (scene.ann.identity.card,),
+        True,
+        None,
+        (9,),
+    )
+    assert bodies(scene.stream.on_resent(A, resent, NOW)) == [body for u in units[2:] for body in texts(u)]
+
+
+def texts(unit: Verified) -> list[bytes]:
+    return [event.body for event in unit.events]
+
+
+def test_who_does_not_answer_is_not_waited_for_for_ever() -> None:
+    scene = Scene()
+    units = scene.ann.units(4)
+    scene.heads(2, due=None)
+    assert bodies(scene.hear(units[3])) == []
+    assert bodies(scene.stream.release(NOW)) == texts(units[3])
+
+
+def test_what_has_lost_its_turn_is_told_once() -> None:
+    scene = Scene()
+    units = scene.ann.units(4)
+    assert bodies(scene.hear(units[3])) == texts(units[3])
+    author, device = scene.ann.identity.author, scene.ann.identity.card.device
+    missed = Missed(scene.stream.topic, author, device, 1, 2, Reason.GAP_UNFILLED)
+    assert items(scene.heads(3, due=1)) == [missed]
+    assert items(scene.heads(3, due=1, peer=B)) == []
+
+
+def test_no_claim_of_others_changes_our_own_chain() -> None:
+    scene = Scene()
+    us = Voice("us", topic=scene.stream.topic)
+    scene.stream.archive.keep(us.say(b"a"), NOW)
+    stream = Stream("tea", scene.context)
+    stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
+    place = ChainPlace(us.identity.author, us.identity.card.device, 0, 9, True)
+    stream.on_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)
+    assert stream.intake.chains[us.key].base == 0
+    assert items(stream.on_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)) == []
