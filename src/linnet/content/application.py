@@ -71,7 +71,8 @@ class Application:
             raise Refused(Reason.UNKNOWN, f"there is no subscription {subscription}")
         attribute, _ = self.own.pop(subscription)
         self._index.remove(subscription)
-        return attribute, tuple(predicate for name, predicate in self.own.values() if name == attribute)
+        left = (predicate for name, predicate in self.own.values() if name == attribute)
+        return attribute, tuple(piece for predicate in left for piece in predicate.pieces)
 
     def sign(self, command: PublishContent, now: float) -> Passing:
         """What the application says, as an event."""

@@ -180,9 +180,12 @@ class Scout:
     def _tell_own(
         self, attribute: str, predicate: Predicate, now: float, returns: bool = False
     ) -> list[ContentEffect]:
-        stands = self.table.add(self._ours, attribute, predicate).stands
-        told = self._backups.changed(attribute, self._ours, (predicate,), False, now)
-        return [*told, *self._upstream.tell(attribute, stands, 0, [], now, moved=returns)]
+        effects: list[ContentEffect] = []
+        for piece in predicate.pieces:
+            stands = self.table.add(self._ours, attribute, piece).stands
+            effects += self._backups.changed(attribute, self._ours, (piece,), False, now)
+            effects += self._upstream.tell(attribute, stands, 0, [], now, moved=returns)
+        return effects
 
     def _publish(self, request: int, command: PublishContent, now: float) -> list[ContentEffect]:
         passing = self._application.sign(command, now)

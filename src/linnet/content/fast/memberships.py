@@ -48,7 +48,8 @@ class _Membership:
         """All that is wanted, in as few predicates as can be."""
         filters = Filters()
         for predicate in self.wanted.values():
-            filters.add(predicate)
+            for piece in predicate.pieces:
+                filters.add(piece)
         return tuple(sorted(predicate.text for predicate in filters))
 
 
