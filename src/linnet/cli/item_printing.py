@@ -15,7 +15,11 @@ from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.output import say, say_json, warn
 from linnet.cli.printing import Expired, time_limit
 from linnet.core.reasons import Reason
+from linnet.node.content_types import InGroupsView
 from linnet.node.control_types import HeartbeatView, SubscribedView
+
+NO_ITEMS = (SubscribedView, HeartbeatView, InGroupsView)
+"""What the node does not count among what is consumed."""
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 
@@ -63,7 +67,7 @@ class ItemPrinter(ABC, Generic[Item]):
     def _print_all(self, items: Iterator[Item]) -> None:
         for item in items:
             self._print(item)
-            if self._acknowledging is not None and not isinstance(item, SubscribedView | HeartbeatView):
+            if self._acknowledging is not None and not isinstance(item, NO_ITEMS):
                 self._acknowledging.handled()
             if self._count is not None and self._printed >= self._count:
                 return

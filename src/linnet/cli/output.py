@@ -57,9 +57,15 @@ def console(error: bool = False) -> Console:
     )
 
 
-def counted(count: int, noun: str) -> str:
-    """A number with what it counts."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, many: str | None = None) -> str:
+    """A number with what it counts; `many` is the plural where that is not the noun with an s."""
+    return f"{count:,} {noun if count == 1 else many or f'{noun}s'}"
+
+
+def listed(names: Sequence[str], more: int = 0) -> str:
+    """Names in a sentence, and how many there are beside them."""
+    parts = [*names, *([f"{more:,} more"] if more else [])]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 def plain(text: str) -> str:

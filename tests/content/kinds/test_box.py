@@ -54,7 +54,9 @@ def test_a_box_holds_the_longitudes_on_the_way_east_from_its_western_edge(box: B
 @given(boxes(), boxes())
 def test_a_box_covers_another_where_it_holds_all_points_of_it(one: Box, other: Box) -> None:
     longitudes = (-180.0, -179.5, -3.0, -2.5, -1.0, 0.0, 0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 5.0, 10.0)
-    points = [Box(point.south, each, point.south, each) for point in POINTS for each in (*longitudes, 11.0, 180.0)]
+    points = [
+        Box(point.south, each, point.south, each) for point in POINTS for each in (*longitudes, 11.0, 180.0)
+    ]
     assert one.covers(other) == all(one.covers(point) for point in points if other.covers(point))
 
 
@@ -68,7 +70,14 @@ def test_both_names_of_the_line_at_180_degrees_are_in_a_box_that_crosses_it() ->
 
 @pytest.mark.parametrize(
     ("text", "at"),
-    [("{91,0,91,0}", 1), ("{0,181,0,0}", 3), ("{1,0,0,0}", 5), ("{0,1,0,-181}", 7), ("{0,0,1}", 6), ("{x", 1)],
+    [
+        ("{91,0,91,0}", 1),
+        ("{0,181,0,0}", 3),
+        ("{1,0,0,0}", 5),
+        ("{0,1,0,-181}", 7),
+        ("{0,0,1}", 6),
+        ("{x", 1),
+    ],
 )
 def test_what_is_wrong_with_a_box_is_pointed_at(text: str, at: int) -> None:
     with pytest.raises(BadPredicate) as caught:

@@ -34,7 +34,8 @@ def test_floats_compare_as_the_texts_do(one: Decimal, other: Decimal) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1234567890123456", "0.1234567890123456", "12345678.12345678", "1" + "0" * 20, "1e15", "1e-16", "1e999"]
+    "text",
+    ["1234567890123456", "0.1234567890123456", "12345678.12345678", "1" + "0" * 20, "1e15", "1e-16", "1e999"],
 )
 def test_more_digits_are_refused_and_not_rounded(text: str) -> None:
     with pytest.raises(BadPredicate, match="at most 15 digits"):
@@ -42,7 +43,8 @@ def test_more_digits_are_refused_and_not_rounded(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "at"), [("", 0), ("-", 0), (".", 0), ("+", 0), ("1e", 1), ("1e+", 1), ("e5", 0), ("0x10", 1), ("\u0661", 0)]
+    ("text", "at"),
+    [("", 0), ("-", 0), (".", 0), ("+", 0), ("1e", 1), ("1e+", 1), ("e5", 0), ("0x10", 1), ("\u0661", 0)],
 )
 def test_what_is_no_number_is_pointed_at(text: str, at: int) -> None:
     with pytest.raises(BadPredicate) as caught:
@@ -50,7 +52,9 @@ def test_what_is_no_number_is_pointed_at(text: str, at: int) -> None:
     assert caught.value.at == at
 
 
-WRITTEN = st.from_regex(r"[+-]?([0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6})([eE][+-]?[0-9]{1,2})?", fullmatch=True)
+WRITTEN = st.from_regex(
+    r"[+-]?([0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6})([eE][+-]?[0-9]{1,2})?", fullmatch=True
+)
 
 
 @given(WRITTEN)

@@ -105,6 +105,10 @@ class Memberships:
         known = self._memberships.get(group)
         return 0 if known is None else known.promised
 
+    def groups(self, subscription: int) -> int:
+        """How many groups have taken a subscription."""
+        return sum(each.stands and subscription in each.wanted for each in self._memberships.values())
+
     def serves(self, subscription: int) -> bool:
         """Whether there is a group for a subscription."""
         return any(subscription in each.wanted for each in self._memberships.values())
