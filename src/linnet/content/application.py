@@ -140,7 +140,7 @@ class Application:
         return self._answered(event, publication)
 
     def stalled(self, event: EventId, attribute: str, so_far: SoFar) -> list[ContentEffect]:
-        """All who live have answered at one rendezvous; it is answered where the others are not waited for."""
+        """All who live have answered at one rendezvous; that is the answer if others are not waited for."""
         publication = self._publications.get(event)
         if publication is None or ((known := publication.fates.get(attribute)) is not None and known.settled):
             return []

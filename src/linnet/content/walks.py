@@ -315,9 +315,9 @@ class Walks:
         if walk is None or walk.passing is None:
             return []
         walk.tries += 1
-        if walk.before is None and walk.so_far is None and walk.next is not None:
-            if walk.tries >= (_SLOWER if walk.taken else _SLOW):
-                self.stalled.append((way, SoFar(0, 0, 0, 0, (walk.next,))))
+        is_slow = walk.tries >= (_SLOWER if walk.taken else _SLOW)
+        if is_slow and walk.before is None and walk.so_far is None and walk.next is not None:
+            self.stalled.append((way, SoFar(0, 0, 0, 0, (walk.next,))))
         if walk.tries % self._config.tries == 0 and walk.next is not None and not walk.taken:
             self._elections.avoid(walk.next, now)
         return self._retry(way, walk, now)

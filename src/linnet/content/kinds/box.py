@@ -1,6 +1,6 @@
 """Boxes on the map, in degrees, bounds included; a place is a box of a single point.
 
-A box whose western edge is east of the eastern one crosses the line at 180 degrees: ``at{-20,170,-10,-175}`` is
+A box whose western edge is the greater number crosses the line at 180 degrees: ``at{-20,170,-10,-175}`` is
 what lies on both sides of it. It consists of two boxes that do not, and other nodes are asked for these.
 """
 
