@@ -20,17 +20,25 @@ From = Annotated[
     typer.Option("--from", metavar="TIME", help="beginning, so long ago (15m, 2h, 7d), or 2026-11-15T09:30."),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most N events.")]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw", help="Print bodies as they are, also what a terminal would obey; else that is written out."
+    ),
+]
 
 
 def history(
     stream: StreamArgument,
     since: From = "beginning",
     limit: Limit = None,
+    raw: Raw = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print what storage nodes and this node keep of a stream, oldest first, then end.
 
+    Controls and line ends within an event are written out, also into a pipe; --raw leaves them as they are.
     Standard error says where the history begins and whether older events were evicted.
     """
     from linnet.cli.printing import Printer
@@ -40,6 +48,6 @@ def history(
     moment = wall_clock()
     begin = parse_since(since, moment)
     with control(home) as node:
-        Printer(as_json, limit, None, is_history=True).run(
+        Printer(as_json, limit, None, is_history=True, is_raw=raw).run(
             node.history(full, moment if begin is None else begin), None
         )

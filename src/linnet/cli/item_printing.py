@@ -12,7 +12,7 @@ import typer
 
 from linnet.cli.acknowledging import Acknowledging, Consumer
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.output import say, say_json, warn
+from linnet.cli.output import counted, json_text, say, say_json, warn
 from linnet.cli.printing import Expired, time_limit
 from linnet.core.reasons import Reason
 from linnet.node.content_types import InGroupsView
@@ -27,8 +27,8 @@ Item = TypeVar("Item", bound=msgspec.Struct)
 class ItemPrinter(ABC, Generic[Item]):
     """Prints until the source ends, enough is printed, or the time is over."""
 
-    called: str
-    """What is counted."""
+    called: tuple[str, str]
+    """What is counted: one, and many."""
     look: str
     """The command that shows how it stands."""
 
@@ -56,7 +56,7 @@ class ItemPrinter(ABC, Generic[Item]):
             except KeyboardInterrupt:
                 pass  # The way to end what has no count.
         if expired and self._count is not None:
-            raise Failure(f"{self._printed} of {self._count} {self.called} came in {timeout:g} s")
+            raise Failure(f"{self._printed:,} of {counted(self._count, *self.called)} came in {timeout:g} s")
         if self._lost:
             raise typer.Exit(ExitCode.FAILED)
 
@@ -80,7 +80,7 @@ class ItemPrinter(ABC, Generic[Item]):
             say(line)
 
     def _beside(self, item: Item, words: str) -> None:
-        warn(msgspec.json.encode(item).decode() if self._as_json else words)
+        warn(json_text(item) if self._as_json else words)
 
     def _began(self, subscription: int) -> None:
         if self._consumer is not None:

@@ -97,10 +97,12 @@ class Outcome:
             self._tell(last)
         if last is not None and confirm and self._unconfirmed:
             known = sum(fate.storage for fate in last.fates)
-            why = f"{known} storage nodes are known, none has said so yet" if known else "none is known"
+            why = (
+                f"{counted(known, 'storage node')} known, none has said so yet" if known else "none is known"
+            )
             raise Failure(
-                f"no storage node confirmed {self._unconfirmed} of {self._events} events in {confirm:g} s: "
-                f"{why}; the events stay at this node and are handed on later; look at: linnet status"
+                f"no storage node confirmed {self._unconfirmed} of {counted(self._events, 'event')} "
+                f"in {confirm:g} s: {why}; the events stay at this node and are handed on later; look at: linnet status"
             )
 
     def _tell(self, last: PublishReply | None) -> None:

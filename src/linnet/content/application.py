@@ -13,6 +13,7 @@ from linnet.content.keys import nearest_name
 from linnet.content.messages import SoFar
 from linnet.content.passing import KIND, Passing
 from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.core.counts import counted
 from linnet.core.effects import CancelTimer, Deliver, Reply, SetTimer
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, TopicId
@@ -200,7 +201,8 @@ class Application:
 
 def _later(event: EventId, fate: Fate) -> Record:
     """What became of an event in the end, for the trace, since who said it did not wait for that."""
-    told = f"{fate.delivered} nodes, {fate.matches} subscriptions, {fate.missed} branches without an answer"
+    reached = f"{counted(fate.delivered, 'node')}, {counted(fate.matches, 'subscription')}"
+    told = f"{reached}, {counted(fate.missed, 'branch', 'branches')} without an answer"
     note = f"content, at {fate.attribute}, after its publisher was answered: {told}"[:200]
     if fate.reason is None and not fate.missed:
         return Record(Kind.ACKED, topic=TOPIC, event=event, note=note)

@@ -34,6 +34,7 @@ from linnet.content.passing import Passing
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
+from linnet.core.counts import counted
 from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
@@ -436,7 +437,7 @@ class Notices:
         """Keep no more than may be remembered; what is still open is given up with a word."""
         effects: list[ContentEffect] = []
         for old, given_up in self._ledgers.put(way, ledger):
-            note = f"{len(given_up.open)} branches had not answered"
+            note = f"{counted(len(given_up.open), 'branch', 'branches')} had not answered"
             effects += (
                 CancelTimer(_tick(old)),
                 Record(Kind.EVICTED, event=old[0], reason=Reason.TOO_MANY, note=note),

@@ -27,7 +27,7 @@ def test_matches_go_to_standard_output_and_the_rest_beside_it(capsys: pytest.Cap
     consumer = Consumer()
     MatchPrinter(False, None, consumer).run(iter(items))
     printed = capsys.readouterr()
-    assert printed.out == "a=1/b\ttwo lines\n" * 2
+    assert printed.out == "a=1/b\ttwo\\nlines\n" * 2
     assert printed.err == "resumed\n"
     assert consumer.items == 2
 
@@ -48,7 +48,7 @@ def test_an_end_that_nobody_asked_for_is_an_error() -> None:
 def test_a_line_shows_attributes_and_what_of_the_body_is_text() -> None:
     assert match_line(MatchView(1, "", "", "a", 0.0, 0, b"", "")) == "a"
     assert match_line(MatchView(1, "", "", "a", 0.0, 0, b"\xff\x00", None)) == "a\t2 bytes"
-    assert match_line(MatchView(1, "", "", "a", 0.0, 0, b"\x1b[2J", "\x1b[2J")) == "a\t\ufffd[2J"
+    assert match_line(MatchView(1, "", "", "a", 0.0, 0, b"\x1b[2J", "\x1b[2J")) == "a\t\\x1b[2J"
 
 
 def test_who_is_in_no_group_is_told_so_and_what_comes_of_it() -> None:

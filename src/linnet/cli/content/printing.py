@@ -13,7 +13,7 @@ from linnet.node.control_types import EndedView, HeartbeatView, SubscribedView
 class MatchPrinter(ItemPrinter[ContentItemView]):
     """Prints matches."""
 
-    called = "matches"
+    called = ("match", "matches")
     look = "linnet content list"
 
     def _print(self, item: ContentItemView) -> None:
@@ -48,5 +48,5 @@ def groups_text(item: InGroupsView) -> str:
 
 def match_line(match: MatchView) -> str:
     """A match on one line: its attributes, and its body as far as that is text."""
-    body = size_text(len(match.body)) if match.text is None else plain(match.text).replace("\n", " ")
+    body = size_text(len(match.body)) if match.text is None else plain(match.text)
     return f"{plain(match.attributes)}\t{body}" if match.body else plain(match.attributes)

@@ -15,6 +15,7 @@ from linnet.content.fast.group import Group
 from linnet.content.fast.messages import Convey, Conveyed
 from linnet.content.fast.tasks import Publishing
 from linnet.content.passing import Passing
+from linnet.core.counts import counted
 from linnet.core.effects import CancelTimer, Reply, SetTimer
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
@@ -284,7 +285,7 @@ class Publications:
 def _later(publication: _Publication) -> Record:
     """What became of an event in the end, for the trace, since who said it did not wait for that."""
     topic, event, missed = publication.group.id, publication.passing.id, len(publication.missed)
-    told = f"{publication.reached} members gave a receipt, {missed} did not"
+    told = f"{counted(publication.reached, 'member')} gave a receipt, {missed} did not"
     note = f"{CONVEY}, after its publisher was answered: {told}"
     if not missed:
         return Record(Kind.ACKED, topic=topic, event=event, note=note)
