@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +49,18 @@ class Linnet:
         assert result.exit_code == status, result.output
         assert "Traceback" not in result.stderr
         return result.stderr.strip()
+
+    def at_terminal(self, *words: str) -> bytes:
+        """What a command in a process of its own writes to a terminal."""
+        leader, follower = pty.openpty()
+        command = [sys.executable, "-m", "linnet.cli", *words, "--home", str(self.home)]
+        written = b""
+        with subprocess.Popen(command, stdout=follower, stderr=follower, stdin=follower) as process:
+            os.close(follower)
+            # A terminal that nobody writes to any more is read with an error.
+            with contextlib.suppress(OSError):
+                while some := os.read(leader, 65_536):
+                    written += some
+            assert process.wait(20) in (0, 1)
+        os.close(leader)
+        return written.replace(b"\r\n", b"\n")

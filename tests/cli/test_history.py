@@ -33,3 +33,28 @@ def test_from_now_on_there_is_none(running: Linnet) -> None:
 
 def test_wrong_times_are_told(running: Linnet) -> None:
     assert "is no time" in running.fails(2, "history", "kept", "--from", "soon")
+
+
+HOSTILE = b"\x1b]52;c;b3duZWQ=\x07\x1b[2J\rfake\nline \x9b2J \xc2\x9b \xe2\x80\xae"
+SHOWN = rb"\x1b]52;c;b3duZWQ=\x07\x1b[2J\rfake\nline \x9b2J \x9b \u202e"
+
+
+def test_what_a_publisher_says_moves_no_terminal_and_forges_no_line(running: Linnet) -> None:
+    running.ok("publish", "kept", "-", given=HOSTILE)
+    count = str(len(running.ok("history", "kept").splitlines()))
+    for words in (("history", "kept"), ("subscribe", "kept", "--from", "beginning", "--count", count)):
+        written = running.at_terminal(*words)
+        assert SHOWN in written.splitlines()
+        assert not {0x1B, 0x07, 0x0D, 0x9B} & set(written)
+        assert b"\xe2\x80\xae" not in written
+        assert b"\x1b" not in running.at_terminal(*words, "--json")
+        assert b"\xc2\x9b" not in running.at_terminal(*words, "--json")
+
+
+def test_into_a_pipe_it_is_written_out_too_unless_it_is_wanted_as_it_is(running: Linnet) -> None:
+    running.ok("publish", "kept", "-", given=HOSTILE)
+    lines = running.ok("history", "kept").splitlines()
+    assert lines[-1] == SHOWN.decode()
+    assert running.run("history", "kept", "--raw").stdout_bytes.endswith(HOSTILE + b"\n")
+    words = ("subscribe", "kept", "--from", "beginning", "--count", str(len(lines)), "--raw")
+    assert running.run(*words).stdout_bytes.endswith(HOSTILE + b"\n")

@@ -60,7 +60,7 @@ def test_a_stranger_s_name_of_a_room_does_not_move_the_terminal() -> None:
     reply = OverlayReply(
         12, ("a",), ("b",), ("c",), 4, 2, 5, 2, (ring, RingView("lt1y", None, 0, (), (), (), 0))
     )
-    assert rows(reply)[0] == ("a\ufffd[2Jb", 3, ["p2", "p1", "s1"], ["n1"], 1)
+    assert rows(reply)[0] == (r"a\x1b[2Jb", 3, ["p2", "p1", "s1"], ["n1"], 1)
     assert rows(reply)[1][0] == "lt1y"
     assert ("intersections", "5, 2 of them with nothing in common") in facts(reply)
 

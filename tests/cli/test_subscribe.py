@@ -41,7 +41,7 @@ def test_what_comes_while_it_runs_is_printed_at_once(running: Linnet) -> None:
 
 def test_a_time_limit_ends_it(running: Linnet) -> None:
     said = running.fails(1, "subscribe", "silent", "--count", "1", "--timeout", "0.2")
-    assert "0 of 1 events came in 0.2 s" in said
+    assert "0 of 1 event came in 0.2 s" in said
     assert running.ok("subscribe", "silent", "--timeout", "0.2") == ""
 
 

@@ -170,7 +170,7 @@ def test_with_more_crashes_than_backups_what_is_lost_is_told() -> None:
     world.run(10.0)
     for place in (1, 2):
         world.crash(ordered[place], silent=True)
-    request = world.publish(ordered[0], "stock", b"x")
+    request = world.publish(ordered[0], "stock", b"x", confirm=120.0)
     world.run(120.0)
     assert world.bodies(ordered[3]) == []
     assert fates(world, request) == (Fate("stock", 0, 1, None),)

@@ -62,7 +62,7 @@ def test_what_is_too_much_is_not_taken_but_counted_and_told() -> None:
     assert [each.number for each in handed(inbox.consumed(9, 2))] == [3, 4]
     assert handed(inbox.consumed(9, 2)) == [Overflow(5, 2, Reason.QUEUE_FULL)]
     assert [each.number for each in handed(inbox.take(number, match(7)))] == [6]
-    assert inbox.status() == (SubscriptionIs(None, "a", "", True, 2, 2),)
+    assert inbox.status() == {1: SubscriptionIs(None, "a", "", True, 2, 2)}
 
 
 def test_bytes_are_bounded_too() -> None:
@@ -70,10 +70,10 @@ def test_bytes_are_bounded_too() -> None:
     number, _ = inbox.open(9, A)
     inbox.take(number, match(1, bytes(1_048_576)))
     inbox.take(number, match(2, b"x"))
-    assert inbox.status()[0].lost == 1
+    assert inbox.status()[1].lost == 1
     inbox.consumed(9, 2)
     inbox.take(number, match(3, b"x"))
-    assert (inbox.status()[0].waiting, inbox.status()[0].lost) == (1, 1)
+    assert (inbox.status()[1].waiting, inbox.status()[1].lost) == (1, 1)
 
 
 def test_what_is_kept_survives_with_its_numbers_and_is_never_handed_twice() -> None:
@@ -118,4 +118,4 @@ def test_names_are_for_one_predicate_and_one_reader() -> None:
     assert inbox.find("kept") == number
     assert inbox.forget(number) == (9, A)
     assert (inbox.find("kept"), inbox.kept, inbox.reads(9)) == (None, [], False)
-    assert Inbox(CONFIG, store.cells).status() == ()
+    assert Inbox(CONFIG, store.cells).status() == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.content.one_event import event
 
+from linnet.content.branches import Count
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
 from linnet.content.lately import WentBy
@@ -32,7 +33,9 @@ class Node:
         for route in (ROUTE, OTHER):
             reach.link_up(route)
             self.table.add(route, "stock", STOCK)
-        self.notices = Notices(OURS, config, reach, self.table, RouteBook(config, reach), Copies(config))
+        self.notices = Notices(
+            OURS, config, reach, self.table, RouteBook(config, reach), Copies(config), lambda *_: Count(1, 0)
+        )
         self.replays = Replays(self.notices, self.table)
 
 

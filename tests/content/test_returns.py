@@ -51,7 +51,8 @@ class Course:
         text = self.luck.choice(
             (f"stock/price={self.luck.randint(0, 99)}", f"rain={self.luck.randint(0, 9)}/weather/wind=11")
         )
-        self.said.append((self.world.publish(self.luck.choice(up), text, b""), text))
+        said = self.world.publish(self.luck.choice(up), text, b"", confirm=3600.0)
+        self.said.append((said, text))
         for name in [*self.away]:
             self.away[name] -= 1
             if self.away[name] == SETTLING:

@@ -74,7 +74,7 @@ def test_the_publisher_learns_what_became_of_an_event_at_each_rendezvous() -> No
     world.run(3.0)
     wanted, unwanted = world.publish(third, "stock", b"one"), world.publish(third, "pear", b"two")
     world.run(5.0)
-    assert outcome(world, wanted).fates == (Fate("stock", 3, 0, None),)
+    assert outcome(world, wanted).fates == (Fate("stock", 3, 0, None, matches=3),)
     assert outcome(world, unwanted).fates == (Fate("pear", 0, 0, None),)
 
 
@@ -216,9 +216,9 @@ def test_a_branch_that_does_not_answer_is_told_to_the_publisher() -> None:
     world.subscribe(second, "stock")
     world.run(3.0)
     world.crash(third)
-    request = world.publish(first, "stock", b"x")
+    request = world.publish(first, "stock", b"x", confirm=100.0)
     world.run(120.0)
-    assert outcome(world, request).fates == (Fate("stock", 1, 1, None),)
+    assert outcome(world, request).fates == (Fate("stock", 1, 1, None, matches=1),)
 
 
 def test_a_subscription_is_told_again_until_it_is_answered() -> None:

@@ -41,9 +41,12 @@ async def test_subscribing_publishing_listing_and_forgetting(tmp_path: Path) -> 
         items = client.subscribe_content("b/a=1", "kept", manual=True)
         assert await call(next, items) == SubscribedView(1, False)
         said = await call(client.publish_content, "a=1/b", b"hello")
-        at_one = FateView("a", 1, 0, None) in said.fates
-        fates = (FateView("a", int(at_one), 0, None), FateView("b", int(not at_one), 0, None))
-        assert said == ContentPublishReply(said.event, 1, 0, said.fates)
+        at_one = FateView("a", 1, 0, None, matches=1) in said.fates
+        fates = (
+            FateView("a", int(at_one), 0, None, matches=int(at_one)),
+            FateView("b", int(not at_one), 0, None, matches=int(not at_one)),
+        )
+        assert said == ContentPublishReply(said.event, 1, 0, said.fates, matches=1)
         assert sorted(said.fates, key=lambda fate: fate.attribute) == [*fates]
         match = await call(next, items)
         assert isinstance(match, MatchView)

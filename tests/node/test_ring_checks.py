@@ -48,8 +48,8 @@ def test_a_node_to_begin_with_that_does_not_answer_is_named() -> None:
 def test_topics_and_links_that_do_not_suffice() -> None:
     rings = (RingStatus(TOPIC, 0, (), (), (), 0), RingStatus(TOPIC, 3, (), (), (), 2))
     known, topics, links = ring_checks(_node(), RING, _stands(4, *rings))
-    assert (known.ok, known.detail) == (True, "4 nodes are known, 1 of them in the sample")
-    assert (topics.ok, topics.detail) == (True, "2 topics, of which 1 have no other member that is known")
+    assert (known.ok, known.detail) == (True, "4 nodes known, 1 of them in the sample")
+    assert (topics.ok, topics.detail) == (True, "2 topics, 1 of them with no other known member")
     assert (links.ok, links.advice) == (False, "raise trackerless.most_links")
 
 

@@ -9,6 +9,8 @@ from linnet.content.commands import (
     ContentIs,
     Ended,
     ForgetContent,
+    GroupAt,
+    InGroups,
     ListContent,
     Match,
     Outcome,
@@ -31,6 +33,7 @@ from linnet.content.fast.commands import (
 )
 from linnet.content.fast.config import FastConfig
 from linnet.core.effects import AfterCommit, Deliver, Reply
+from linnet.core.ids import Contact
 from linnet.core.inputs import Asked
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
@@ -42,6 +45,7 @@ from linnet.peer.peer import Peer
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.store.memory import MemoryStore
+from linnet.testing.audience import Audience
 
 US = seeded_identity(1, "us", START)
 ON = PeerConfig(kademlia=KademliaConfig(), content=ContentConfig())
@@ -177,3 +181,34 @@ def test_if_one_of_both_ways_declines_nothing_is_left_of_the_other() -> None:
     )
     assert desk.answer(SubscribeContent(8, "b")) == Standing("b", "b")
     assert matches(desk.ask(PublishContent("b", b"x"))) == [(8, b"x", 1)]
+
+
+def in_groups(effects: list[Effect]) -> list[InGroups]:
+    delivered = [each for each in plain(effects) if isinstance(each, Deliver)]
+    return [item for each in delivered for item in each.items if isinstance(item, InGroups)]
+
+
+def test_who_subscribes_by_groups_is_told_in_how_many_it_is_and_nothing_by_rendezvous() -> None:
+    desk = Desk()
+    at = GroupAt(Contact(US.peer, ()), "a")
+    assert isinstance(desk.answer(OpenGroup("a")), GroupOpened)
+    assert in_groups(desk.ask(SubscribeContent(7, "a", "kept", Via.FAST, at))) == [InGroups(1, 0, 0, 900.0)]
+    assert in_groups(desk.ask(SubscribeContent(8, "a"))) == []
+    told = desk.answer(ListContent())
+    assert isinstance(told, ContentIs)
+    assert [each.groups for each in told.subscriptions] == [1, None]
+    desk.ask(Unsubscribe(7))
+    assert in_groups(desk.ask(SubscribeContent(9, "a", "kept", Via.FAST, at))) == [InGroups(1, 0, 0, 900.0)]
+    assert desk.answer(Consumed(9, 1)) == Declined(
+        Reason.TOO_MANY, "0 items were handed over and not handled"
+    ), "it is not counted"
+
+
+def test_who_is_in_no_group_is_told_so_and_again_when_a_publisher_has_opened_one() -> None:
+    world = Audience(6, "stock/price[0,10]", listed=True)
+    reader = world.names[3]
+    world.asked(reader, SubscribeContent(7, "apple/stock", None, Via.FAST), 5.0)
+    assert world.in_groups[reader] == [InGroups(0, 0, 0, 60.0)]
+    world.asked(world.names[1], OpenGroup("apple/stock"), 5.0)
+    world.run(70.0)
+    assert world.in_groups[reader] == [InGroups(0, 0, 0, 60.0), InGroups(1, 0, 0, 900.0)]

@@ -12,10 +12,14 @@ import typer
 
 from linnet.cli.acknowledging import Acknowledging, Consumer
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.output import say, say_json, warn
+from linnet.cli.output import counted, json_text, say, say_json, warn
 from linnet.cli.printing import Expired, time_limit
 from linnet.core.reasons import Reason
+from linnet.node.content_types import InGroupsView
 from linnet.node.control_types import HeartbeatView, SubscribedView
+
+NO_ITEMS = (SubscribedView, HeartbeatView, InGroupsView)
+"""What the node does not count among what is consumed."""
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 
@@ -23,8 +27,8 @@ Item = TypeVar("Item", bound=msgspec.Struct)
 class ItemPrinter(ABC, Generic[Item]):
     """Prints until the source ends, enough is printed, or the time is over."""
 
-    called: str
-    """What is counted."""
+    called: tuple[str, str]
+    """What is counted: one, and many."""
     look: str
     """The command that shows how it stands."""
 
@@ -52,7 +56,7 @@ class ItemPrinter(ABC, Generic[Item]):
             except KeyboardInterrupt:
                 pass  # The way to end what has no count.
         if expired and self._count is not None:
-            raise Failure(f"{self._printed} of {self._count} {self.called} came in {timeout:g} s")
+            raise Failure(f"{self._printed:,} of {counted(self._count, *self.called)} came in {timeout:g} s")
         if self._lost:
             raise typer.Exit(ExitCode.FAILED)
 
@@ -63,7 +67,7 @@ class ItemPrinter(ABC, Generic[Item]):
     def _print_all(self, items: Iterator[Item]) -> None:
         for item in items:
             self._print(item)
-            if self._acknowledging is not None and not isinstance(item, SubscribedView | HeartbeatView):
+            if self._acknowledging is not None and not isinstance(item, NO_ITEMS):
                 self._acknowledging.handled()
             if self._count is not None and self._printed >= self._count:
                 return
@@ -76,7 +80,7 @@ class ItemPrinter(ABC, Generic[Item]):
             say(line)
 
     def _beside(self, item: Item, words: str) -> None:
-        warn(msgspec.json.encode(item).decode() if self._as_json else words)
+        warn(json_text(item) if self._as_json else words)
 
     def _began(self, subscription: int) -> None:
         if self._consumer is not None:

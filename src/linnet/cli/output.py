@@ -3,35 +3,76 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
+from linnet.core.counts import counted
+
+__all__ = [
+    "console",
+    "counted",
+    "harmless",
+    "json_text",
+    "listed",
+    "paragraphs",
+    "plain",
+    "say",
+    "say_json",
+    "say_raw",
+    "say_table",
+    "shown",
+    "size_text",
+    "warn",
+]
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-_KEPT = frozenset("\n\t\u200c\u200d")
+_JOINERS = frozenset("\u200c\u200d")
+"""What joins letters and pictures, and does nothing else."""
+_OWN = frozenset("\n\t")
+"""What only commands themselves may use, between lines and columns."""
 
 _UNBOUNDED = 4096
 """Columns of a table that goes into a file or a pipe: nothing is cut there."""
 
 
-def say(text: str | bytes) -> None:
-    """A line of the result."""
+def say(text: str) -> None:
+    """A line of the result. Whatever is in it, a terminal only shows it."""
+    typer.echo(harmless(text))
+
+
+def say_raw(text: str | bytes) -> None:
+    """The same as it is: a picture of our own making, or bytes that were asked for as they are."""
     typer.echo(text)
 
 
 def warn(text: str) -> None:
-    """A line beside the result."""
-    typer.echo(text, err=True)
+    """A line beside the result. Whatever is in it, a terminal only shows it."""
+    typer.echo(harmless(text), err=True)
 
 
 def say_json(value: object) -> None:
     """A value for programs, on one line."""
+    typer.echo(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """A value as JSON that a terminal only shows: what JSON does not escape by itself is escaped as well."""
     import msgspec
 
-    typer.echo(msgspec.json.encode(value))
+    text = msgspec.json.encode(value).decode()
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(letter if _is_shown(letter) else _json_escape(letter) for letter in text)
+
+
+def _json_escape(letter: str) -> str:
+    raw = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{int.from_bytes(raw[at : at + 2]):04x}" for at in range(0, len(raw), 2))
 
 
 def say_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -57,17 +98,42 @@ def console(error: bool = False) -> Console:
     )
 
 
-def counted(count: int, noun: str) -> str:
-    """A number with what it counts."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def listed(names: Sequence[str], more: int = 0) -> str:
+    """Names in a sentence, and how many there are beside them."""
+    parts = [*names, *([f"{more:,} more"] if more else [])]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
-def plain(text: str) -> str:
-    """What a stranger said, so that a terminal only shows it: no escapes, nothing that turns around.
+def plain(text: str | bytes) -> str:
+    """What a stranger said, on one line of which a terminal shows every sign: ESC is ``\\x1b`` there.
 
-    Line ends stay, and what joins letters and pictures.
+    Controls, line ends, tabs and what turns writing around are written out, and bytes that are no text;
+    what joins letters and pictures stays.
     """
-    return "".join(letter if letter.isprintable() or letter in _KEPT else "\ufffd" for letter in text)
+    said = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
+    if said.isascii() and said.isprintable():
+        return said
+    return "".join(letter if _is_shown(letter) else _escape(letter) for letter in said)
+
+
+def paragraphs(text: str) -> str:
+    """The same over several lines, for those who set them apart: whoever prints it indents what follows."""
+    return "\n".join(map(plain, text.split("\n")))
+
+
+def harmless(text: str) -> str:
+    """A line of a command's own, whatever strangers have in it: its line ends and tabs stay, as ours."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(letter if letter in _OWN or _is_shown(letter) else _escape(letter) for letter in text)
+
+
+def _is_shown(letter: str) -> bool:
+    return letter.isprintable() or letter in _JOINERS or unicodedata.category(letter) == "Zs"
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
 
 
 def size_text(size: int) -> str:
@@ -92,4 +158,4 @@ def shown(cell: object) -> str:
         case tuple() | list():
             return ", ".join(map(shown, cell)) or "-"
         case _:
-            return str(cell) or "-"
+            return plain(str(cell)) or "-"

@@ -15,7 +15,7 @@ import typer
 from linnet.cli.acknowledging import Acknowledging, Consumer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import clock_text
-from linnet.cli.output import say, say_json, warn
+from linnet.cli.output import counted, json_text, plain, say, say_json, say_raw, warn
 from linnet.cli.room.alarms import alarm_text
 from linnet.core.reasons import Reason
 from linnet.node.control_types import (
@@ -47,8 +47,8 @@ NO_ITEMS = (SubscribedView, HeartbeatView, WarningView)
 """What the node does not count among what is consumed."""
 
 
-def _body(event: EventView) -> bytes:
-    return event.body
+def _body(event: EventView) -> str:
+    return plain(event.body)
 
 
 class Expired(Exception):
@@ -64,9 +64,12 @@ class Printer:
         count: int | None,
         consumer: Consumer | None,
         is_history: bool = False,
-        line: Callable[[EventView], str | bytes] = _body,
+        line: Callable[[EventView], str] = _body,
+        is_raw: bool = False,
     ) -> None:
-        """With a `consumer`, what was printed is acknowledged. `line` is how an event looks."""
+        """With a `consumer`, what was printed is acknowledged. `line` is how an event looks; `is_raw`: its
+        body is printed as it is."""
+        self._is_raw = is_raw
         self._as_json = as_json
         self._count = count
         self._consumer = consumer
@@ -95,7 +98,7 @@ class Printer:
             except BrokenPipeError:
                 _forget_output()
         if expired and self._count is not None:
-            raise Failure(f"{self._printed} of {self._count} events came in {timeout:g} s")
+            raise Failure(f"{self._printed:,} of {counted(self._count, 'event')} came in {timeout:g} s")
         if self._missed or self._unread:
             raise typer.Exit(ExitCode.FAILED)
 
@@ -118,7 +121,8 @@ class Printer:
             case CaughtUpView():
                 self._caught_up(item)
             case OverdueView(event, people):
-                self._beside(item, f"{event} has not arrived at {len(people)} members: {', '.join(people)}")
+                missing = f"{counted(len(people), 'member')}: {', '.join(people)}"
+                self._beside(item, f"{event} has not arrived at {missing}")
             case EndedView(reason):
                 if reason is not None:
                     code = ExitCode.NO_NODE if reason == Reason.SHUTDOWN else ExitCode.FAILED
@@ -149,6 +153,8 @@ class Printer:
         self._printed += 1
         if self._as_json:
             say_json(event)
+        elif self._is_raw:
+            say_raw(event.body)
         else:
             say(self._line(event))
 
@@ -162,12 +168,7 @@ class Printer:
             raise Failure(f"this history is {_alone(item.reason)}; try again, or look at: linnet status")
 
     def _beside(self, item: ItemView, words: str) -> None:
-        if self._as_json:
-            import msgspec
-
-            warn(msgspec.json.encode(item).decode())
-        else:
-            warn(words)
+        warn(json_text(item) if self._as_json else words)
 
     def _acknowledge(self) -> None:
         if self._acknowledging is not None:
@@ -185,7 +186,7 @@ def history_text(item: CaughtUpView, printed: int, hidden: int) -> str:
     if item.reason is not None:
         words += f"; this is {_alone(item.reason)}"
     if hidden:
-        words += f"; {printed} of {printed + hidden} events are shown"
+        words += f"; {printed:,} of {counted(printed + hidden, 'event')} are shown"
     return words
 
 

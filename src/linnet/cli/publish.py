@@ -101,7 +101,7 @@ class Outcome:
             known = sum(fate.storage for fate in last.fates)
             why = f"none of {known} has in {confirm:g} s" if known else "none is known"
             raise Failure(
-                f"no storage node confirmed {self._unconfirmed} of {self._events} events: {why}; "
+                f"no storage node confirmed {self._unconfirmed} of {counted(self._events, 'event')}: {why}; "
                 "the events stay at this node and are handed on later; look at: linnet status"
             )
 

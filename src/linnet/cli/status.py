@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from linnet.cli.alone import alone_text
 from linnet.cli.moments import clock_text, duration_text
 from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import say, say_json, say_table
+from linnet.cli.output import counted, say, say_json, say_table
 from linnet.cli.room import list_
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _facts(reply: StatusReply) -> list[tuple[str, str]]:
         ("roles", ", ".join(reply.roles) or "-"),
         ("reachable", reachable),
         ("links", f"{up} up of {len(reply.peers)}"),
-        ("tracked", f"{len(reply.tracked)} streams"),
+        ("tracked", counted(len(reply.tracked), "stream")),
         ("blocked", f"{len(reply.blocked)} devices"),
         *_network(reply),
     ]

@@ -14,6 +14,7 @@ EPILOG = examples(
     "linnet subscribe weather --from beginning --count 10",
     "linnet subscribe me/log --name archiver >> log.txt",
     "linnet subscribe weather --from 15m --json | jq -r .text",
+    "linnet subscribe pictures --count 1 --raw > cat.png",
 )
 
 From = Annotated[
@@ -31,6 +32,12 @@ Unordered = Annotated[
     bool, typer.Option("--unordered", help="Do not wait for gaps: print events as they come.")
 ]
 Receipts = Annotated[bool, typer.Option("--receipts", help="Let publishers learn that it arrived here.")]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw", help="Print bodies as they are, also what a terminal would obey; else that is written out."
+    ),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(
@@ -46,12 +53,14 @@ def subscribe(
     name: Name = None,
     unordered: Unordered = False,
     receipts: Receipts = False,
+    raw: Raw = False,
     timeout: Timeout = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print what is said in a stream, one event per line, until Ctrl-C or as many as asked for.
 
+    Controls and line ends within an event are written out, also into a pipe; --raw leaves them as they are.
     What could not be had or read is told on standard error and makes the exit status 1. With --name an
     event counts as handled when it was printed; a later call with the same name goes on behind it.
     """
@@ -64,5 +73,5 @@ def subscribe(
         items = node.subscribe(
             full, begin, name, ordered=not unordered, receipts=receipts, manual=name is not None
         )
-        printer = Printer(as_json, count, None if name is None else acknowledging)
+        printer = Printer(as_json, count, None if name is None else acknowledging, is_raw=raw)
         printer.run(items, timeout)

@@ -7,16 +7,19 @@ from hashlib import sha256
 from linnet.content.branches import Count
 from linnet.content.commands import Fate, Match, Outcome, PublishContent, SubscribeContent
 from linnet.content.config import ContentConfig
-from linnet.content.effects import ContentEffect
+from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.index import Index
 from linnet.content.keys import nearest_name
+from linnet.content.messages import SoFar
 from linnet.content.passing import KIND, Passing
 from linnet.content.predicates import Predicate, read_attributes, read_predicate
-from linnet.core.effects import Deliver, Reply
+from linnet.core.counts import counted
+from linnet.core.effects import CancelTimer, Deliver, Reply, SetTimer
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, TopicId
 from linnet.core.limits import BODY_BYTES, CLEAR_BYTES
 from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
 from linnet.delivery.context import Context
 from linnet.event.event import Tail
 from linnet.event.signing import sign_unit
@@ -26,15 +29,37 @@ TOPIC = TopicId(sha256(b"linnet/content/1").digest())
 """The namespace of content."""
 
 
+CONFIRM = "confirm"
+
+
 class _Publication:
     """An event of ours, and what is known of it so far."""
 
-    __slots__ = ("fates", "request", "waits")
+    __slots__ = ("confirms", "fates", "names", "request")
 
-    def __init__(self, request: int, waits: int) -> None:
-        self.request = request
-        self.waits = waits
-        self.fates: list[Fate] = []
+    def __init__(self, request: int, names: tuple[str, ...], confirms: bool) -> None:
+        self.request: int | None = request
+        """Who waits for an answer; None when it was given."""
+        self.names = names
+        self.confirms = confirms
+        """Whether those who say nothing are waited for."""
+        self.fates: dict[str, Fate] = {}
+        """By attribute, what is known: the end, or how it stands."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing more to come."""
+        return len(self.fates) == len(self.names) and all(fate.settled for fate in self.fates.values())
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether whoever lives has answered."""
+        return len(self.fates) == len(self.names)
+
+    def outcome(self, event: EventId) -> Outcome:
+        """What is known of it."""
+        unheard = {name: Fate(name, 0, 0, None, settled=False) for name in self.names}
+        return Outcome(event, tuple({**unheard, **self.fates}[name] for name in self.names))
 
 
 class Application:
@@ -47,6 +72,8 @@ class Application:
         """Subscriptions, with the attribute whose rendezvous they go to."""
         self._index: Index[int] = Index()
         self._handed: dict[EventId, float] = {}
+        self.handed: list[ContentEffect] = []
+        """What subscriptions are handed, until somebody takes it from here."""
         self._publications: dict[EventId, _Publication] = {}
         self._last_time = 0
 
@@ -71,7 +98,8 @@ class Application:
             raise Refused(Reason.UNKNOWN, f"there is no subscription {subscription}")
         attribute, _ = self.own.pop(subscription)
         self._index.remove(subscription)
-        return attribute, tuple(predicate for name, predicate in self.own.values() if name == attribute)
+        left = (predicate for name, predicate in self.own.values() if name == attribute)
+        return attribute, tuple(piece for predicate in left for piece in predicate.pieces)
 
     def sign(self, command: PublishContent, now: float) -> Passing:
         """What the application says, as an event."""
@@ -88,12 +116,13 @@ class Application:
         signed = sign_unit(context.key, TOPIC, context.author, context.device, None, None, (tail,))
         return Passing(signed.events[-1], attributes, signed.unit, context.card)
 
-    def published(self, request: int, passing: Passing) -> list[ContentEffect]:
+    def published(self, request: int, passing: Passing, confirm: float) -> list[ContentEffect]:
         """An event sets out: its fates are waited for, or there will be none."""
         record = Record(Kind.PUBLISHED, topic=TOPIC, event=passing.id, bytes=len(passing.event.body))
         if self._config.reliable:
-            self._publications[passing.id] = _Publication(request, passing.attributes.size)
-            return [record]
+            publication = _Publication(request, passing.attributes.names, confirm > 0)
+            self._publications[passing.id] = publication
+            return [record, SetTimer(confirm, _tick(passing.id))] if confirm > 0 else [record]
         return [record, Reply(request, Outcome(passing.id, ()))]
 
     def ended(
@@ -103,27 +132,82 @@ class Application:
         publication = self._publications.get(event)
         if publication is None:
             return []
-        publication.fates.append(Fate(attribute, *count, reason))
-        if len(publication.fates) < publication.waits:
+        delivered, missed, again, matches = count
+        publication.fates[attribute] = Fate(attribute, delivered, missed, reason, again, matches)
+        if publication.is_settled:
+            del self._publications[event]
+        if publication.request is None:
+            return [_later(event, publication.fates[attribute])]
+        return self._answered(event, publication)
+
+    def stalled(self, event: EventId, attribute: str, so_far: SoFar) -> list[ContentEffect]:
+        """All who live have answered at one rendezvous; that is the answer if others are not waited for."""
+        publication = self._publications.get(event)
+        if publication is None or ((known := publication.fates.get(attribute)) is not None and known.settled):
             return []
-        del self._publications[event]
-        return [Reply(publication.request, Outcome(event, tuple(publication.fates)))]
+        publication.fates[attribute] = Fate(
+            attribute,
+            so_far.delivered,
+            so_far.missed,
+            None,
+            so_far.again,
+            so_far.matches,
+            settled=False,
+            silent=so_far.silent,
+            more_silent=so_far.more,
+        )
+        return self._answered(event, publication)
+
+    def fired(self, tick: Tick) -> list[ContentEffect]:
+        """Nobody is waited for any longer."""
+        event = EventId(tick.key)
+        publication = self._publications.get(event)
+        return [] if publication is None else self._answer(event, publication)
+
+    def _answered(self, event: EventId, publication: _Publication) -> list[ContentEffect]:
+        if not (publication.is_settled if publication.confirms else publication.is_answered):
+            return []
+        cancel: list[ContentEffect] = [CancelTimer(_tick(event))] if publication.confirms else []
+        return [*cancel, *self._answer(event, publication)]
+
+    def _answer(self, event: EventId, publication: _Publication) -> list[ContentEffect]:
+        request, publication.request = publication.request, None
+        return [] if request is None else [Reply(request, publication.outcome(event))]
 
     def tidy(self, now: float) -> None:
         """Forget what was handed over and will not come again, since it is too old to be taken."""
         old = now - self._config.taken_for
         self._handed = {event: at for event, at in self._handed.items() if at > old}
 
-    def hand(self, passing: Passing, hops: int, now: float) -> list[ContentEffect]:
-        """Hand an event to the subscriptions that accept it, once."""
+    def take(self, passing: Passing, hops: int, now: float) -> Count:
+        """Hand an event to all subscriptions that accept it, once; what this node counts for it.
+
+        By the first way on which it comes, it is a node, with its subscriptions; by others one that has it.
+        """
         event = passing.event
-        numbers = [] if event.id in self._handed else self._index.matching(passing.attributes)
+        if event.id in self._handed:
+            return Count(0, 0, again=1)
+        numbers = self._index.matching(passing.attributes)
         if not numbers:
-            return []
+            return Count(0, 0)
         self._handed[event.id] = now
         if len(self._handed) > self._config.remembered:
             del self._handed[next(iter(self._handed))]
         item = Match(event.id, event.author, passing.attributes.text, event.time, event.body, hops)
-        effects: list[ContentEffect] = [Record(Kind.DELIVERED, topic=TOPIC, event=event.id, hops=hops)]
-        effects += [Deliver(number, (item,)) for number in sorted(numbers)]
-        return effects
+        self.handed.append(Record(Kind.DELIVERED, topic=TOPIC, event=event.id, hops=hops))
+        self.handed += [Deliver(number, (item,)) for number in sorted(numbers)]
+        return Count(1, 0, matches=len(numbers))
+
+
+def _later(event: EventId, fate: Fate) -> Record:
+    """What became of an event in the end, for the trace, since who said it did not wait for that."""
+    reached = f"{counted(fate.delivered, 'node')}, {counted(fate.matches, 'subscription')}"
+    told = f"{reached}, {counted(fate.missed, 'branch', 'branches')} without an answer"
+    note = f"content, at {fate.attribute}, after its publisher was answered: {told}"[:200]
+    if fate.reason is None and not fate.missed:
+        return Record(Kind.ACKED, topic=TOPIC, event=event, note=note)
+    return Record(Kind.DROPPED, topic=TOPIC, event=event, reason=fate.reason or Reason.TIMEOUT, note=note)
+
+
+def _tick(event: EventId) -> Tick:
+    return Tick(OWNER, CONFIRM, event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from linnet.content.messages import SoFar
 from linnet.content.passing import Passing
 from linnet.core.ids import Contact, EventId, PeerId
 
@@ -15,13 +16,28 @@ class Count(NamedTuple):
     """What became of an event below a node."""
 
     delivered: int
+    """Nodes where an application was handed it by this way: each node once, whatever its subscriptions."""
     missed: int
+    """Branches that did not answer."""
+    again: int = 0
+    """Nodes that want it by this way too, and were handed it by another."""
+    matches: int = 0
+    """Subscriptions that were handed it, at all these nodes."""
+
+    def plus(self, other: Count) -> Count:
+        """Of both."""
+        return Count(*(one + another for one, another in zip(self, other, strict=True)))
+
+    @property
+    def counted(self) -> Count:
+        """The same for somebody else, when one was told it already: nothing of it is new."""
+        return Count(0, self.missed, self.again + self.delivered, 0)
 
 
 class Branch:
     """A route that has yet to answer, and who was asked in its place."""
 
-    __slots__ = ("asked", "awaited", "backups", "contact", "has_it", "sent", "stood_in")
+    __slots__ = ("asked", "awaited", "backups", "contact", "failed", "has_it", "sent", "so_far", "stood_in")
 
     def __init__(self, contact: Contact, backups: tuple[Contact, ...], awaited: bool = True) -> None:
         self.contact = contact
@@ -36,6 +52,10 @@ class Branch:
         """Whether its routes are served; it is still sent to, since it may want the event itself."""
         self.has_it = False
         """Whether it said that it has the event and waits for others."""
+        self.failed = False
+        """Whether its link broke, or none came up, since the event was sent."""
+        self.so_far: SoFar | None = None
+        """What it said of those below it, before all have answered."""
 
     @property
     def target(self) -> PeerId:
@@ -47,15 +67,15 @@ class Ledger:
     """Who has yet to answer for one event and attribute."""
 
     __slots__ = (
+        "count",
         "deadline",
-        "delivered",
         "hops",
-        "missed",
         "open",
         "passing",
         "said_as",
         "served",
         "settled_at",
+        "so_far",
         "timed",
         "tries",
         "upstream",
@@ -77,13 +97,10 @@ class Ledger:
         """Whether a timer runs."""
         self.deadline = 0.0
         self.settled_at = 0.0
-        self.delivered = 0
-        self.missed = 0
-
-    @property
-    def count(self) -> Count:
+        self.count = Count(0, 0)
         """As far as it is known."""
-        return Count(self.delivered, self.missed)
+        self.so_far: SoFar | None = None
+        """What was said of it, when only silent ones were left."""
 
     def branch(self, peer: PeerId) -> PeerId | None:
         """The open route that a peer answers for."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.ids import AuthorId, Contact, EventId
+from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 
 
@@ -62,10 +62,15 @@ class ListContent(Struct, frozen=True, gc=False):
 
 
 class PublishContent(Struct, frozen=True, gc=False):
-    """Say this, with these attributes. Answered by `Outcome`, when all is known, or `Declined`."""
+    """Say this, with these attributes. Answered by `Outcome` or `Declined`.
+
+    That is when all who live have answered. Those who say nothing are waited for `confirm` seconds; they are
+    named if that was in vain, and what comes of it later is in the trace.
+    """
 
     attributes: str
     body: bytes
+    confirm: float = 0.0
 
 
 ContentCommand: TypeAlias = (
@@ -93,11 +98,22 @@ class Fate(Struct, frozen=True, gc=False):
 
     attribute: str
     delivered: int
-    """At so many nodes an application was handed it, as far as they said so."""
+    """At so many nodes an application was handed it, as far as they said so. Each node counts once, at the
+    rendezvous from which it came first: the sum over all fates is the number of nodes."""
     missed: int
-    """Branches that did not answer."""
+    """Branches that did not answer, and are given up."""
     reason: Reason | None
     """Why it did not get there, or nothing is known."""
+    again: int = 0
+    """Nodes that want it from here too, and are counted elsewhere."""
+    matches: int = 0
+    """Subscriptions that were handed it, at these nodes: one may have several."""
+    settled: bool = True
+    """Whether this is the end of it; otherwise those in `silent` may still answer."""
+    silent: tuple[PeerId, ...] = ()
+    """Nodes that have not answered yet, for themselves or for those below them."""
+    more_silent: int = 0
+    """How many there are beside those."""
 
 
 class Outcome(Struct, frozen=True, gc=False):
@@ -123,6 +139,8 @@ class SubscriptionIs(Struct, frozen=True, gc=False):
     """Matches that were not taken, since too many waited."""
     via: Via = Via.SCOUT
     at: GroupAt | None = None
+    groups: int | None = None
+    """Groups that have taken it; None: it is not for groups."""
 
 
 class ContentIs(Struct, frozen=True, gc=False):
@@ -163,3 +181,17 @@ class Overflow(Struct, frozen=True, gc=False):
 
 ContentItem: TypeAlias = Match | Overflow
 """What a subscription is handed."""
+
+
+class InGroups(Struct, frozen=True, gc=False):
+    """In which groups a subscription by `fast` or `auto` is: told when they were looked for, and when that
+    changes. It is not counted among what is handled."""
+
+    joined: int
+    """Groups that have taken it."""
+    refused: int
+    """Groups that have not."""
+    unanswered: int
+    """Boards that were asked and said nothing: there may be more groups."""
+    look_again: float
+    """Seconds after which they are looked for again."""

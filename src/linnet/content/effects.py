@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from linnet.content.commands import ContentItem, ContentResult
+from linnet.content.commands import ContentItem, ContentResult, InGroups
 from linnet.content.directory import Locate
 from linnet.content.messages import ContentMessage
 from linnet.core.effects import AfterCommit, CancelTimer, Deliver, Hold, Release, Reply, Send, SetTimer
@@ -18,7 +18,7 @@ PURPOSE = "content"
 
 ContentPromise: TypeAlias = (
     Send[ContentMessage]
-    | Deliver[ContentItem | Ended]
+    | Deliver[ContentItem | Ended | InGroups]
     | Reply[ContentResult]
     | Reply[Declined]
     | Reply[Done]
@@ -32,7 +32,7 @@ ContentEffect: TypeAlias = (
     | Release
     | SetTimer[Tick]
     | CancelTimer[Tick]
-    | Deliver[ContentItem | Ended]
+    | Deliver[ContentItem | Ended | InGroups]
     | Reply[ContentResult]
     | Reply[Declined]
     | Reply[Done]

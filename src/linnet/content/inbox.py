@@ -130,6 +130,11 @@ class Inbox:
         """The attribute to whose rendezvous a subscription goes."""
         return self._boxes[number].attribute
 
+    def reader(self, number: int) -> int | None:
+        """Who reads a subscription, if anybody does."""
+        box = self._boxes.get(number)
+        return None if box is None else box.reader
+
     def close(self, reader: int) -> tuple[int, Wanted] | None:
         """Nobody reads any more; the number of the subscription and what it was, if it ends with that."""
         number = self._readers.pop(reader)
@@ -201,10 +206,10 @@ class Inbox:
                 self._store.drop_item(box.name, item.number)
         return self.hand(number)
 
-    def status(self) -> tuple[SubscriptionIs, ...]:
-        """All subscriptions as they stand."""
-        return tuple(
-            SubscriptionIs(
+    def status(self) -> dict[int, SubscriptionIs]:
+        """All subscriptions as they stand, by number."""
+        return {
+            number: SubscriptionIs(
                 box.name,
                 box.wanted.predicate,
                 box.attribute,
@@ -214,8 +219,8 @@ class Inbox:
                 box.wanted.via,
                 box.wanted.at,
             )
-            for box in self._boxes.values()
-        )
+            for number, box in self._boxes.items()
+        }
 
     def _lose(self, box: _Box) -> None:
         last = box.items[-1] if box.items else None

@@ -60,7 +60,7 @@ class Keeping:
             case Routes():
                 return self._notices.routed(peer, message, now)
             case Held():
-                return self._notices.held(peer, message)
+                return self._notices.held(peer, message, now)
             case Keepers(backups):
                 self._book.learn(peer, backups, self._reach.contact(peer))
                 return []

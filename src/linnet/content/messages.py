@@ -28,6 +28,23 @@ LOGGED = 512
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=MOST_BACKUPS)]
 
 
+SILENT = 16
+"""Nodes that are named as silent in one message at most; the others are counted."""
+
+
+class SoFar(Struct, frozen=True, array_like=True, gc=False):
+    """What is known of an event when only those are left who say nothing: they may still answer."""
+
+    delivered: Count
+    missed: Count
+    again: Count
+    matches: Count
+    silent: Annotated[tuple[WirePeerId, ...], Meta(max_length=SILENT)]
+    """Nodes that have not answered, for themselves or for those below them."""
+    more: Count = 0
+    """How many there are beside those."""
+
+
 class Subscribe(Struct, frozen=True, array_like=True, tag=130, gc=False):
     """Send me what this predicate accepts; it goes on towards the rendezvous of the attribute."""
 
@@ -74,6 +91,8 @@ class Taken(Struct, frozen=True, array_like=True, tag=134, gc=False):
     reason: Reason | None
     parts: Annotated[int, Meta(ge=1, le=16)] = 1
     """In how many parts events of this attribute should go from now on."""
+    so_far: SoFar | None = None
+    """What became of it, if only silent ones are left; more may be said later, and `Settled` in the end."""
 
 
 class Notice(Struct, frozen=True, array_like=True, tag=135, gc=False):
@@ -94,6 +113,10 @@ class Reached(Struct, frozen=True, array_like=True, tag=136, gc=False):
     attribute: Attribute
     delivered: Count
     missed: Count
+    again: Count = 0
+    """Nodes that had it by another attribute already, and are counted there."""
+    matches: Count = 0
+    """Subscriptions that were handed it."""
 
 
 class Settled(Struct, frozen=True, array_like=True, tag=137, gc=False):
@@ -103,6 +126,8 @@ class Settled(Struct, frozen=True, array_like=True, tag=137, gc=False):
     attribute: Attribute
     delivered: Count
     missed: Count
+    again: Count = 0
+    matches: Count = 0
 
 
 class Claim(Struct, frozen=True, array_like=True, tag=138, gc=False):
@@ -173,6 +198,8 @@ class Held(Struct, frozen=True, array_like=True, tag=144, gc=False):
 
     event: WireEventId
     attribute: Attribute
+    so_far: SoFar | None = None
+    """What became of it, if only silent ones are left."""
 
 
 class Keepers(Struct, frozen=True, array_like=True, tag=146, gc=False):
@@ -205,6 +232,8 @@ class Answered(Struct, frozen=True, array_like=True, gc=False):
     route: WirePeerId
     delivered: Count
     missed: Count
+    again: Count = 0
+    matches: Count = 0
 
 
 class Logged(Struct, frozen=True, array_like=True, tag=148, gc=False):

@@ -9,7 +9,7 @@ asked that keep its filters; the routes that they name are sent the event from h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from linnet.content.branches import Branch, Count, Ledger, Way
@@ -18,12 +18,23 @@ from linnet.content.copies import Copies
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.lately import Lately, WentBy
 from linnet.content.ledgers import Ledgers
-from linnet.content.messages import MOST_PATIENCE, Held, KeptRoute, Notice, Reached, Routes, StandIn
+from linnet.content.messages import (
+    MOST_PATIENCE,
+    SILENT,
+    Held,
+    KeptRoute,
+    Notice,
+    Reached,
+    Routes,
+    SoFar,
+    StandIn,
+)
 from linnet.content.parts import base_of
 from linnet.content.passing import Passing
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
+from linnet.core.counts import counted
 from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
@@ -36,6 +47,8 @@ _EARLIER = 0.75
 NOBODY: Mapping[PeerId, Count] = MappingProxyType({})
 _UNHEARD = 2
 """Sendings without a word after which others are asked in a route's place."""
+Take = Callable[[Passing, int, float], Count]
+"""Hands an event that came over so many links to this node's own subscriptions; what that counts."""
 
 
 class Notices:
@@ -49,8 +62,10 @@ class Notices:
         table: FilterTable,
         book: RouteBook,
         copies: Copies,
+        take: Take,
     ) -> None:
         self._ours = ours
+        self._take = take
         self._config = config
         self._reach = reach
         self._table = table
@@ -58,8 +73,8 @@ class Notices:
         self._copies = copies
         self._ledgers = Ledgers(config)
         self.lately = Lately(config)
-        self.local: list[tuple[Passing, int]] = []
-        """Events that this node's own subscriptions may want, and over how many links they came."""
+        self.stalled: list[tuple[Way, SoFar]] = []
+        """Events for which all below have answered now but those who say nothing."""
         self.counted: list[tuple[Way, Count]] = []
         """Events for which all below have answered now."""
 
@@ -106,11 +121,9 @@ class Notices:
         ledger.served = {route: None for route in (self._ours, but, upstream) if route is not None}
         for route, count in answered.items():
             ledger.served[route] = None
-            ledger.delivered += count.delivered
-            ledger.missed += count.missed
+            ledger.count = ledger.count.plus(count)
         if self._ours in wanted:
-            ledger.delivered += 1
-            self.local.append((passing, hops))
+            ledger.count = ledger.count.plus(self._take(passing, hops, now))
         ledger.deadline = now + (self._patience() if patience is None else patience * _EARLIER)
         self.lately.went_down(WentBy(now, way, passing, hops))
         self._ledgers.open[way] = None
@@ -208,7 +221,7 @@ class Notices:
 
     def _missed(self, way: Way, ledger: Ledger, route: PeerId) -> list[ContentEffect]:
         del ledger.open[route]
-        ledger.missed += 1
+        ledger.count = ledger.count.plus(Count(0, 1))
         return [Record(Kind.DROPPED, event=way[0], peer=route, reason=Reason.TIMEOUT, note=NOTICE)]
 
     def _instead(
@@ -246,14 +259,17 @@ class Notices:
                 ledger.open[message.absent] = branch
         return [*effects, *self._close(way, ledger, now)]
 
-    def held(self, peer: PeerId, message: Held) -> list[ContentEffect]:
-        """A route has it and waits for others: nobody has to stand in."""
-        ledger = self._ledgers.get((message.event, message.attribute))
+    def held(self, peer: PeerId, message: Held, now: float) -> list[ContentEffect]:
+        """A route has it and waits for others: nobody has to stand in. It may say whom it waits for."""
+        way = (message.event, message.attribute)
+        ledger = self._ledgers.get(way)
         route = None if ledger is None else ledger.branch(peer)
         if ledger is None or route is None:
             return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Held")]
         ledger.open[route].has_it = True
-        return []
+        if message.so_far is not None:
+            ledger.open[route].so_far = message.so_far
+        return self._close(way, ledger, now)
 
     def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
         """A link is down: who keeps that route's filters is asked."""
@@ -268,9 +284,11 @@ class Notices:
                 effects += self._sent(way, ledger, route_gone, now)
             elif route_gone is not None and ledger.open[route_gone].stood_in:
                 del ledger.open[route_gone]
-            elif route_gone is not None and not ledger.open[route_gone].asked:
-                ledger.open[route_gone].has_it = False
-                effects += self._seek(way, ledger, route_gone, now)
+            elif route_gone is not None:
+                ledger.open[route_gone].failed, ledger.open[route_gone].so_far = True, None
+                if not ledger.open[route_gone].asked:
+                    ledger.open[route_gone].has_it = False
+                    effects += self._seek(way, ledger, route_gone, now)
             effects += self._close(way, ledger, now)
         return effects
 
@@ -290,7 +308,7 @@ class Notices:
             # What is known of it was said already; this one is sent again for its own sake.
             ledger.upstream, ledger.passing = None, event.passing
         # What it was sent before it was elsewhere need not have got there: it has all tries again.
-        ledger.tries, ledger.deadline = 0, now + self._patience()
+        ledger.tries, ledger.deadline, ledger.so_far = 0, now + self._patience(), None
         self._ledgers.open[event.way] = None
         effects = self._time(event.way, ledger, self._config.resend)
         ledger.served.pop(route, None)
@@ -307,8 +325,14 @@ class Notices:
         record = Record(Kind.DUPLICATE, event=way[0], peer=peer, note=NOTICE)
         if not self._config.reliable:
             return [record]
-        answer = Held(way[0], said_as) if ledger.open else Reached(way[0], said_as, *ledger.count)
-        return [record, *self._reach.answer(peer, answer)]
+        if ledger.open:
+            return [record, *self._reach.answer(peer, Held(way[0], said_as, ledger.so_far))]
+        # Who comes with it after another was told has those nodes counted once too often, unless that
+        # other is gone, and what it was told with it.
+        before = ledger.upstream
+        is_told = before is not None and before != peer and self._reach.is_up(before)
+        count = ledger.count.counted if is_told else ledger.count
+        return [record, *self._reach.answer(peer, Reached(way[0], said_as, *count))]
 
     def owes(self, peer: PeerId, way: Way) -> bool:
         """Whether a peer has yet to answer for an event."""
@@ -322,8 +346,8 @@ class Notices:
         route = None if ledger is None else ledger.branch(peer)
         if ledger is None or route is None:
             return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Reached")]
-        ledger.delivered += message.delivered
-        ledger.missed += message.missed
+        count = Count(message.delivered, message.missed, message.again, message.matches)
+        ledger.count = ledger.count.plus(count)
         del ledger.open[route]
         return self._close(way, ledger, now)
 
@@ -355,9 +379,11 @@ class Notices:
         return [*effects, *self._close(way, ledger, now)]
 
     def _close(self, way: Way, ledger: Ledger, now: float) -> list[ContentEffect]:
-        """If all have answered, say so."""
-        if ledger.open or way not in self._ledgers.open:
+        """If all have answered, say so; or that only those are left who say nothing."""
+        if way not in self._ledgers.open:
             return []
+        if ledger.open:
+            return self._stall(way, ledger)
         self._ledgers.settle(way, now)
         self.counted.append((way, ledger.count))
         cancel: list[ContentEffect] = [CancelTimer(_tick(way))] if ledger.timed else []
@@ -366,6 +392,41 @@ class Notices:
             return cancel
         said_as = ledger.said_as or way[1]
         return [*cancel, *self._reach.answer(ledger.upstream, Reached(way[0], said_as, *ledger.count))]
+
+    def _stall(self, way: Way, ledger: Ledger) -> list[ContentEffect]:
+        """If all who live have answered, tell what is known and who is silent; and again when it changes."""
+        silent: dict[PeerId, None] = {}
+        count, more = ledger.count, 0
+        for route, branch in ledger.open.items():
+            told = branch.so_far
+            if told is not None:
+                count = count.plus(Count(told.delivered, told.missed, told.again, told.matches))
+                silent |= dict.fromkeys(told.silent)
+                more += told.more
+            elif self._is_silent(ledger, branch):
+                silent[route] = None
+            else:
+                return []
+        named = tuple(silent)[:SILENT]
+        so_far = SoFar(*count, named, more + len(silent) - len(named))
+        if so_far == ledger.so_far or not self._config.reliable:
+            return []
+        ledger.so_far = so_far
+        self.stalled.append((way, so_far))
+        if ledger.upstream is None:
+            return []
+        return self._reach.answer(ledger.upstream, Held(way[0], ledger.said_as or way[1], so_far))
+
+    def _is_silent(self, ledger: Ledger, branch: Branch) -> bool:
+        """Whether a route says nothing: no link comes up, or nothing comes back over it however often it is
+        sent to. One who lives says at least that it waits for others."""
+        if branch.has_it:
+            return False
+        if branch.asked:
+            return ledger.tries >= _UNHEARD
+        if self._reach.is_up(branch.target):
+            return ledger.tries >= _UNHEARD
+        return branch.failed or ledger.tries > 0
 
     def tidy(self, now: float) -> None:
         """Forget what is finished and will not come again."""
@@ -376,7 +437,7 @@ class Notices:
         """Keep no more than may be remembered; what is still open is given up with a word."""
         effects: list[ContentEffect] = []
         for old, given_up in self._ledgers.put(way, ledger):
-            note = f"{len(given_up.open)} branches had not answered"
+            note = f"{counted(len(given_up.open), 'branch', 'branches')} had not answered"
             effects += (
                 CancelTimer(_tick(old)),
                 Record(Kind.EVICTED, event=old[0], reason=Reason.TOO_MANY, note=note),

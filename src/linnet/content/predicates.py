@@ -7,6 +7,7 @@
     day[2026-11-01,2026-12-01)      dates, and moments such as 2026-11-16T08:30Z
     symbol="AA"*  symbol="AAPL"     how a text begins, and a text
     at{36.9,-9.6,42.2,-6.1}         a box on the map: south, west, north, east
+    at{-20,170,-10,-175}            one that crosses the line at 180 degrees: west is the greater number
     stock/apple/price=12.5          an event: each attribute is a topic or one value
 
 A predicate is a conjunction; the order in which it is written means nothing, and its canonical text is sorted
@@ -19,11 +20,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TypeVar
 
 from msgspec import Struct
 
+from linnet.content.kinds.box import Box
 from linnet.content.kinds.kinds import AFTER_NAME, FINDERS, Condition, covers, merged, read_condition
 from linnet.content.kinds.topic import Topic
 from linnet.content.reader import BadPredicate, Reader
@@ -79,6 +81,20 @@ class Predicate(Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def pieces(self) -> tuple[Predicate, ...]:
+        """Predicates without boxes that cross the line at 180 degrees, which together accept what it does.
+
+        Other nodes are asked for these: a node of version 0.1.0 cannot read such a box.
+        """
+        if not any(type(each) is Box and each.west > each.east for _, each in self.conditions):
+            return (self,)
+        parts = [
+            [(name, piece) for piece in (each.pieces if isinstance(each, Box) else (each,))]
+            for name, each in self.conditions
+        ]
+        return tuple(Predicate(chosen) for chosen in product(*parts))
 
     def covers(self, other: Predicate) -> bool:
         """Whether it accepts every event that the other accepts; for an event, whether it accepts it."""

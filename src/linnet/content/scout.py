@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from linnet.content.application import TOPIC, Application
+from linnet.content.application import CONFIRM, TOPIC, Application
 from linnet.content.backups import BACKUP, Backups
 from linnet.content.branches import Count
 from linnet.content.budgets import Budgets
@@ -88,7 +88,10 @@ class Scout:
         self._upstream = Upstream(ours, config, self.elections, reach, self.table, self._backups, self._book)
         self._claims = Claims(config, directory, reach)
         self._predecessors = Predecessors(ours, config, self._claims, self._copies, self.table)
-        self._notices = Notices(ours, config, reach, self.table, self._book, self._copies)
+        self._application = Application(context, config)
+        self._notices = Notices(
+            ours, config, reach, self.table, self._book, self._copies, self._application.take
+        )
         replays = Replays(self._notices, self.table)
         self._keeping = Keeping(
             context, config, reach, self._book, self._copies, self._backups, self._notices, replays
@@ -120,7 +123,6 @@ class Scout:
             self._notices,
             replays,
         )
-        self._application = Application(context, config)
         self._budgets = Budgets(config)
 
     @property
@@ -180,13 +182,16 @@ class Scout:
     def _tell_own(
         self, attribute: str, predicate: Predicate, now: float, returns: bool = False
     ) -> list[ContentEffect]:
-        stands = self.table.add(self._ours, attribute, predicate).stands
-        told = self._backups.changed(attribute, self._ours, (predicate,), False, now)
-        return [*told, *self._upstream.tell(attribute, stands, 0, [], now, moved=returns)]
+        effects: list[ContentEffect] = []
+        for piece in predicate.pieces:
+            stands = self.table.add(self._ours, attribute, piece).stands
+            effects += self._backups.changed(attribute, self._ours, (piece,), False, now)
+            effects += self._upstream.tell(attribute, stands, 0, [], now, moved=returns)
+        return effects
 
     def _publish(self, request: int, command: PublishContent, now: float) -> list[ContentEffect]:
         passing = self._application.sign(command, now)
-        effects = self._application.published(request, passing)
+        effects = self._application.published(request, passing, command.confirm)
         for attribute in passing.attributes.names:
             name = self._splits.choose(attribute, passing.id, now)
             effects += self._walks.begin(name, passing, None, 0, now)
@@ -220,7 +225,7 @@ class Scout:
                 return self._walks.taken(peer, message, now)
             case Reached():
                 way = (message.event, message.attribute)
-                count = Count(message.delivered, message.missed)
+                count = Count(message.delivered, message.missed, message.again, message.matches)
                 told = self._trackers.answered(way, peer, count) if self._notices.owes(peer, way) else []
                 return [*told, *self._notices.reached(peer, message, now)]
             case Settled():
@@ -317,6 +322,8 @@ class Scout:
             return self._keeping.replaced(self._backups.fired(tick, now), now)
         if tick.what == LOG:
             return self._trackers.fired()
+        if tick.what == CONFIRM:
+            return self._application.fired(tick)
         if tick.what == LAPSE:
             return self._lapse(PeerId(tick.key), now)
         return self._turn(now)
@@ -354,9 +361,11 @@ class Scout:
         """With what came of it: what we leave to others, events for the application, ends of its own."""
         while self.elections.left:
             effects += self._leave(self.elections.left.pop(), now)
-        for passing, hops in self._notices.local:
-            effects += self._application.hand(passing, hops, now)
-        self._notices.local.clear()
+        effects += self._application.handed
+        self._application.handed.clear()
+        for way, so_far in self._notices.stalled:
+            effects += self._walks.stall(way, so_far)
+        self._notices.stalled.clear()
         for way, count in self._notices.counted:
             effects += [*self._walks.settle(way, count), *self._trackers.finished(way)]
         self._notices.counted.clear()
@@ -364,4 +373,7 @@ class Scout:
         for (event, attribute), count, reason in self._walks.ended:
             effects += self._application.ended(event, base_of(attribute), count, reason)
         self._walks.ended.clear()
+        for (event, attribute), so_far in self._walks.stalled:
+            effects += self._application.stalled(event, base_of(attribute), so_far)
+        self._walks.stalled.clear()
         return effects

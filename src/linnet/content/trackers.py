@@ -132,7 +132,7 @@ class Trackers:
             if log is None:
                 strange += 1
             elif len(log.answered) < self._config.routes:
-                log.answered[each.route] = Count(each.delivered, each.missed)
+                log.answered[each.route] = Count(each.delivered, each.missed, each.again, each.matches)
         for end in message.finished:
             way = (end.event, end.attribute)
             log = self._log_of(leader, way)

@@ -11,7 +11,7 @@ from linnet.content.copies import Copies
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import OURS, PENDING, Elections
 from linnet.content.keys import attribute_key, distance
-from linnet.content.messages import Publish, Settled, Taken
+from linnet.content.messages import Publish, Settled, SoFar, Taken
 from linnet.content.notices import Notices
 from linnet.content.parts import base_of, is_part
 from linnet.content.passing import Passing
@@ -26,12 +26,16 @@ from linnet.core.timers import Tick
 from linnet.trace.records import Kind, Record
 
 WALK = "walk"
+_SLOW = 2
+"""Sendings without a word after which the publisher is told that the next hop is silent."""
+_SLOWER = 3
+"""The same where a rendezvous has it and says no more: it has to hear from those below first."""
 
 
 class _Walk:
     """One event on its way to one rendezvous, as far as this node has to do with it."""
 
-    __slots__ = ("at", "before", "fate", "hops", "next", "passing", "taken", "tries")
+    __slots__ = ("at", "before", "fate", "hops", "next", "passing", "so_far", "taken", "tries")
 
     def __init__(self, passing: Passing, before: PeerId | None, hops: int, at: float) -> None:
         self.at = at
@@ -43,6 +47,8 @@ class _Walk:
         self.tries = 0
         self.taken = False
         self.fate: tuple[Count, Reason | None] | None = None
+        self.so_far: SoFar | None = None
+        """What became of it, as far as anybody answers."""
 
 
 class Walks:
@@ -74,6 +80,8 @@ class Walks:
         self._lately: deque[tuple[float, Way, Passing]] = deque(maxlen=config.waiting)
         """Events that ended their walks here, and when."""
         self.ended: list[tuple[Way, Count, Reason | None]] = []
+        self.stalled: list[tuple[Way, SoFar]] = []
+        """Events that began here for which all have answered but those who say nothing."""
         self.fallen: list[tuple[str, Passing]] = []
         """Events of ours that went to a part which is not held: they go to the rendezvous."""
         self.learned: list[tuple[str, int]] = []
@@ -218,7 +226,7 @@ class Walks:
     def _go_again(self, way: Way, passing: Passing, now: float) -> list[ContentEffect]:
         walk = self._walks[way]
         if walk.fate is not None:
-            walk.before, walk.fate = None, None
+            walk.before, walk.fate, walk.so_far = None, None, None
         walk.passing, walk.taken, walk.tries = passing, False, 0
         return self._go(way, now)
 
@@ -228,6 +236,19 @@ class Walks:
         if walk is None or walk.fate is not None or walk.next is not None:
             return []
         return self._end(way, count, None)
+
+    def stall(self, way: Way, so_far: SoFar) -> list[ContentEffect]:
+        """All below this node, which is the rendezvous, have answered but those who say nothing."""
+        walk = self._walks.get(way)
+        if walk is None or walk.fate is not None or walk.next is not None:
+            return []
+        return self._stalled(way, walk, so_far, self._splits.parts(base_of(way[1])))
+
+    def _stalled(self, way: Way, walk: _Walk, so_far: SoFar, parts: int) -> list[ContentEffect]:
+        walk.so_far = so_far
+        if walk.before is None:
+            self.stalled.append((way, so_far))
+        return self._back(walk, Taken(*way, None, parts, so_far))
 
     def _end(self, way: Way, count: Count, reason: Reason | None) -> list[ContentEffect]:
         walk = self._walks[way]
@@ -243,7 +264,7 @@ class Walks:
 
     def _tell_fate(self, way: Way, walk: _Walk) -> list[ContentEffect]:
         if walk.fate is None:
-            return self._back(walk, Taken(*way, None)) if walk.taken else []
+            return self._back(walk, Taken(*way, None, so_far=walk.so_far)) if walk.taken else []
         count, reason = walk.fate
         return self._back(walk, Settled(*way, *count) if reason is None else Taken(*way, reason))
 
@@ -274,6 +295,8 @@ class Walks:
         walk.taken = True
         if walk.before is None and not is_part(way[1]):
             self.learned.append((way[1], message.parts))
+        if message.so_far is not None:
+            return self._stalled(way, walk, message.so_far, message.parts)
         return self._back(walk, Taken(*way, None, message.parts))
 
     def settled(self, peer: PeerId, message: Settled) -> list[ContentEffect]:
@@ -282,7 +305,8 @@ class Walks:
         walk = self._walks.get(way)
         if walk is None or walk.next != peer or walk.fate is not None:
             return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Settled")]
-        return self._end(way, Count(message.delivered, message.missed), None)
+        count = Count(message.delivered, message.missed, message.again, message.matches)
+        return self._end(way, count, None)
 
     def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
         """No answer in time: once more, and in the end by another way."""
@@ -291,6 +315,9 @@ class Walks:
         if walk is None or walk.passing is None:
             return []
         walk.tries += 1
+        is_slow = walk.tries >= (_SLOWER if walk.taken else _SLOW)
+        if is_slow and walk.before is None and walk.so_far is None and walk.next is not None:
+            self.stalled.append((way, SoFar(0, 0, 0, 0, (walk.next,))))
         if walk.tries % self._config.tries == 0 and walk.next is not None and not walk.taken:
             self._elections.avoid(walk.next, now)
         return self._retry(way, walk, now)

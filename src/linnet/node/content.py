@@ -59,22 +59,26 @@ class NodeContent:
         """
         return self._reading(lambda number: SubscribeContent(number, predicate, name, via, at))
 
-    async def publish(self, attributes: str, body: bytes | str = b"") -> Outcome:
+    async def publish(self, attributes: str, body: bytes | str = b"", confirm: float = 0.0) -> Outcome:
         """Say something with attributes, such as ``stock/apple/price=12.5``.
 
-        Returns when it is known what became of it at the rendezvous of each attribute: at how many nodes it
-        was handed over, and how many branches did not answer.
+        Returns when all who live have answered, with what became of it at the rendezvous of each attribute:
+        at how many nodes it was handed over, how many branches did not answer, and who is silent so far. With
+        `confirm`, waits so many seconds for those as well.
         """
         raw = body.encode() if isinstance(body, str) else body
-        return expected(await self._ask(PublishContent(attributes, raw)), Outcome)
+        return expected(await self._ask(PublishContent(attributes, raw, confirm)), Outcome)
 
-    async def publish_to_group(self, group: str, attributes: str, body: bytes | str = b"") -> GroupOutcome:
+    async def publish_to_group(
+        self, group: str, attributes: str, body: bytes | str = b"", confirm: float = 0.0
+    ) -> GroupOutcome:
         """Say something in a group of ours, by the predicate that it was opened with.
 
-        Returns when every member has given a receipt, or was tried in vain.
+        Returns when every member who lives has given a receipt, with those who are silent so far. With
+        `confirm`, waits so many seconds for these as well.
         """
         raw = body.encode() if isinstance(body, str) else body
-        return expected(await self._ask(PublishToGroup(group, attributes, raw)), GroupOutcome)
+        return expected(await self._ask(PublishToGroup(group, attributes, raw, confirm)), GroupOutcome)
 
     async def group_for(self, attributes: str) -> str | None:
         """The group of ours that carries an event with these attributes; the narrowest, if several do."""

@@ -39,11 +39,14 @@ class ContentCalls(Caller):
         return self._get("/v1/content", ContentReply)
 
     def publish_content(
-        self, attributes: str, body: bytes = b"", via: Via = Via.SCOUT
+        self, attributes: str, body: bytes = b"", via: Via = Via.SCOUT, confirm: float = 0.0
     ) -> ContentPublishReply:
-        """Say something with attributes; returns when it is known what became of it."""
-        request = ContentPublishRequest(attributes, body=body, via=via)
-        limit = ANSWER_SECONDS + OUTCOME_SECONDS
+        """Say something with attributes; returns when all who live have answered.
+
+        Those who say nothing are waited for `confirm` seconds.
+        """
+        request = ContentPublishRequest(attributes, body=body, via=via, confirm=confirm)
+        limit = ANSWER_SECONDS + OUTCOME_SECONDS + confirm
         return self._post("/v1/content/publish", request, ContentPublishReply, limit)
 
     def subscribe_content(

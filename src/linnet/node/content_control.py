@@ -45,12 +45,12 @@ class ContentControl(Endpoints):
         content = self._node.content
         group = None if asked.via is Via.SCOUT else await content.group_for(asked.attributes)
         if group is not None:
-            said = await content.publish_to_group(group, asked.attributes, body)
+            said = await content.publish_to_group(group, asked.attributes, body, asked.confirm)
             return json_response(group_outcome_view(group, said))
         if asked.via is Via.FAST:
             detail = "no group of this node carries it"
             raise ApiError(409, "unknown", detail, "open one with: linnet content advertise")
-        return json_response(outcome_view(await content.publish(asked.attributes, body)))
+        return json_response(outcome_view(await content.publish(asked.attributes, body, asked.confirm)))
 
     async def subscribe_content(self, request: Request) -> Response:
         """Hand over what a predicate accepts."""

@@ -17,10 +17,10 @@ crash what was not acknowledged comes again with the number that it had.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, ClassVar, Self
 
-from linnet.content.commands import ContentItem, Match, Overflow, Standing, SubscribeContent
+from linnet.content.commands import ContentItem, InGroups, Match, Overflow, Standing, SubscribeContent
 from linnet.core.errors import Refused
 from linnet.delivery.items import Ended
 from linnet.node.background import Spawn
@@ -30,7 +30,7 @@ from linnet.node.reader import Reader
 OVERFLOWS_KEPT = 1024
 
 
-class ContentItems(Reader[ContentItem, Standing]):
+class ContentItems(Reader[ContentItem | InGroups, Standing]):
     """One subscription to content; made by `NodeContent.subscribe`. For one reader."""
 
     TELL_ITEMS: ClassVar[int] = 64
@@ -47,6 +47,8 @@ class ContentItems(Reader[ContentItem, Standing]):
         self._within_block = False
         self.overflows: deque[Overflow] = deque(maxlen=OVERFLOWS_KEPT)
         """What was not taken, since too much waited to be read; the latest of it."""
+        self.in_groups: InGroups | None = None
+        """In how many groups it is, by `fast` or `auto`, once they were looked for; see docs/content.md."""
 
     @property
     def predicate(self) -> str:
@@ -79,7 +81,17 @@ class ContentItems(Reader[ContentItem, Standing]):
             if not self._within_block:
                 await self.close()
 
-    def _noted(self, item: ContentItem | Ended) -> ContentItem | Ended:
+    def deliver(self, items: Iterable[ContentItem | InGroups | Ended]) -> None:
+        """See `Reader.deliver`; how it stands with groups is known at once, whoever reads."""
+        handed = tuple(items)
+        for item in handed:
+            if isinstance(item, InGroups):
+                self.in_groups = item
+        super().deliver(handed)
+
+    def _noted(self, item: ContentItem | InGroups | Ended) -> ContentItem | InGroups | Ended:
+        if isinstance(item, InGroups):
+            return item
         if isinstance(item, Overflow):
             self.overflows.append(item)
         return super()._noted(item)

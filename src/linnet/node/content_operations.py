@@ -34,7 +34,7 @@ CONTENT_OPERATIONS = (
         "publish_content",
         "POST",
         "/v1/content/publish",
-        "Say something with attributes; answered when it is known what became of it at each rendezvous.",
+        "Say something with attributes; answered when all who live have answered.",
         ContentPublishReply,
         body=ContentPublishRequest,
         errors=_TOLD,

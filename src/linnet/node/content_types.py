@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from linnet.content.commands import Via
 from linnet.content.kept import NAME_BYTES
 from linnet.content.predicates import TEXT_CHARS
-from linnet.node.control_types import EndedView, HeartbeatView, SubscribedView
+from linnet.node.control_types import EndedView, HeartbeatView, Seconds, SubscribedView
 
 PredicateText = Annotated[
     str, Meta(min_length=1, max_length=TEXT_CHARS, description="such as `stock/apple/price[10,20]`")
@@ -46,6 +46,8 @@ class ContentPublishRequest(Struct, frozen=True, forbid_unknown_fields=True, omi
     body: bytes | None = None
     via: Via = Via.SCOUT
     """By rendezvous, in a group of ours that carries it, or by `auto` in the group if there is one."""
+    confirm: Seconds = 0.0
+    """Wait so long for those who say nothing."""
 
 
 class ForgetRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,11 +61,21 @@ class FateView(Struct, frozen=True):
 
     attribute: str
     delivered: int
-    """Nodes where an application was handed it."""
+    """Nodes where an application was handed it from here; each node counts at one rendezvous."""
     missed: int
-    """Branches that did not answer."""
+    """Branches that did not answer, and are given up."""
     reason: str | None
     """Why it did not get there, if so."""
+    again: int = 0
+    """Nodes that want it from here too, and are counted at another rendezvous."""
+    matches: int = 0
+    """Subscriptions that were handed it; a node may have several."""
+    settled: bool = True
+    """Whether this is the end of it; otherwise those who are silent may still answer."""
+    silent: tuple[str, ...] = ()
+    """Nodes that have not answered so far, for themselves or for those below them."""
+    more_silent: int = 0
+    """How many there are beside those."""
 
 
 class ContentPublishReply(Struct, frozen=True):
@@ -71,8 +83,9 @@ class ContentPublishReply(Struct, frozen=True):
 
     event: str
     delivered: int
-    """Nodes where an application was handed it, at all rendezvous."""
+    """Nodes where an application was handed it, each once whatever its subscriptions."""
     missed: int
+    """Branches, or members of the group, that did not answer and are given up."""
     fates: tuple[FateView, ...]
     """At each rendezvous; none if the network does not acknowledge."""
     group: str | None = None
@@ -81,6 +94,14 @@ class ContentPublishReply(Struct, frozen=True):
     """Members of the group who want it."""
     taken_back: int = 0
     """Members that were served directly after all, since who was to serve them did not."""
+    matches: int | None = None
+    """Subscriptions that were handed it; not known in a group."""
+    settled: bool = True
+    """Whether this is the end of it; otherwise those who are silent may still answer."""
+    silent: tuple[str, ...] = ()
+    """Nodes that have not answered so far."""
+    more_silent: int = 0
+    """How many there are beside those."""
 
 
 class GroupRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -173,6 +194,8 @@ class SubscriptionView(Struct, frozen=True):
     via: Via = Via.SCOUT
     at: str | None = None
     """The publisher whose group it is in, if one was named."""
+    groups: int | None = None
+    """Groups that have taken it; none said: it is not for groups."""
 
 
 class ContentReply(Struct, frozen=True):
@@ -210,4 +233,19 @@ class OverflowView(Struct, frozen=True, tag="overflow"):
     reason: str
 
 
-ContentItemView: TypeAlias = MatchView | OverflowView | EndedView | SubscribedView | HeartbeatView
+class InGroupsView(Struct, frozen=True, tag="in_groups"):
+    """In how many groups a subscription by `fast` or `auto` is; not counted among what is consumed."""
+
+    joined: int
+    """Groups that have taken it."""
+    refused: int
+    """Groups that have not."""
+    unanswered: int
+    """Boards that were asked and said nothing: there may be more groups."""
+    look_again: float
+    """Seconds after which they are looked for again."""
+
+
+ContentItemView: TypeAlias = (
+    MatchView | OverflowView | EndedView | SubscribedView | HeartbeatView | InGroupsView
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.commands import ContentIs, ContentItem, Match, Outcome, Overflow
+from linnet.content.commands import ContentIs, ContentItem, Fate, InGroups, Match, Outcome, Overflow
 from linnet.content.fast.commands import GroupOutcome, GroupsStatus, Listing
 from linnet.delivery.items import Ended
 from linnet.identity.text import Sort, to_text
@@ -13,6 +13,7 @@ from linnet.node.content_types import (
     ContentReply,
     FateView,
     GroupsReply,
+    InGroupsView,
     ListingView,
     MatchView,
     MembershipView,
@@ -26,14 +27,30 @@ from linnet.node.place_views import text_of
 
 def outcome_view(outcome: Outcome) -> ContentPublishReply:
     """What became of an event."""
+    fates = outcome.fates
     return ContentPublishReply(
         to_text(Sort.EVENT, outcome.event),
-        sum(fate.delivered for fate in outcome.fates),
-        sum(fate.missed for fate in outcome.fates),
-        tuple(
-            FateView(fate.attribute, fate.delivered, fate.missed, fate.reason and fate.reason.value)
-            for fate in outcome.fates
-        ),
+        sum(fate.delivered for fate in fates),
+        sum(fate.missed for fate in fates),
+        tuple(map(_fate_view, fates)),
+        matches=sum(fate.matches for fate in fates),
+        settled=all(fate.settled for fate in fates),
+        silent=tuple(dict.fromkeys(to_text(Sort.DEVICE, peer) for fate in fates for peer in fate.silent)),
+        more_silent=sum(fate.more_silent for fate in fates),
+    )
+
+
+def _fate_view(fate: Fate) -> FateView:
+    return FateView(
+        fate.attribute,
+        fate.delivered,
+        fate.missed,
+        fate.reason and fate.reason.value,
+        fate.again,
+        fate.matches,
+        fate.settled,
+        tuple(to_text(Sort.DEVICE, peer) for peer in fate.silent),
+        fate.more_silent,
     )
 
 
@@ -47,6 +64,8 @@ def group_outcome_view(group: str, outcome: GroupOutcome) -> ContentPublishReply
         group,
         outcome.wanted,
         outcome.taken_back,
+        settled=not outcome.silent,
+        silent=tuple(to_text(Sort.DEVICE, peer) for peer in outcome.silent),
     )
 
 
@@ -90,6 +109,7 @@ def content_view(status: ContentIs) -> ContentReply:
                 each.lost,
                 each.via,
                 None if each.at is None else contact_text(each.at.publisher),
+                each.groups,
             )
             for each in status.subscriptions
         ),
@@ -99,7 +119,7 @@ def content_view(status: ContentIs) -> ContentReply:
     )
 
 
-def item_view(item: ContentItem | Ended) -> ContentItemView:
+def item_view(item: ContentItem | InGroups | Ended) -> ContentItemView:
     """What a subscription is handed."""
     match item:
         case Match():
@@ -115,5 +135,7 @@ def item_view(item: ContentItem | Ended) -> ContentItemView:
             )
         case Overflow(number, count, reason):
             return OverflowView(number, count, reason.value)
+        case InGroups():
+            return InGroupsView(item.joined, item.refused, item.unanswered, item.look_again)
         case Ended(reason):
             return EndedView(None if reason is None else reason.value)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from linnet.core.counts import counted
 from linnet.core.errors import LinnetError, Refused, RemoteError, StoreError
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact
@@ -87,7 +88,9 @@ def node_checks(
         "store", not failed, failed or "written and read", "free space, then restart" if failed else ""
     )
     if trace_lost:
-        yield Check("trace", False, f"{trace_lost} rows could not be written", "free space on the disk")
+        yield Check(
+            "trace", False, f"{counted(trace_lost, 'row')} could not be written", "free space on the disk"
+        )
     listens = ", ".join(status.listens)
     yield Check("listening", True, listens or "nowhere: this node only dials")
     yield _reachability(status, config)
@@ -99,7 +102,7 @@ def node_checks(
     yield Check(
         "streams",
         lost == 0,
-        f"{len(status.streams)} joined, {waiting} gaps being filled, {lost} events could not be had",
+        f"{len(status.streams)} joined, {counted(waiting, 'gap')} open, {counted(lost, 'event')} lost",
         "a storage node keeps what late and returning nodes need: [[storage]]" if lost else "",
     )
 
@@ -243,7 +246,7 @@ def _trackers(status: NodeStatus, config: NodeConfig) -> Iterator[Check]:
     links = {peer.peer: peer for peer in status.peers}
     contacts = [contact for contact in config.trackers if contact.peer != status.peer]
     if config.tracker.enabled:
-        yield Check("tracker", True, f"this node tracks {len(status.tracked)} topics")
+        yield Check("tracker", True, f"this node tracks {counted(len(status.tracked), 'topic')}")
     elif not config.trackers and config.node.overlay is Overlay.TRACKER:
         yield Check("trackers", True, "none configured: streams reach only peers that are connected by hand")
     for contact in contacts:

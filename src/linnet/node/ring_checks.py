@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linnet.core.counts import counted
 from linnet.identity.text import Sort, short, to_text
 from linnet.node.addresses import parse_contact
 from linnet.node.config import NodeConfig
@@ -21,20 +22,22 @@ def ring_checks(status: NodeStatus, config: NodeConfig, ring: TrackerlessStatus)
     """Whether others are known, whether those to begin with answer, and how topics stand."""
     known = ring.acquaintances
     if known:
-        yield Check("ring", True, f"{known} nodes are known, {len(ring.sample)} of them in the sample")
+        yield Check("ring", True, f"{counted(known, 'node')} known, {len(ring.sample)} of them in the sample")
     else:
         yield Check("ring", False, "no other node is known", BEGIN)
         yield from _first(status, config)
     alone = [topic for topic in ring.rings if not topic.known]
     if ring.rings:
-        found = f"{len(ring.rings)} topics, of which {len(alone)} have no other member that is known"
+        found = (
+            f"{counted(len(ring.rings), 'topic')}, {len(alone)} of them with no other known member"
+        )
         yield Check("topics", True, found)
     uncovered = sum(topic.uncovered for topic in ring.rings)
     if uncovered:
         yield Check(
             "links",
             False,
-            f"{uncovered} neighbours on rings have no link: {ring.held} are held, which is the most",
+            f"{counted(uncovered, 'neighbour')} without a link: {ring.held} are held, which is the most",
             "raise trackerless.most_links",
         )
 

@@ -15,6 +15,7 @@ from linnet.content.commands import (
     ContentIs,
     Ended,
     ForgetContent,
+    InGroups,
     ListContent,
     Match,
     Outcome,
@@ -31,6 +32,7 @@ from linnet.content.fast.commands import (
     FastCommand,
     FastResult,
     GroupOutcome,
+    GroupsJoined,
     JoinGroups,
     LeaveGroups,
     OpenGroup,
@@ -39,7 +41,7 @@ from linnet.content.fast.delivery import FastDelivery
 from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import Conveyed, FastMessage
 from linnet.content.inbox import Inbox, Wanted
-from linnet.content.messages import ContentMessage, Reached, Settled
+from linnet.content.messages import ContentMessage, Held, Reached, Settled, Taken
 from linnet.content.predicates import read_predicate
 from linnet.content.scout import Scout
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send
@@ -54,7 +56,7 @@ from linnet.trace.records import Kind, Record
 GROUPS = "content_groups"
 """Cells with the groups of this node: the predicate, and whether it is advertised."""
 _OURS = 0
-"""The request of what this node asks itself."""
+"""The request of what this node asks itself; for groups, less than that by the number of a subscription."""
 _ARRIVED = (Reached, Settled, Outcome, Conveyed, GroupOutcome)
 """What says of an event that it arrived, perhaps here."""
 
@@ -72,6 +74,8 @@ class ContentDesk:
         self._scout = scout
         self._fast = fast
         self._inbox = Inbox(config, cells)
+        self._in_groups: dict[int, InGroups] = {}
+        """What was told of the groups of each subscription."""
 
     def start(self, now: float) -> list[DeskEffect]:
         """What is kept is told again."""
@@ -140,7 +144,16 @@ class ContentDesk:
                 return [*_without_replies(begun), *ended, Reply(request, declined)]
         standing = Reply(request, Standing(wanted.predicate, self._inbox.attribute(number), is_there))
         told: DeskEffect = standing if command.name is None else AfterCommit((standing,))
-        return [told, *(self._inbox.hand(number) if is_there else _without_replies(begun))]
+        if not is_there:
+            return [told, *_without_replies(begun)]
+        resumed = [] if wanted.via is Via.SCOUT else self._tell_groups(number, command.subscription)
+        return [told, *resumed, *self._inbox.hand(number)]
+
+    def _tell_groups(self, number: int, reader: int) -> list[DeskEffect]:
+        """Who reads on is told in how many groups the subscription is."""
+        groups = self._fast.memberships.groups(number)
+        self._in_groups[number] = InGroups(groups, 0, 0, self._fast.looks_again(is_lacking=not groups))
+        return [Deliver(reader, (self._in_groups[number],))]
 
     def _wanted(self, command: SubscribeContent) -> Wanted:
         predicate = read_predicate(command.predicate, self._config.attributes).text
@@ -160,7 +173,7 @@ class ContentDesk:
                 if isinstance(effect, Reply) and isinstance(effect.result, Standing):
                     self._inbox.stands(number, effect.result.attribute)
         if wanted.via is not Via.SCOUT:
-            effects += self._fast.ask(_OURS, JoinGroups(number, wanted.predicate, wanted.at), now)
+            effects += self._fast.ask(_OURS - number, JoinGroups(number, wanted.predicate, wanted.at), now)
         return effects
 
     def _end(self, number: int, wanted: Wanted, now: float) -> list[DeskEffect]:
@@ -169,6 +182,7 @@ class ContentDesk:
             effects += self._scout.ask(_OURS, UnsubscribeContent(number), now)
         if wanted.via is not Via.SCOUT:
             effects += self._fast.ask(_OURS, LeaveGroups(number), now)
+        self._in_groups.pop(number, None)
         return _without_replies(effects)
 
     def _close(self, reader: int, now: float) -> list[DeskEffect]:
@@ -222,8 +236,12 @@ class ContentDesk:
     def _status(self) -> ContentIs:
         scout = self._scout
         settled = scout.is_settled and self._fast.is_settled
+        subscriptions = (
+            each if each.via is Via.SCOUT else replace(each, groups=self._fast.memberships.groups(number))
+            for number, each in self._inbox.status().items()
+        )
         return ContentIs(
-            self._inbox.status(), tuple(sorted(scout.elections.held)), scout.table.pairs(), settled
+            tuple(subscriptions), tuple(sorted(scout.elections.held)), scout.table.pairs(), settled
         )
 
     def handed(self, effects: list[DeskEffect]) -> list[DeskEffect]:
@@ -236,8 +254,8 @@ class ContentDesk:
                 match = effect.items[0]
                 is_old = old.setdefault(match.event, self._inbox.is_old(match.event))
                 out += self._inbox.take(effect.subscription, match, is_old)
-            elif isinstance(effect, Reply) and effect.request == _OURS:
-                out += _own_answer(effect)
+            elif isinstance(effect, Reply) and effect.request <= _OURS:
+                out += self._joined(effect) if effect.request < _OURS else _own_answer(effect)
             elif is_keeping and isinstance(effect, Send | Reply) and _tells_arrival(effect):
                 out.append(AfterCommit((effect,)))
             else:
@@ -246,9 +264,23 @@ class ContentDesk:
             self._inbox.taken(event)
         return out
 
+    def _joined(self, reply: Reply[object]) -> list[DeskEffect]:
+        """Groups were looked for, for a subscription: who reads it is told if that is news."""
+        number, found = _OURS - reply.request, reply.result
+        if not isinstance(found, GroupsJoined):
+            return _own_answer(reply)
+        again = self._fast.looks_again(is_lacking=not found.joined)
+        told = InGroups(len(found.joined), len(found.refused), found.unanswered, again)
+        reader = self._inbox.reader(number)
+        if reader is None or self._in_groups.get(number) == told:
+            return []
+        self._in_groups[number] = told
+        return [Deliver(reader, (told,))]
+
 
 def _tells_arrival(effect: Send[ContentMessage | FastMessage] | Reply[object]) -> bool:
-    return isinstance(effect.message if isinstance(effect, Send) else effect.result, _ARRIVED)
+    told = effect.message if isinstance(effect, Send) else effect.result
+    return isinstance(told, _ARRIVED) or (isinstance(told, Held | Taken) and told.so_far is not None)
 
 
 def _own_answer(reply: Reply[object]) -> list[DeskEffect]:
@@ -259,4 +291,9 @@ def _own_answer(reply: Reply[object]) -> list[DeskEffect]:
 
 
 def _without_replies(effects: list[DeskEffect]) -> list[DeskEffect]:
-    return [effect for effect in effects if not isinstance(effect, Reply)]
+    """Without answers to what this node asked itself, but in which groups a subscription is."""
+    return [
+        effect
+        for effect in effects
+        if not isinstance(effect, Reply) or isinstance(effect.result, GroupsJoined)
+    ]

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from linnet.content.commands import ContentCommand, ContentItem, ContentResult
+from linnet.content.commands import ContentCommand, ContentItem, ContentResult, InGroups
 from linnet.content.fast.commands import FastCommand, FastResult
 from linnet.core.effects import (
     AfterCommit,
@@ -201,7 +201,7 @@ Input: TypeAlias = (
     | TimerFired[Tick]
     | Asked[Command]
 )
-Handed: TypeAlias = Item | PlaceItem | ContentItem
+Handed: TypeAlias = Item | PlaceItem | ContentItem | InGroups
 """What subscriptions of all sorts are handed."""
 
 Promise: TypeAlias = Send[Message] | Deliver[Handed] | Reply[Result] | Record

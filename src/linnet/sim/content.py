@@ -311,9 +311,9 @@ def _mean(values: Sequence[float]) -> float:
 
 def _is_settled(outcome: object) -> bool:
     if isinstance(outcome, GroupOutcome):
-        return not outcome.missed
+        return not outcome.missed and not outcome.silent
     return isinstance(outcome, Outcome) and all(
-        fate.reason is None and not fate.missed for fate in outcome.fates
+        fate.reason is None and not fate.missed and fate.settled for fate in outcome.fates
     )
 
 

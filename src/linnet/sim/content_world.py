@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from linnet.content.commands import Match, PublishContent, SubscribeContent, UnsubscribeContent
+from linnet.content.commands import InGroups, Match, PublishContent, SubscribeContent, UnsubscribeContent
 from linnet.content.config import ContentConfig
 from linnet.content.fast.delivery import FastDelivery
 from linnet.content.keys import distance, position
@@ -144,6 +144,8 @@ class ContentWorld:
         self.groups: dict[str, FastDelivery] = {}
         self.matches: dict[str, list[tuple[Match, float]]] = {}
         """By node, what its subscriptions were handed, and when."""
+        self.in_groups: dict[str, list[InGroups]] = {}
+        """By node, what was told of the groups that its subscriptions are in."""
         self._subscriptions = 0
         self._verifier, self._card_check = RememberingVerifier(), RememberingCardCheck()
         self._stores = {name: MemoryStore() for name in self.names}
@@ -198,9 +200,9 @@ class ContentWorld:
         """Let a node end a subscription; the number of its answer."""
         return self.network.ask(self.identities[name].peer, UnsubscribeContent(subscription))
 
-    def publish(self, name: str, attributes: str, body: bytes) -> int:
+    def publish(self, name: str, attributes: str, body: bytes, confirm: float = 0.0) -> int:
         """Let a node say something; the number of its answer."""
-        return self.network.ask(self.identities[name].peer, PublishContent(attributes, body))
+        return self.network.ask(self.identities[name].peer, PublishContent(attributes, body, confirm))
 
     def crash(self, name: str, *, silent: bool = False) -> None:
         """Stop a node; silently, as when power fails: its links seem to be up until pings fail."""
@@ -244,3 +246,5 @@ class ContentWorld:
         for item in effect.items:
             if isinstance(item, Match):
                 self.matches.setdefault(name, []).append((item, now))
+            elif isinstance(item, InGroups):
+                self.in_groups.setdefault(name, []).append(item)

@@ -23,16 +23,59 @@ def test_ranges_are_for_subscribers(market: Market) -> None:
 
 def test_what_was_not_reached_is_told() -> None:
     fates = (FateView("a", 2, 1, None), FateView("b", 0, 0, "timeout"), FateView("c", 0, 2, None))
-    assert outcome_lines(ContentPublishReply("le1x", 2, 3, fates)) == [
-        "le1x: handed over at 2 nodes, but not everywhere",
+    assert outcome_lines(ContentPublishReply("le1x", 2, 3, fates, matches=2)) == [
+        "le1x: handed over at 2 nodes; not everyone who wants it answered",
         "  a: 2 nodes, 1 branch did not answer",
         "  b: not reached: timeout",
-        "  c: 0 nodes, 2 branches did not answer",
+        "  c: 2 branches did not answer",
     ]
     assert outcome_lines(ContentPublishReply("le1x", 1, 0, (FateView("a", 1, 0, None),))) == [
         "le1x: handed over at 1 node",
         "  a: 1 node",
     ]
+    lost = (FateView("a", 0, 1, None),)
+    assert outcome_lines(ContentPublishReply("le1x", 0, 1, lost, matches=0)) == [
+        "le1x: handed over nowhere; not everyone who wants it answered",
+        "  a: 1 branch did not answer",
+    ]
     assert outcome_lines(ContentPublishReply("le1x", 0, 0, ())) == [
         "le1x is on its way; this network does not acknowledge"
     ]
+
+
+def test_nodes_and_subscriptions_are_told_apart() -> None:
+    fates = (FateView("a", 1, 0, None, 0, 2), FateView("b", 0, 0, None, 1))
+    assert outcome_lines(ContentPublishReply("le1x", 1, 0, fates, matches=2)) == [
+        "le1x: handed over at 1 node, to 2 subscriptions",
+        "  a: 1 node",
+        "  b: 1 node that had it already",
+    ]
+
+
+def test_who_says_nothing_is_named() -> None:
+    fates = (
+        FateView("a", 1, 0, None, 0, 1, False, ("ld1x", "ld1y"), 3),
+        FateView("b", 0, 0, None, settled=False),
+    )
+    reply = ContentPublishReply(
+        "le1x", 1, 0, fates, matches=1, settled=False, silent=("ld1x", "ld1y"), more_silent=3
+    )
+    assert outcome_lines(reply) == [
+        "le1x: handed over at 1 node so far; who is silent may still get it, and the trace tells",
+        "  a: 1 node, no answer yet from ld1x, ld1y and 3 more",
+        "  b: no answer yet",
+    ]
+    group = ContentPublishReply("le1x", 1, 0, (), "a", 2, settled=False, silent=("ld1x",))
+    assert outcome_lines(group) == [
+        "le1x: 1 of 2 members who want it gave a receipt",
+        "  in the group a",
+        "  no answer yet from ld1x; the trace tells",
+    ]
+
+
+def test_two_subscriptions_of_one_node_are_one_node(market: Market) -> None:
+    market.keep("stones", "stones/size[1,)")
+    market.keep("large", "size[5,)")
+    said = market.ada.json("content", "publish", "stones/size=7", "ouch")
+    assert (said["delivered"], said["matches"]) == (1, 2)
+    assert "handed over at 1 node, to 2 subscriptions" in market.ada.ok("content", "publish", "stones/size=8")

@@ -20,7 +20,7 @@ def test_what_was_published_elsewhere_is_printed_once_and_kept_until_then(market
 
 def test_too_few_and_what_cannot_be_read_are_told(market: Market) -> None:
     told = market.bea.fails(1, "content", "subscribe", "nobody", "--count", "1", "--timeout", "0.2")
-    assert "0 of 1 matches came in 0.2 s" in told
+    assert "0 of 1 match came in 0.2 s" in told
     assert "goes with --name" in market.bea.fails(2, "content", "subscribe", "nobody", "--detach")
     told = market.bea.fails(2, "content", "subscribe", "stock/price[10,")
     assert told.splitlines() == [

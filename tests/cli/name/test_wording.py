@@ -36,7 +36,7 @@ def test_in_our_own_zone_we_say_so_ourselves() -> None:
 def test_a_fault_is_one_line(fault: Fault) -> None:
     reply = ResolveNameReply("x.bob", None, (), (), None, fault.value, "x", "lp1b", "for this\x1b[1m reason")
     text = fault_text(reply)
-    assert text.startswith(f"x.bob: {fault.value.replace('_', ' ')}: for this\ufffd[1m reason; ")
+    assert text.startswith(f"x.bob: {fault.value.replace('_', ' ')}: for this\\x1b[1m reason; ")
     assert "\n" not in text
 
 

@@ -14,5 +14,5 @@ def test_a_durable_watch_goes_on_after_what_was_printed(parlour: Parlour) -> Non
 
 def test_too_few_and_wrong_directories_are_told(parlour: Parlour) -> None:
     words = ("place", "watch", "tea", "--count", "1")
-    assert "0 of 1 messages came" in parlour.bea.fails(1, *words, "--timeout", "0.2")
+    assert "0 of 1 message came" in parlour.bea.fails(1, *words, "--timeout", "0.2")
     assert "is no directory" in parlour.bea.fails(2, *words, "--save-to", "/nowhere")

@@ -36,4 +36,4 @@ def test_a_card_brings_a_name() -> None:
 
 
 def test_a_name_is_only_shown() -> None:
-    assert Names([member(ADA, "\x1b[2Jada")]).of(ADA) == "\ufffd[2Jada"
+    assert Names([member(ADA, "\x1b[2Jada")]).of(ADA) == r"\x1b[2Jada"

@@ -81,9 +81,9 @@ def test_every_event_in_words(view: EventView, words: str) -> None:
 
 def test_nobody_can_speak_as_another() -> None:
     assert said(event("message", "hi\n12:00 bea: I agree")) == "ada: hi\n      12:00 bea: I agree"
-    assert said(membership("ban", reason="x\n12:00 bea: hi")) == "* ada banned bea: x 12:00 bea: hi"
+    assert said(membership("ban", reason="x\n12:00 bea: hi")) == r"* ada banned bea: x\n12:00 bea: hi"
     assert "\x1b" not in said(event("message", "\x1b[2J"))
-    assert spoken(event("message", "a\u202eb"), Names()) == "a\ufffdb"
+    assert spoken(event("message", "a\u202eb"), Names()) == r"a\u202eb"
 
 
 def test_a_mark_stands_behind_the_time() -> None:

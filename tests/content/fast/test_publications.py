@@ -18,6 +18,8 @@ from linnet.event.signing import unit_head
 from linnet.testing.audience import Audience
 from linnet.testing.fast_node import LonePublisher, complaints, replies, sent
 from linnet.testing.identities import known_identity
+from linnet.trace.columns import ColumnTrace
+from linnet.trace.records import Kind
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 """The first serves the last three; b and c are served by the publisher."""
@@ -31,7 +33,7 @@ def peer(name: str) -> PeerId:
 def published(config: FastConfig | None = None) -> tuple[LonePublisher, list[FastEffect]]:
     node = LonePublisher(config=config)
     node.fill(*NAMES)
-    return node, node.ask(PublishToGroup("stock", "stock", b"one"))
+    return node, node.ask(PublishToGroup("stock", "stock", b"one", confirm=600.0))
 
 
 def conveyed(effects: list[FastEffect]) -> dict[str, Convey]:
@@ -206,7 +208,8 @@ def test_a_deputy_that_crashes_in_the_midst_of_it_costs_nobody_the_event(silent:
     assert (before.wanted, before.reached, before.taken_back) == (12, 12, 0)
     assert max(max(world.hops(name)) for name in world.names[1:13]) == 2
     at = world.network.elapsed
-    request = world.network.ask(world.peers[world.publisher], PublishToGroup("stock", "stock", b"after"))
+    after = PublishToGroup("stock", "stock", b"after", confirm=150.0)
+    request = world.network.ask(world.peers[world.publisher], after)
     # The event is on its way to the deputy, which has not got it yet.
     world.network.at(at + 0.005, lambda: world.network.crash(world.peers[deputy], silent=silent))
     world.run(150.0)
@@ -239,3 +242,41 @@ def test_questions_that_are_open_are_bounded() -> None:
     node.ask(PublishToGroup("stock", "stock", b""))
     (declined,) = replies(node.ask(PublishToGroup("stock", "stock", b"")))
     assert getattr(declined, "reason", None) is Reason.CONGESTED
+
+
+@pytest.mark.parametrize(("silent", "limit"), [(False, 0.5), (True, 7.0)])
+def test_one_dead_member_does_not_hold_up_the_publisher(silent: bool, limit: float) -> None:
+    trace = ColumnTrace()
+    world = Audience(4, trace=trace)
+    for name in world.names[1:]:
+        world.join(name)
+    dead = world.names[3]
+    world.network.crash(world.peers[dead], silent=silent)
+    at = world.network.elapsed
+    request = world.network.ask(world.peers[world.publisher], PublishToGroup("stock", "stock", b"x"))
+    while request not in world.network.answers and world.network.elapsed < at + 60.0:
+        world.run(0.05)
+    assert world.network.elapsed - at <= limit
+    found = world.network.answers[request]
+    assert isinstance(found, GroupOutcome)
+    assert (found.wanted, found.reached, found.missed) == (3, 2, ())
+    assert found.silent == (world.peers[dead],)
+    world.run(120.0)
+    late = [row for row in trace.rows() if row.note is not None and "publisher was answered" in row.note]
+    assert [(row.kind, row.reason) for row in late] == [(Kind.DROPPED, Reason.TIMEOUT)]
+
+
+def test_with_confirm_a_silent_member_is_waited_for_so_long() -> None:
+    world = Audience(4)
+    for name in world.names[1:]:
+        world.join(name)
+    world.network.crash(world.peers[world.names[3]])
+    request = world.network.ask(
+        world.peers[world.publisher], PublishToGroup("stock", "stock", b"x", confirm=5.0)
+    )
+    world.run(4.9)
+    assert request not in world.network.answers
+    world.run(0.2)
+    found = world.network.answers[request]
+    assert isinstance(found, GroupOutcome)
+    assert (found.reached, found.silent) == (2, (world.peers[world.names[3]],))

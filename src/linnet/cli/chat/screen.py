@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from linnet.cli.output import say
+from linnet.cli.output import harmless, say
 
 _CLEAR = "\r\x1b[K"
 _LINE_BEFORE = "\x1b[1A\x1b[2K\r"
@@ -28,7 +28,7 @@ class Screen:
             if not self._is_asking:
                 say(text)
                 return
-            sys.stdout.write(f"{_CLEAR}{text}\n{self._prompt}{_typed()}")
+            sys.stdout.write(f"{_CLEAR}{harmless(text)}\n{self._prompt}{_typed()}")
             sys.stdout.flush()
 
     def lines(self) -> Iterator[str]:

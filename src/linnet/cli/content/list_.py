@@ -14,7 +14,7 @@ EPILOG = examples(
     "linnet content list", "linnet content list --json | jq '.subscriptions[] | select(.waiting > 0)'"
 )
 
-COLUMNS = ("name", "predicate", "rendezvous of", "via", "read", "waiting ", "lost ")
+COLUMNS = ("name", "predicate", "rendezvous of", "via", "groups ", "read", "waiting ", "lost ")
 
 
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
@@ -42,6 +42,7 @@ def row(each: SubscriptionView) -> tuple[object, ...]:
         plain(each.predicate),
         plain(each.attribute),
         each.via.value,
+        each.groups,
         each.read,
         each.waiting,
         each.lost,

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from linnet.cli.demo.story import Facts, Plan
 from linnet.cli.demo.tally import PeerTally, publication_times, published_ids, tally
-from linnet.cli.output import say, say_json, say_table
+from linnet.cli.output import counted, say, say_json, say_table
 
 _COLUMNS = (
     "peer",
@@ -45,11 +45,11 @@ class Outcome(Struct, frozen=True):
         missing = sum(peer.missing for peer in peers)
         wrong = []
         if len(published) != plan.messages:
-            wrong.append(f"{len(published)} of {plan.messages} messages were published")
+            wrong.append(f"{len(published)} of {counted(plan.messages, 'message')} published")
         if missing:
             wrong.append(f"{missing} deliveries are missing")
         if foreign := sum(peer.foreign for peer in peers):
-            wrong.append(f"{foreign} events came that nobody published")
+            wrong.append(f"{counted(foreign, 'event')} came that nobody published")
         if not facts.resumed:
             wrong.append(f"{facts.killed} did not find its durable subscription again")
         return cls(
@@ -73,7 +73,7 @@ class Outcome(Struct, frozen=True):
             return
         say_table(_COLUMNS, map(_row, self.peers))
         publishers = " and ".join(self.publishers)
-        say(f"{self.published:,} messages from {publishers}, {self.wall_seconds:.1f} s in all")
+        say(f"{counted(self.published, 'message')} from {publishers}, {self.wall_seconds:.1f} s in all")
         say(f"{self.killed} was away for {self.seconds_away:.1f} s and resumed its durable subscription")
         say(f"the tracker was killed for good, its standby took over in {self.takeover_seconds:.1f} s")
         say(f"missing: {self.missing}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import plain, say_json, say_table
+from linnet.cli.output import counted, plain, say_json, say_table
 
 if TYPE_CHECKING:
     from linnet.node.device_types import DevicesReply, DeviceView
@@ -45,5 +45,5 @@ def revoked_text(device: DeviceView, rooms: tuple[str, ...]) -> str:
     """Where a device is out of use, of the rooms that the node is in."""
     count = len(set(device.revoked_in) & set(rooms))
     if count:
-        return f"in {count} of {len(rooms)} rooms"
+        return f"in {count} of {counted(len(rooms), 'room')}"
     return "yes" if device.revoked else "no"

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.output import warn
+from linnet.cli.output import counted, warn
 from linnet.core.errors import BadText
 
 PhraseOption: TypeAlias = Annotated[
@@ -59,7 +59,7 @@ def _asked() -> str:
         try:
             line = getpass.getpass(f"word {len(words) + 1}: ")
         except EOFError:
-            raise Failure(f"the phrase ended after {len(words)} words") from None
+            raise Failure(f"the phrase ended after {counted(len(words), 'word')}") from None
         try:
             words += read_words(line, len(words) + 1)
         except BadText as error:

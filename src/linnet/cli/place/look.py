@@ -40,7 +40,7 @@ def look(
         return
     for each in reply.objects:
         value = f"({size_text(len(each.value))})" if each.text is None else plain(each.text)
-        say(f"{each.name}\t{value}")
+        say(f"{plain(each.name)}\t{value}")
     if not reply.objects:
         warn(f"there is nothing called {prefix}" if prefix else "there is nothing here yet")
         raise typer.Exit(ExitCode.FAILED if prefix else ExitCode.OK)

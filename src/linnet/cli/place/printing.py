@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 from linnet.cli.acknowledging import Consumer
 from linnet.cli.exits import Failure
 from linnet.cli.item_printing import ItemPrinter
-from linnet.cli.output import plain, size_text, warn
+from linnet.cli.output import paragraphs, plain, size_text, warn
 from linnet.core.reasons import Reason
 from linnet.node.control_types import EndedView, HeartbeatView, SubscribedView
 from linnet.node.place_types import (
@@ -35,7 +35,7 @@ Saving = Callable[[MessageView], Path]
 class PlacePrinter(ItemPrinter[PlaceItemView]):
     """Prints messages, and saves their bodies if that is asked for."""
 
-    called = "messages"
+    called = ("message", "messages")
     look = "linnet place status"
 
     def __init__(
@@ -57,7 +57,9 @@ class PlacePrinter(ItemPrinter[PlaceItemView]):
                 words = f": {plain(text)}" if text else ""
                 self._beside(item, f"{person} knocks{words}; answer with linnet place admit or reject")
             case ChangedView(_, name, value, text):
-                self._shown(item, f"{name}\t{'' if value is None else plain(text or size_text(len(value)))}")
+                self._shown(
+                    item, f"{plain(name)}\t{'' if value is None else plain(text or size_text(len(value)))}"
+                )
             case LostView(first, last, reason):
                 if reason != Reason.NOT_ALLOWED:
                     self._lost += last - first + 1
@@ -87,13 +89,16 @@ def message_line(message: MessageView) -> str:
     """A message as people read it: its number, who said it, the method, the body or its size."""
     who = "" if message.nym is None else f" {message.nym[:10]}…"
     if message.text is not None:
-        words = plain(message.text)
+        # What follows a line break is indented, so that nobody can speak as another.
+        words = paragraphs(message.text).replace("\n", "\n    ")
     else:
         words = f"({size_text(message.size)}; get it with: linnet place history --save {message.message})"
     given = " ".join(
-        f"{each.operator}{each.name}={plain(each.text or '')}" for each in message.variables if each.text
+        f"{each.operator}{plain(each.name)}={plain(each.text or '')}"
+        for each in message.variables
+        if each.text
     )
-    return " ".join(part for part in (f"{message.message}{who}", message.method, given, words) if part)
+    return " ".join(part for part in (f"{message.message}{who}", plain(message.method), given, words) if part)
 
 
 def save_body(node: ControlClient, place: str, message: MessageView, target: Path, quiet: bool) -> Path:

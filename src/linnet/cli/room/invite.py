@@ -9,7 +9,7 @@ import typer
 
 from linnet.cli.moments import clock_text, parse_duration
 from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import say, say_json, warn
+from linnet.cli.output import say, say_json, say_raw, warn
 from linnet.cli.room.options import RoomArgument
 
 EPILOG = examples(
@@ -62,7 +62,7 @@ def invite(
         return
     say(reply.text)
     if qr or (qr is None and sys.stdout.isatty()):
-        say(qr_text(reply.text, colours=sys.stdout.isatty()))
+        say_raw(qr_text(reply.text, colours=sys.stdout.isatty()))
     who = "whoever holds it" if person is None else person
     warn(f"good for {who} until {clock_text(reply.expires_at)}")
     if not reply.contacts:

@@ -9,7 +9,7 @@ import typer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import clock_text
 from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import plain, say, say_json, say_table, size_text
+from linnet.cli.output import counted, plain, say, say_json, say_table, size_text
 from linnet.cli.room.create import Rule
 from linnet.cli.room.options import RoomArgument
 
@@ -103,7 +103,8 @@ def value_text(entry: StateEntryView, names: Names) -> str:
         case "join_rules":
             return str(content["rule"])
         case "power":
-            return f"{len(content['users'])} people, {len(content['events'])} kinds"
+            people = counted(len(content["users"]), "person", "people")
+            return f"{people}, {counted(len(content['events']), 'kind')}"
         case "relay":
             return f"{'active' if content['active'] else 'taken out'}, of {names.of(content['person'])}"
         case _:

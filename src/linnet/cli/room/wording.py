@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from linnet.cli.output import plain, size_text
+from linnet.cli.output import paragraphs, plain, size_text
 
 if TYPE_CHECKING:
     from linnet.cli.room.names import Names
@@ -45,7 +45,11 @@ def spoken(event: EventView, names: Names) -> str | None:
     if event.content is not None or event.key is not None:
         return None
     if event.kind == "message":
-        return f"({size_text(len(event.body))} that are no text)" if event.text is None else plain(event.text)
+        return (
+            f"({size_text(len(event.body))} that are no text)"
+            if event.text is None
+            else paragraphs(event.text)
+        )
     return None
 
 

@@ -18,6 +18,8 @@ from linnet.core.timers import Tick
 from linnet.trace.records import Kind, Record
 
 CALL = "call"
+_UNHEARD = 2
+"""Sendings without a word after which somebody with a link counts as silent."""
 _UNNEEDED = (Reason.NOT_NEEDED, Reason.DUPLICATE_LINK)
 """Why links close without anything being wrong."""
 
@@ -25,7 +27,7 @@ _UNNEEDED = (Reason.NOT_NEEDED, Reason.DUPLICATE_LINK)
 class _Call:
     """A question that is open."""
 
-    __slots__ = ("hasty", "message", "peer", "task", "tries")
+    __slots__ = ("failed", "hasty", "message", "peer", "task", "tries")
 
     def __init__(self, peer: PeerId, message: FastMessage, task: Task, hasty: bool) -> None:
         self.peer = peer
@@ -33,6 +35,8 @@ class _Call:
         self.task = task
         self.hasty = hasty
         self.tries = 0
+        self.failed = False
+        """Whether its link broke, or none came up, since it was asked."""
 
 
 class Calls:
@@ -47,6 +51,8 @@ class Calls:
         self._number = 0
         self.failed: list[tuple[Task, Reason]] = []
         """What was asked in vain, until somebody takes it from here."""
+        self.silenced: list[Task] = []
+        """What was asked of those who say nothing so far, until somebody takes it from here."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -100,6 +106,16 @@ class Calls:
             self._drop(number)
         return [CancelTimer(_tick(number)) for number in numbers]
 
+    def is_silent(self, peer: PeerId, task: Task) -> bool:
+        """Whether a peer that was asked for this says nothing: no link comes up, or nothing comes over it."""
+        numbers = self._to.get(peer, {})
+        return any(
+            self._calls[each].task == task and self._says_nothing(self._calls[each]) for each in numbers
+        )
+
+    def _says_nothing(self, call: _Call) -> bool:
+        return call.tries >= _UNHEARD if call.peer in self._up else call.failed or call.tries > 0
+
     def _drop(self, number: int) -> None:
         call = self._calls.pop(number)
         numbers = self._to[call.peer]
@@ -138,6 +154,9 @@ class Calls:
         for number in list(self._to.get(peer, ())):
             if self._calls[number].hasty:
                 effects += [CancelTimer(_tick(number)), *self._fail(number, reason)]
+            else:
+                self._calls[number].failed = True
+                self.silenced.append(self._calls[number].task)
         return effects
 
     def release_idle(self, needed: dict[PeerId, None]) -> list[FastEffect]:
@@ -156,6 +175,8 @@ class Calls:
         call.tries += 1
         if call.tries >= self._config.tries:
             return self._fail(number, Reason.TIMEOUT if call.peer in self._up else Reason.UNREACHABLE)
+        if self._says_nothing(call):
+            self.silenced.append(call.task)
         effects: list[FastEffect] = [Send(call.peer, call.message)] if call.peer in self._up else []
         return [*effects, SetTimer(self._config.resend * 2**call.tries, _tick(number))]
 

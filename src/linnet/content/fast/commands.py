@@ -54,12 +54,17 @@ class LeaveGroups(Struct, frozen=True, gc=False):
 
 
 class PublishToGroup(Struct, frozen=True, gc=False):
-    """Say this in a group of ours. Answered by `GroupOutcome`, when all is known, or `Declined`."""
+    """Say this in a group of ours. Answered by `GroupOutcome` or `Declined`.
+
+    That is when all members who live have answered. Those who say nothing are waited for `confirm` seconds;
+    they are named if that was in vain, and what comes of it later is in the trace.
+    """
 
     group: str
     """The predicate that it was opened with; it has to accept the attributes."""
     attributes: str
     body: bytes
+    confirm: float = 0.0
 
 
 class ExamineGroups(Struct, frozen=True, gc=False):
@@ -125,7 +130,7 @@ class Relieved(Struct, frozen=True, gc=False):
 
 
 class GroupOutcome(Struct, frozen=True, gc=False):
-    """What became of an event: all is known, by receipts that nobody but the members can give."""
+    """What became of an event, by receipts that nobody but the members can give."""
 
     event: EventId
     wanted: int
@@ -137,6 +142,8 @@ class GroupOutcome(Struct, frozen=True, gc=False):
     taken_back: int
     """Members that were served directly after all, since who was to serve them did not."""
     relieved: tuple[Relieved, ...]
+    silent: tuple[PeerId, ...] = ()
+    """Members that have given none yet, and may still; empty if all is known."""
 
 
 class GroupStatus(Struct, frozen=True, gc=False):

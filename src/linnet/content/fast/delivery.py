@@ -44,6 +44,7 @@ from linnet.content.fast.messages import (
     Quit,
 )
 from linnet.content.fast.places import is_near
+from linnet.content.fast.publications import CONFIRM
 from linnet.content.fast.publisher import Publisher
 from linnet.content.fast.searches import Searches
 from linnet.content.fast.signed import check_enrolment, check_posting
@@ -112,6 +113,10 @@ class FastDelivery:
             SetTimer(self._config.refresh * luck.uniform(0.5, 1.0), Tick(OWNER, RENEW)),
             SetTimer(self._config.idle, Tick(OWNER, IDLE)),
         ]
+
+    def looks_again(self, *, is_lacking: bool) -> float:
+        """Seconds after which groups are looked for again, for a subscription that is in none or in some."""
+        return self._config.idle if is_lacking else self._config.refresh
 
     def reads(self, subscription: int) -> bool:
         """Whether a subscription of the application is one of these."""
@@ -320,6 +325,8 @@ class FastDelivery:
             return self._drained(self._calls.fired(tick), now)
         if tick.what == GATHER:
             return self._drained(self._charges.fired(tick), now)
+        if tick.what == CONFIRM:
+            return self.publisher.publications.fired(tick)
         if tick.what == IDLE:
             return self._drained(self._idle(now), now)
         return self._drained(self._renew(now), now)
@@ -342,11 +349,15 @@ class FastDelivery:
 
     def _drained(self, effects: list[FastEffect], now: float) -> list[FastEffect]:
         """With what comes of it: searches that have ended, and questions without an answer."""
-        while self._searches.ended or self._calls.failed:
+        while self._searches.ended or self._calls.failed or self._calls.silenced:
             ended, self._searches.ended = self._searches.ended, []
             failed, self._calls.failed = self._calls.failed, []
+            silenced, self._calls.silenced = self._calls.silenced, []
             for task, reason in failed:
                 effects += self._on_failure(task, reason, now)
+            for task in silenced:
+                if isinstance(task, Publishing):
+                    effects += self.publisher.publications.silenced(task)
             for search, listings, unanswered in ended:
                 effects += self._subscriptions.found(search, listings, unanswered, now)
         return [*effects, *self.publisher.errands()]

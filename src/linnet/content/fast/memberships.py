@@ -48,7 +48,8 @@ class _Membership:
         """All that is wanted, in as few predicates as can be."""
         filters = Filters()
         for predicate in self.wanted.values():
-            filters.add(predicate)
+            for piece in predicate.pieces:
+                filters.add(piece)
         return tuple(sorted(predicate.text for predicate in filters))
 
 
@@ -103,6 +104,10 @@ class Memberships:
         """Members that this node said it would serve."""
         known = self._memberships.get(group)
         return 0 if known is None else known.promised
+
+    def groups(self, subscription: int) -> int:
+        """How many groups have taken a subscription."""
+        return sum(each.stands and subscription in each.wanted for each in self._memberships.values())
 
     def serves(self, subscription: int) -> bool:
         """Whether there is a group for a subscription."""

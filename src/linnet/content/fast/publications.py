@@ -10,16 +10,20 @@ from __future__ import annotations
 from linnet.content.fast.calls import Calls
 from linnet.content.fast.commands import GroupOutcome, Relieved
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
+from linnet.content.fast.effects import OWNER, FastEffect
 from linnet.content.fast.group import Group
 from linnet.content.fast.messages import Convey, Conveyed
 from linnet.content.fast.tasks import Publishing
 from linnet.content.passing import Passing
-from linnet.core.effects import Reply
+from linnet.core.counts import counted
+from linnet.core.effects import CancelTimer, Reply, SetTimer
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
 from linnet.trace.records import Kind, Record
 
+CONFIRM = "confirm"
+CONVEY = "convey"
 _ANSWERING = 2.0
 """How many times a deputy's patience the publisher waits for its receipts."""
 _AT_FAULT = (Reason.LOST, Reason.FORGING)
@@ -30,6 +34,7 @@ class _Publication:
     """One event."""
 
     __slots__ = (
+        "confirms",
         "deputies",
         "group",
         "missed",
@@ -41,8 +46,13 @@ class _Publication:
         "taken_back",
     )
 
-    def __init__(self, request: int, group: Group, passing: Passing, wanted: list[PeerId]) -> None:
-        self.request = request
+    def __init__(
+        self, request: int, group: Group, passing: Passing, wanted: list[PeerId], confirms: bool
+    ) -> None:
+        self.request: int | None = request
+        """Who waits for an answer; None when it was given."""
+        self.confirms = confirms
+        """Whether those who say nothing are waited for."""
         self.group = group
         self.passing = passing
         self.open: dict[PeerId, PeerId | None] = dict.fromkeys(wanted)
@@ -66,10 +76,11 @@ class Publications:
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, request: int, group: Group, passing: Passing, now: float) -> list[FastEffect]:
-        """Send an event to all who want it."""
+    def begin(self, request: int, group: Group, passing: Passing, confirm: float) -> list[FastEffect]:
+        """Send an event to all who want it; those who say nothing are waited for so many seconds."""
         matching = group.matching(passing.attributes)
-        publication = self._open[passing.id] = _Publication(request, group, passing, list(matching))
+        publication = _Publication(request, group, passing, list(matching), confirm > 0)
+        self._open[passing.id] = publication
         for peer, deputy in matching.items():
             if deputy is not None:
                 publication.deputies.setdefault(deputy, {})[peer] = None
@@ -77,6 +88,8 @@ class Publications:
         direct = [peer for peer, deputy in matching.items() if deputy is None]
         for peer in dict.fromkeys([*publication.deputies, *direct]):
             effects += self._send(publication, peer)
+        if confirm > 0 and matching:
+            effects.append(SetTimer(confirm, _tick(passing.id)))
         return [*effects, *self._settle(publication)]
 
     def _send(self, publication: _Publication, peer: PeerId) -> list[FastEffect]:
@@ -217,17 +230,67 @@ class Publications:
         group.relieve(deputy, publication.passing.event.time / 1000 + seconds)
         return [Record(Kind.REJECTED, topic=group.id, peer=deputy, reason=reason, note=f"relieved: {note}")]
 
+    def fired(self, tick: Tick) -> list[FastEffect]:
+        """Nobody is waited for any longer."""
+        publication = self._open.get(EventId(tick.key))
+        return [] if publication is None else self._answer(publication)
+
+    def silenced(self, task: Publishing) -> list[FastEffect]:
+        """A member says nothing so far: if all others have answered, who said it need not wait."""
+        publication = self._open.get(task.event)
+        return [] if publication is None else self._settle(publication)
+
     def _settle(self, publication: _Publication) -> list[FastEffect]:
-        if publication.open or publication.deputies:
-            return []
         event = publication.passing.id
+        if publication.open or publication.deputies:
+            if publication.confirms or not self._is_stalled(publication):
+                return []
+            return self._answer(publication)
         del self._open[event]
+        if publication.request is None:
+            return [_later(publication)]
+        cancel: list[FastEffect] = [CancelTimer(_tick(event))] if publication.confirms else []
+        return [*cancel, *self._answer(publication)]
+
+    def _is_stalled(self, publication: _Publication) -> bool:
+        """Whether all have answered but those who say nothing, and whom these are to serve."""
+        event, calls = publication.passing.id, self._calls
+        silent = {
+            peer: None
+            for peer in (*publication.deputies, *publication.open)
+            if calls.is_silent(peer, Publishing(event, peer))
+        }
+        served = {peer: None for each in publication.deputies for peer in publication.deputies[each]}
+        return all(peer in silent for peer in publication.deputies) and all(
+            peer in silent or peer in served for peer in publication.open
+        )
+
+    def _answer(self, publication: _Publication) -> list[FastEffect]:
+        request, publication.request = publication.request, None
+        if request is None:
+            return []
+        silent = tuple(publication.open)
         outcome = GroupOutcome(
-            event,
-            publication.reached + len(publication.missed),
+            publication.passing.id,
+            publication.reached + len(publication.missed) + len(silent),
             publication.reached,
             tuple(publication.missed),
             publication.taken_back,
             tuple(publication.relieved),
+            silent,
         )
-        return [Reply(publication.request, outcome)]
+        return [Reply(request, outcome)]
+
+
+def _later(publication: _Publication) -> Record:
+    """What became of an event in the end, for the trace, since who said it did not wait for that."""
+    topic, event, missed = publication.group.id, publication.passing.id, len(publication.missed)
+    told = f"{counted(publication.reached, 'member')} gave a receipt, {missed} did not"
+    note = f"{CONVEY}, after its publisher was answered: {told}"
+    if not missed:
+        return Record(Kind.ACKED, topic=topic, event=event, note=note)
+    return Record(Kind.DROPPED, topic=topic, event=event, reason=Reason.TIMEOUT, note=note)
+
+
+def _tick(event: EventId) -> Tick:
+    return Tick(OWNER, CONFIRM, event)

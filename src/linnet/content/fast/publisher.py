@@ -103,7 +103,7 @@ class Publisher:
         ]
         if group.id in self._memberships:
             effects += self._memberships.take(passing, 0)[0]
-        return [*effects, *self.publications.begin(request, group, passing, now)]
+        return [*effects, *self.publications.begin(request, group, passing, command.confirm)]
 
     def _own(self, text: str) -> Group:
         predicate = read_predicate(text, self._content.attributes)

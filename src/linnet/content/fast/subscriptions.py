@@ -23,13 +23,14 @@ from linnet.delivery.context import Context
 class _Subscription:
     """What the application wants, and of which groups."""
 
-    __slots__ = ("command", "predicate", "request", "search")
+    __slots__ = ("command", "is_told", "predicate", "request", "search")
 
     def __init__(self, command: JoinGroups, predicate: Predicate, request: int) -> None:
         self.command = command
         self.predicate = predicate
-        self.request: int | None = request
-        """The command that is not answered yet."""
+        self.request = request
+        self.is_told = False
+        """Whether the command was answered. What this node asks itself is told after every search."""
         self.search: int | None = None
         """The search that is under way for it."""
 
@@ -94,9 +95,9 @@ class Subscriptions:
         if subscription is None:
             raise Refused(Reason.UNKNOWN, f"there is no subscription {number}")
         effects: list[FastEffect] = [Reply(request, Ended())]
-        waiting = subscription.request
-        if waiting is not None:
-            effects.append(Reply(waiting, Declined(Reason.NOT_NEEDED, "it was ended before it stood")))
+        if not subscription.is_told and subscription.request > 0:
+            declined = Declined(Reason.NOT_NEEDED, "it was ended before it stood")
+            effects.append(Reply(subscription.request, declined))
         return [*effects, *self._memberships.leave(number, now)]
 
     def look_again(self, *, lacking: bool) -> list[FastEffect]:
@@ -133,9 +134,9 @@ class Subscriptions:
     ) -> list[FastEffect]:
         subscription = self._subscriptions[number]
         command, predicate = subscription.command, subscription.predicate
-        if subscription.request is not None:
+        if not subscription.is_told or subscription.request <= 0:
             self._memberships.waits(subscription.request, number, predicate.text, unanswered)
-            subscription.request = None
+            subscription.is_told = True
         region = self._config.region if command.region is None else command.region
         effects = self._memberships.join(number, predicate, listings, region, command.capacity, now)
         return [*effects, *self._memberships.told(number)]

@@ -1,6 +1,7 @@
 """Boxes on the map, in degrees, bounds included; a place is a box of a single point.
 
-A box does not cross the line at 180 degrees: two subscriptions cover what lies on both sides of it.
+A box whose western edge is the greater number crosses the line at 180 degrees: ``at{-20,170,-10,-175}`` is
+what lies on both sides of it. It consists of two boxes that do not, and other nodes are asked for these.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class Box(Struct, frozen=True, gc=False):
     def __post_init__(self) -> None:
         if not -_LATITUDE <= self.south <= self.north <= _LATITUDE:
             raise BadText("latitudes are from -90 to 90, south first")
-        if not -_LONGITUDE <= self.west <= self.east <= _LONGITUDE:
-            raise BadText("longitudes are from -180 to 180, west first")
+        if not all(-_LONGITUDE <= edge <= _LONGITUDE for edge in (self.west, self.east)):
+            raise BadText("longitudes are from -180 to 180")
         if any(plain_number(edge) != edge for edge in (self.south, self.west, self.north, self.east)):
             raise BadText("more digits than can be written")
 
@@ -44,13 +45,28 @@ class Box(Struct, frozen=True, gc=False):
         edges = (self.south, self.west, self.north, self.east)
         return "{" + ",".join(map(number_text, edges)) + "}"
 
+    @property
+    def wide(self) -> tuple[tuple[float, float], ...]:
+        """From west to east, in ranges of longitude that do not cross the line at 180 degrees: one or two."""
+        if self.west <= self.east:
+            return ((self.west, self.east),)
+        return ((self.west, _LONGITUDE), (-_LONGITUDE, self.east))
+
+    @property
+    def pieces(self) -> tuple[Box, ...]:
+        """The boxes of which it consists, none of which crosses the line at 180 degrees."""
+        if self.west <= self.east:
+            return (self,)
+        return tuple(Box(self.south, west, self.north, east) for west, east in self.wide)
+
     def covers(self, other: Box) -> bool:
         """Whether it accepts all that the other accepts."""
-        return (
-            self.south <= other.south
-            and other.north <= self.north
-            and self.west <= other.west
-            and other.east <= self.east
+        if not (self.south <= other.south and other.north <= self.north):
+            return False
+        if self.west <= self.east and other.west <= other.east:
+            return self.west <= other.west and other.east <= self.east
+        return all(
+            any(west <= first and last <= east for west, east in self.wide) for first, last in other.wide
         )
 
     def merged(self, other: Box) -> Box | None:
@@ -61,20 +77,21 @@ class Box(Struct, frozen=True, gc=False):
             return other
         high = (self.south, self.north) == (other.south, other.north)
         wide = (self.west, self.east) == (other.west, other.east)
-        if (high and max(self.west, other.west) <= min(self.east, other.east)) or (
+        apart = self.west > self.east or other.west > other.east
+        if (high and not apart and max(self.west, other.west) <= min(self.east, other.east)) or (
             wide and max(self.south, other.south) <= min(self.north, other.north)
         ):
-            return Box(
-                min(self.south, other.south),
-                min(self.west, other.west),
-                max(self.north, other.north),
-                max(self.east, other.east),
-            )
+            west, east = (self.west, self.east) if wide else _both(self, other)
+            return Box(min(self.south, other.south), west, max(self.north, other.north), east)
         return None
 
 
+def _both(one: Box, other: Box) -> tuple[float, float]:
+    return min(one.west, other.west), max(one.east, other.east)
+
+
 def read_box(reader: Reader) -> Box:
-    """Four edges in braces."""
+    """Four edges in braces; west of a box that crosses the line at 180 degrees is the greater number."""
     reader.need("{", "{")
     south = _edge(reader, "the southern edge", -_LATITUDE, _LATITUDE)
     reader.need(",", "a comma and the western edge")
@@ -82,7 +99,7 @@ def read_box(reader: Reader) -> Box:
     reader.need(",", "a comma and the northern edge")
     north = _edge(reader, "the northern edge, not south of the southern one", south, _LATITUDE)
     reader.need(",", "a comma and the eastern edge")
-    east = _edge(reader, "the eastern edge, not west of the western one", west, _LONGITUDE)
+    east = _edge(reader, "the eastern edge", -_LONGITUDE, _LONGITUDE)
     reader.need("}", "}")
     return Box(south, west, north, east)
 

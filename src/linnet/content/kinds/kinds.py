@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from linnet.content.kinds.box import Box, read_box, read_point
+from linnet.content.kinds.numbers import BEGINS
 from linnet.content.kinds.span import DateRange, NumberRange, read_exactly, read_span
 from linnet.content.kinds.topic import TOPIC, Topic
 from linnet.content.kinds.words import Words, read_words
@@ -31,7 +32,7 @@ class Form(Struct, frozen=True):
 RANGES = (Form("[(", read_span), Form("{", read_box))
 """What may follow a name directly."""
 
-VALUES = (Form("-0123456789", read_exactly), Form('"', read_words), Form("{", read_point))
+VALUES = (Form(BEGINS, read_exactly), Form('"', read_words), Form("{", read_point))
 """What may follow a name and ``=``."""
 
 FINDERS: dict[type, Callable[[], Finder[Any]]] = {

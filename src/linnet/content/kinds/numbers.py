@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimals of up to 15 digits, kept as floats.
+"""Numbers as people write them, ``12.5``, ``.5``, ``+3`` or ``1e3``: up to 15 digits, kept as floats.
 
 Every decimal of 15 digits has a float of its own from which it can be told again, so two texts compare as
 their floats do. More digits are refused, not rounded: what somebody wrote would silently mean something else.
@@ -16,19 +16,24 @@ from linnet.core.errors import BadText
 
 DIGITS = 15
 """Digits of a number in all."""
-_NUMBER = re.compile(r"-?([0-9]{1,32})(?:\.([0-9]{1,32}))?")
+BEGINS = "+-.0123456789"
+"""What a number begins with."""
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,32}(?:\.[0-9]{1,32})?|\.[0-9]{1,32})(?:[eE][+-]?[0-9]{1,3})?")
 _MAGNITUDE = (1 << 63) - 1
 
 
 def read_number(reader: Reader) -> float:
-    """The number that comes next."""
+    """The number that comes next; an exponent is only another way to write it."""
     found = reader.match(_NUMBER)
     if found is None:
         reader.fail("a number")
-    whole, fraction = found.group(1), found.group(2) or ""
+    text = found.group()
+    if "e" in text or "E" in text:
+        text = format(Decimal(text), "f")
+    whole, _, fraction = text.lstrip("+-").partition(".")
     longest = max(len((whole + fraction).strip("0")), len(whole.lstrip("0")), len(fraction))
     if longest > DIGITS:
-        reader.fail(f"a number of at most {DIGITS} digits", found.start())
+        reader.fail(f"a number of at most {DIGITS} digits, written out", found.start())
     if reader.text[reader.at : reader.at + 1].isalnum():
         reader.fail(f"the end of the number {found.group()}")
     return float(found.group()) + 0.0

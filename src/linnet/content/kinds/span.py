@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from linnet.content.kinds.dates import EARLIEST, LATEST, date_text, read_date
-from linnet.content.kinds.numbers import number_text, ordinal, plain_number, read_number
+from linnet.content.kinds.numbers import BEGINS, number_text, ordinal, plain_number, read_number
 from linnet.content.reader import Reader
 from linnet.core.errors import BadText
 
@@ -153,6 +153,6 @@ def _read_bound(reader: Reader, dates: bool | None) -> tuple[float, bool]:
         return moment, True
     if dates:
         reader.fail("a date, as the other bound is", at)
-    if reader.peek() not in "-0123456789" or not reader.peek():
+    if reader.peek() not in BEGINS or not reader.peek():
         reader.fail("a number or a date")
     return read_number(reader), False

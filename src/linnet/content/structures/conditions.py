@@ -118,13 +118,15 @@ class Boxes:
         """See `Finder.add`."""
         self._boxes[handle] = condition
         self._high.add(ordinal(condition.south), ordinal(condition.north), handle)
-        self._wide.add(ordinal(condition.west), ordinal(condition.east), handle)
+        for west, east in condition.wide:
+            self._wide.add(ordinal(west), ordinal(east), handle)
 
     def remove(self, handle: int, condition: Box) -> None:
         """See `Finder.remove`."""
         del self._boxes[handle]
         self._high.remove(ordinal(condition.south), ordinal(condition.north), handle)
-        self._wide.remove(ordinal(condition.west), ordinal(condition.east), handle)
+        for west, east in condition.wide:
+            self._wide.remove(ordinal(west), ordinal(east), handle)
 
     def find(self, value: Box) -> list[int]:
         """See `Finder.find`."""

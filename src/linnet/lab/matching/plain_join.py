@@ -62,12 +62,10 @@ def _accepts(one: Column, value: Column) -> Column:
     kind = one["kind"]
     above = (one["low"] < value["low"]) | ((one["low"] == value["low"]) & ~one["low_open"])
     below = (value["high"] < one["high"]) | ((value["high"] == one["high"]) & ~one["high_open"])
-    box = (
-        (one["low"] <= value["low"])
-        & (value["high"] <= one["high"])
-        & (one["west"] <= value["west"])
-        & (value["east"] <= one["east"])
-    )
+    east_of, west_of = one["west"] <= value["west"], value["east"] <= one["east"]
+    # West of a box that crosses the line at 180 degrees is the greater number.
+    wide = F.when(one["west"] <= one["east"], east_of & west_of).otherwise(east_of | west_of)
+    box = (one["low"] <= value["low"]) & (value["high"] <= one["high"]) & wide
     words = F.when(one["high_open"], value["text"].startswith(one["text"])).otherwise(
         value["text"] == one["text"]
     )
