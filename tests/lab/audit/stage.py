@@ -11,7 +11,8 @@ from tests.lab.audit.tales import frame_of
 from linnet.lab.audit.activity import activity_of, begins_of, chains_of, nodes_of, signs_of, tally_of
 from linnet.lab.audit.delays import delays_of
 from linnet.lab.audit.events import arrivals_of, has_bursts, publications_of
-from linnet.lab.audit.fates import excuses_of, fates_of, missing_pairs, unserved
+from linnet.lab.audit.excuses import excuses_of
+from linnet.lab.audit.fates import fates_of, missing_pairs, unserved
 from linnet.lab.audit.readers import readers_of, sessions_of, switches_of
 from linnet.trace.records import Row
 

@@ -20,9 +20,7 @@ from enum import StrEnum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from linnet.core.reasons import Reason
-from linnet.lab.audit.reading import microseconds
-from linnet.trace.jsonlines import PER_MINUTE
+from linnet.lab.audit.excuses import with_excuses
 from linnet.trace.records import Kind
 
 
@@ -40,11 +38,6 @@ class Fate(StrEnum):
 
 
 NOT_OWED = (Fate.BEFORE, Fate.AFTER, Fate.AWAY)
-
-AT_RECEIVER = (Kind.REJECTED, Kind.DROPPED, Kind.EXPIRED, Kind.EVICTED, Kind.STORED)
-ELSEWHERE = (Kind.REJECTED, Kind.DROPPED, Kind.EXPIRED)
-"""What its author records of an event that others did not get. Where nobody at all was handed it, the same
-of whoever had it in hand last: a relay that refused it. That a log let one go later says nothing."""
 
 CUT_US = 2_000_000
 """Rows of a trace are in memory for a second at most, and those of one moment belong together."""
@@ -85,35 +78,13 @@ def missing_pairs(lacking: DataFrame, arrivals: DataFrame, readers: DataFrame) -
     return pairs.join(came.select("chain", "seq", "receiver"), ["chain", "seq", "receiver"], "left_anti")
 
 
-def excuses_of(trace: DataFrame, nodes: DataFrame) -> DataFrame:
-    """Records that say why events were not handed over; of a range, its ends."""
-    kinds = [kind.value for kind in AT_RECEIVER]
-    chosen = F.col("kind").isin(kinds) & ~F.col("note").eqNullSafe(PER_MINUTE) & F.col("topic").isNotNull()
-    names = nodes.select("node", F.col("number"))
-    return (
-        trace.where(chosen)
-        .join(F.broadcast(names), "node")
-        .select(
-            F.col("number").alias("by"),
-            "topic",
-            "device",
-            F.col("seq").alias("first"),
-            (F.col("seq") + F.col("events") - 1).alias("last"),
-            F.col("event").alias("named"),
-            F.col("kind").alias("kind"),
-            F.col("reason").alias("reason"),
-            microseconds(F.col("time")).alias("said_us"),
-        )
-    )
-
-
 def fates_of(
     pairs: DataFrame, chains: DataFrame, excuses: DataFrame, sessions: DataFrame, grace_us: int
 ) -> DataFrame:
     """Missing events with their fates. Grain: topic, device, seq, receiver."""
     named = pairs.join(F.broadcast(chains.select("chain", "device")), "chain")
     return (
-        _with_excuses(named, excuses, grace_us)
+        with_excuses(named, excuses, grace_us)
         .join(F.broadcast(sessions.withColumnRenamed("number", "receiver")), "receiver")
         .withColumn("session", F.size(F.filter("sessions", lambda begin: begin <= F.col("published_us"))))
         .withColumn("was", F.get(F.filter("ends", lambda run: run["session"] == F.col("session")), 0))
@@ -147,35 +118,4 @@ def _fate(grace_us: int) -> Column:
         .when(is_cut, Fate.CUT.value)
         .when(F.col("is_off") | (F.col("is_away") & ~F.col("lasting")), Fate.AWAY.value)
         .otherwise(Fate.LOST.value)
-    )
-
-
-def _with_excuses(pairs: DataFrame, excuses: DataFrame, grace_us: int) -> DataFrame:
-    """Pairs with one record that explains them, the strongest; what was stored is not lost at all."""
-    elsewhere = [kind.value for kind in ELSEWHERE]
-    key = ["chain", "seq", "receiver"]
-    said = F.struct((F.col("e.kind") != Kind.STORED.value).alias("other"), "e.kind", "e.reason")
-    place = F.col("p.seq").between(F.col("e.first"), F.col("e.last")) & (
-        F.col("p.device") == F.col("e.device")
-    )
-    here = F.col("e.by") == F.col("p.receiver")
-    last = (F.col("e.by") == F.col("p.author")) | (F.col("p.served") == 0)
-    there = last & F.col("e.kind").isin(elsewhere)
-    p, topic = pairs.alias("p"), F.col("p.topic") == F.col("e.topic")
-    in_place = excuses.where(F.col("device").isNotNull() & F.col("first").isNotNull()).alias("e")
-    by_name = excuses.where(F.col("named").isNotNull()).alias("e")
-    # A subscription that ended because its reader was slow: it is handed nothing from then on.
-    slow = excuses.where(F.col("reason") == Reason.SUBSCRIBER_SLOW.value).alias("e")
-    late = F.col("p.published_us") >= F.col("e.said_us") - grace_us
-    found = [
-        p.join(in_place, topic & (F.col("p.device") == F.col("e.device")) & place & (here | there)),
-        p.join(by_name, topic & (F.col("p.event") == F.col("e.named")) & (here | there)),
-        p.join(slow, topic & here & late),
-    ]
-    selected = [each.select(*(F.col(f"p.{name}") for name in key), said.alias("said")) for each in found]
-    best = (
-        selected[0].unionAll(selected[1]).unionAll(selected[2]).groupBy(*key).agg(F.min("said").alias("said"))
-    )
-    return pairs.join(best, key, "left").select(
-        *pairs.columns, F.col("said.kind").alias("kind"), F.col("said.reason").alias("reason")
     )

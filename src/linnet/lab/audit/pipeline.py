@@ -19,7 +19,8 @@ from linnet.lab.audit.activity import (
 from linnet.lab.audit.completeness import completeness_of
 from linnet.lab.audit.delays import delays_of
 from linnet.lab.audit.events import arrivals_of, has_bursts, hops_of, publications_of
-from linnet.lab.audit.fates import excuses_of, fates_of, missing_pairs, unserved
+from linnet.lab.audit.excuses import excuses_of
+from linnet.lab.audit.fates import fates_of, missing_pairs, unserved
 from linnet.lab.audit.quarantine import quarantine_of
 from linnet.lab.audit.readers import readers_of, sessions_of, switches_of
 from linnet.lab.audit.reading import table_rows, trace_rows
