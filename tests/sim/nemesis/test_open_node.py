@@ -10,7 +10,7 @@ from linnet.core.inputs import DialFailed
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry
 from linnet.peer.interface import Effect, Input
-from linnet.sim.nemesis.open_node import STORM, Dials, DialStorm, Disk, OpenMachine, damage_log
+from linnet.sim.nemesis.open_node import STORM, DamageableStore, Dials, DialStorm, Disk, OpenMachine
 from linnet.store.memory import MemoryStore
 
 PEER = PeerId(b"p" * 32)
@@ -83,16 +83,28 @@ def test_a_full_disk_ends_its_node_instead_of_committing() -> None:
     assert store.cells.get("space", b"key") == b"1"
 
 
-def test_damage_alters_one_bit_wherever_the_unit_is_read() -> None:
-    store = MemoryStore()
-    entry = Entry(
-        TopicId(b"t" * 32), AuthorId(b"a" * 32), DeviceId(b"d" * 16), 0, 1, EventId(b"h" * 32), 1.0, b"raw"
-    )
-    store.log.append(entry)
-    damage_log(store, Random(1))
-    spoiled = store.log.get(entry.head)
-    assert spoiled is not None
-    assert sum((one ^ other).bit_count() for one, other in zip(spoiled.raw, entry.raw, strict=True)) == 1
-    assert store.log.read(entry.topic, 0, 9) == [(1, spoiled)]
-    assert store.log.chain(entry.topic, entry.author, entry.device, 0, 9, 9) == [spoiled]
-    damage_log(MemoryStore(), Random(1))
+def test_what_is_damaged_is_left_out_told_once_and_mended_by_a_sound_copy() -> None:
+    store = DamageableStore()
+    owner = (AuthorId(b"a" * 32), DeviceId(b"d" * 16))
+    topic = TopicId(b"t" * 32)
+    entries = [Entry(topic, *owner, n, 1, EventId(bytes([n]) * 32), 1.0, b"raw") for n in range(3)]
+    for entry in entries:
+        store.log.append(entry)
+    store.log.damage(Random(1))
+    (damage,) = store.log.take_damage()
+    assert store.log.take_damage() == []
+    (lost,) = [each for each in entries if each.head == damage.head]
+    others = [each for each in entries if each is not lost]
+    assert store.log.get(lost.head) is None
+    assert [each for _, each in store.log.read(topic, 0, 2)] == others
+    assert store.log.chain(topic, *owner, 0, 9, 2) == others
+    assert store.log.is_damaged(damage)
+    store.log.append(lost)
+    assert not store.log.is_damaged(damage)
+    assert [each for _, each in store.log.read(topic, 0, 9)] == entries
+
+
+def test_an_empty_store_has_nothing_to_damage() -> None:
+    store = DamageableStore()
+    store.log.damage(Random(1))
+    assert store.log.take_damage() == []

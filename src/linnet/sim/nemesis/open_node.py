@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from random import Random
 
-from msgspec.structs import replace
-
 from linnet.core.hello import Hello
-from linnet.core.ids import PeerId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.inputs import DialFailed
+from linnet.core.stores import Damage, Entry
 from linnet.peer.interface import Effect, Input, NodeMachine
-from linnet.store.memory import MemoryStore
+from linnet.store.memory import MemoryLog, MemoryStore
 
 STORM = 30_000
 """Dials from one node to one peer in vain after which a run ends: it would take hours."""
@@ -107,20 +106,64 @@ class Disk:
         self._store.rollback()
 
 
-def damage_log(store: MemoryStore, luck: Random) -> None:
-    """Alter one byte of one unit that a store holds, as a bad disk does."""
-    topics = store.log._topics
-    held = [(topic, place) for topic in topics.values() for place in range(len(topic.entries))]
-    if not held:
-        return
-    topic, place = luck.choice(held)
-    entry = topic.entries[place]
-    at = luck.randrange(len(entry.raw))
-    raw = entry.raw[:at] + bytes([entry.raw[at] ^ (1 << luck.randrange(8))]) + entry.raw[at + 1 :]
-    spoiled = replace(entry, raw=raw)
-    topic.entries[place] = spoiled
-    store.log._units[entry.head] = (topic.positions[place], spoiled)
-    chain = topic.chains[entry.author, entry.device]
-    chain.numbered = [
-        (first, position, spoiled if unit is entry else unit) for first, position, unit in chain.numbered
-    ]
+class DamageableStore(MemoryStore):
+    """A store on a disk that may go bad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log = DamageableLog(self._journal)
+
+    @property
+    def log(self) -> DamageableLog:
+        """The event log."""
+        return self._log
+
+    _log: DamageableLog
+
+
+class DamageableLog(MemoryLog):
+    """A log that answers as `linnet.store.sqlite_log` does: it checks what it reads, and leaves damage out."""
+
+    def __init__(self, journal: list[Callable[[], None]]) -> None:
+        super().__init__(journal)
+        self._damaged: dict[EventId, Damage] = {}
+        self._news: list[Damage] = []
+
+    def damage(self, luck: Random) -> None:
+        """Let one unit that is held be unreadable from now on."""
+        sound = [head for head in self._units if head not in self._damaged]
+        if not sound:
+            return
+        _, entry = self._units[luck.choice(sound)]
+        found = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
+        self._damaged[entry.head] = found
+        self._news.append(found)
+
+    def append(self, entry: Entry) -> int | None:
+        """See `EventLog.append`."""
+        return None if self._damaged.pop(entry.head, None) is not None else super().append(entry)
+
+    def take_damage(self) -> list[Damage]:
+        """See `EventLog.take_damage`."""
+        news, self._news = self._news, []
+        return [each for each in news if self.is_damaged(each)]
+
+    def is_damaged(self, damage: Damage) -> bool:
+        """See `EventLog.is_damaged`."""
+        return damage.head in self._damaged
+
+    def get(self, head: EventId) -> Entry | None:
+        """See `EventLog.get`."""
+        return None if head in self._damaged else super().get(head)
+
+    def read(self, topic: TopicId, after: int, limit: int) -> list[tuple[int, Entry]]:
+        """See `EventLog.read`."""
+        found = super().read(topic, after, limit + len(self._damaged))
+        return [each for each in found if each[1].head not in self._damaged][:limit]
+
+    def chain(
+        self, topic: TopicId, author: AuthorId, device: DeviceId, first: int, last: int, limit: int
+    ) -> list[Entry]:
+        """See `EventLog.chain`."""
+        found = super().chain(topic, author, device, first, last, limit + len(self._damaged))
+        return [each for each in found if each.head not in self._damaged][:limit]

@@ -22,8 +22,7 @@ from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import SeededEntropy, named_luck
 from linnet.sim.named_nodes import NamedNodes
 from linnet.sim.nemesis.faults import Cast
-from linnet.sim.nemesis.open_node import Dials, Disk, OpenMachine, damage_log
-from linnet.store.memory import MemoryStore
+from linnet.sim.nemesis.open_node import DamageableStore, Dials, Disk, OpenMachine
 from linnet.trace.sink import TraceSink
 
 _LOOK = 1.0
@@ -58,6 +57,7 @@ class OpenWorld(NamedNodes):
         self.is_parted = False
         self._moves: dict[str, int] = {}
         self._disks: dict[str, Disk] = {}
+        self._kept: dict[str, DamageableStore] = {}
 
     # What ways say.
 
@@ -111,7 +111,7 @@ class OpenWorld(NamedNodes):
         for number, name in enumerate(names, len(self.identities)):
             identity = self.identities[name] = self.identity(name)
             self.names[identity.peer] = name
-            self.stores[name] = MemoryStore()
+            self.stores[name] = self._kept[name] = DamageableStore()
             self._disks[name] = Disk(self.stores[name], lambda name=name: self.kill(name))
             self.network.add(
                 identity.peer,
@@ -200,9 +200,9 @@ class OpenWorld(NamedNodes):
         self._disks[name].is_full = is_full
 
     def damage(self, name: str) -> None:
-        """Alter some bytes of what a node, which is down, has kept."""
+        """Let a part of what a node, which is down, has kept be unreadable."""
         self.damaged[name] = self.network.elapsed
-        damage_log(self.stores[name], named_luck(self.seed, f"damage/{name}"))
+        self._kept[name].log.damage(named_luck(self.seed, f"damage/{name}"))
 
     # Applications.
 

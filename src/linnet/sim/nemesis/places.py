@@ -264,7 +264,8 @@ class PlacesWay(OpenWorld):
         ]
         guests, complaints = [], []
         for name, since in self.entered.items():
-            if not self.is_up(name):
+            # Whether somebody is out is not known where the word of it was not acknowledged.
+            if not self.is_up(name) or name in self._ejecting:
                 continue
             looked = self.answered(self.ask(name, Look(self.place, "")))
             if not isinstance(looked, ObjectsAre):
