@@ -206,7 +206,9 @@ class ContentWay(OpenWorld):
             answer = answers.get(saying.request)
             if isinstance(answer, Outcome):
                 saying.id = answer.event
-                saying.is_complete = all(not fate.missed and fate.reason is None for fate in answer.fates)
+                saying.is_complete = all(
+                    fate.settled and not fate.missed and fate.reason is None for fate in answer.fates
+                )
         for wish in self.wishes:
             if wish.made is None and isinstance(answers.get(wish.request), Standing):
                 wish.made = self.network.elapsed
