@@ -60,7 +60,7 @@ class Reader(Struct, frozen=True):
     is_running: bool
     """Whether it is on in the end, and if it is not durable, without a break."""
     was_wrong: bool = False
-    """Whether its clock was wrong when it was made."""
+    """Whether clocks were wrong, so that nobody can tell what was said before."""
 
 
 def judge_stream(publications: Iterable[Publication], readers: Iterable[Reader]) -> list[Complaint]:

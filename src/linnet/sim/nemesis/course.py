@@ -12,7 +12,7 @@ from linnet.sim.judges.verdict import Complaint, Rule
 from linnet.sim.luck import named_luck
 from linnet.sim.nemesis.content import ContentWay
 from linnet.sim.nemesis.faults import Fault, Strike, draw_plan
-from linnet.sim.nemesis.open_node import DialStorm
+from linnet.sim.nemesis.open_node import MINUTE, DialStorm
 from linnet.sim.nemesis.open_world import OpenWorld
 from linnet.sim.nemesis.places import PlacesWay
 from linnet.sim.nemesis.rooms import RoomsWay
@@ -85,7 +85,7 @@ class Course:
         tell(0.95, "judging")
         complaints = world.judge()
         complaints += [Complaint(Rule.FAILED, text) for text in world.failures[:_SHOWN]]
-        most, node, peer = world.dials.worst(60.0)
+        most, node, peer = world.dials.worst(MINUTE)
         if most > DIALS and peer is not None:
             whom = world.names.get(peer, peer.hex())
             complaints.append(Complaint(Rule.BUDGET, f"{node} dialled {whom} {most} times in a minute"))
@@ -202,7 +202,7 @@ def run_course(
         faults=tuple(map(str, course.plan)),
         complaints=tuple(complaints),
         coverage=dict(course.struck),
-        worst_dials=world.dials.worst(60.0)[0],
+        worst_dials=world.dials.worst(MINUTE)[0],
         virtual_seconds=world.network.elapsed,
         trace_sha256=trace.sha256(),
     )

@@ -8,11 +8,12 @@ from random import Random
 
 from linnet.core.hello import Hello
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
-from linnet.core.inputs import DialFailed
+from linnet.core.inputs import DialFailed, LinkUp
 from linnet.core.stores import Damage, Entry
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.store.memory import MemoryLog, MemoryStore
 
+MINUTE = 60.0
 STORM = 30_000
 """Dials from one node to one peer in vain after which a run ends: it would take hours."""
 
@@ -26,6 +27,8 @@ class Dials:
 
     def __init__(self) -> None:
         self.failed: dict[tuple[str, PeerId], list[float]] = defaultdict(list)
+        """Since it answered last."""
+        self._worst: tuple[int, str, PeerId | None] = (0, "", None)
 
     def fail(self, node: str, peer: PeerId, now: float) -> None:
         """A dial came to nothing. Raises `DialStorm` if that happens all the time."""
@@ -34,9 +37,15 @@ class Dials:
         if len(times) >= STORM:
             raise DialStorm(f"{node} dialled {peer.hex()[:8]} {STORM} times in {now - times[0]:.0f} s")
 
+    def answer(self, node: str, peer: PeerId) -> None:
+        """It was reached: what failed before was no dialling of the dead."""
+        if (node, peer) in self.failed:
+            self._worst = self.worst(MINUTE)
+            del self.failed[node, peer]
+
     def worst(self, within: float) -> tuple[int, str, PeerId | None]:
-        """The most that one node failed to reach one peer within so many seconds."""
-        most: tuple[int, str, PeerId | None] = (0, "", None)
+        """The most that one node failed to reach one peer within so many seconds, with no link between."""
+        most = self._worst
         for (node, peer), times in self.failed.items():
             first = 0
             for last, time in enumerate(times):
@@ -79,6 +88,8 @@ class OpenMachine:
             return []
         if isinstance(event, DialFailed):
             self._dials.fail(self._name, event.peer, now)
+        elif isinstance(event, LinkUp):
+            self._dials.answer(self._name, event.peer)
         try:
             return self.inner.handle(event, now + self.offset)
         except Exception as error:  # a real node would end, and say why
@@ -122,7 +133,7 @@ class DamageableStore(MemoryStore):
 
 
 class DamageableLog(MemoryLog):
-    """A log that answers as `linnet.store.sqlite_log` does: it checks what it reads, and leaves damage out."""
+    """A log that answers as `linnet.store.sqlite_log` does: what is damaged is left out, and told."""
 
     def __init__(self, journal: list[Callable[[], None]]) -> None:
         super().__init__(journal)

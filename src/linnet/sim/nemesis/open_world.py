@@ -55,6 +55,8 @@ class OpenWorld(NamedNodes):
         self.parted: list[float] = []
         """The seconds at which there was a partition."""
         self.is_parted = False
+        self.was_wrong = False
+        """Whether any clock was wrong at any time: then lengths of time that nodes tell each other are."""
         self._moves: dict[str, int] = {}
         self._disks: dict[str, Disk] = {}
         self._kept: dict[str, DamageableStore] = {}
@@ -192,6 +194,7 @@ class OpenWorld(NamedNodes):
 
     def set_clock(self, name: str, offset: float) -> None:
         """Let a node's clock be wrong, or right again, from now on."""
+        self.was_wrong = True
         self.offsets[name] = offset
         self._open(name).offset = offset
 

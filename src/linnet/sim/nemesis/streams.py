@@ -223,15 +223,21 @@ class StreamsWay(OpenWorld):
         readers = [
             Reader(
                 f"{each.node} ({each.name or 'live'})",
-                each.since is None,
+                each.since is None and not self._is_beside(each),
                 each.asked,
                 each.made,
                 tuple(Life(tuple(life.handed), tuple(life.missed)) for life in each.lives),
                 frozenset(each.consumed),
                 is_running=not each.is_broken and self.is_up(each.node) and each.node != THIEF,
-                was_wrong=each.was_wrong,
+                was_wrong=each.was_wrong or self.was_wrong,
             )
             for each in self.subscriptions
             if each.made is not None and each.node != THIEF
         ]
         return judge_stream(publications, readers)
+
+    def _is_beside(self, subscription: Subscription) -> bool:
+        """Whether its node also reads from the beginning: both read one log (docs/adr/0027-made-at.md)."""
+        if subscription.name is None:
+            return False
+        return any(each.node == subscription.node and each.since == 0.0 for each in self.subscriptions)
