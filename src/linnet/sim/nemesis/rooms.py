@@ -52,6 +52,8 @@ class Saying(Struct):
     after: frozenset[EventId]
     is_late: bool
     """Whether a device said it after its owner had revoked it."""
+    is_ahead: bool
+    """Whether the sender's clock was ahead: such a message is refused, and the sender is told."""
     acked: float | None = None
     id: EventId = EventId(b"")
 
@@ -225,7 +227,8 @@ class RoomsWay(OpenWorld):
         request = self.ask(name, SendToRoom(self.room, (text.encode(),)))
         after = frozenset(each for life in self.lives.get(name, ()) for each in life.handed)
         late = name == THIEF and self.revoked_at is not None
-        self.said.append(Saying(text, name, self.network.elapsed, request, after, late))
+        ahead = self.offsets.get(name, 0.0) > 0.0
+        self.said.append(Saying(text, name, self.network.elapsed, request, after, late, ahead))
 
     def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         """What an application does: remember, and say that it has."""
@@ -272,9 +275,7 @@ class RoomsWay(OpenWorld):
                 saying.sender,
                 saying.asked,
                 saying.after,
-                is_owed=saying.sender not in self.dead
-                and saying.sender not in self.removed
-                and saying.sender != THIEF,
+                is_owed=not saying.is_ahead and saying.sender not in (*self.dead, *self.removed, THIEF),
                 is_forbidden=saying.is_late,
             )
             for saying in self.said
