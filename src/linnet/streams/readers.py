@@ -163,14 +163,14 @@ class Readers:
                 reader.cursor.begin_at(chain, first)
 
     def older(self, verified: Verified, said_at: float) -> None:
-        """A unit is about to be written that was said then: who came after that skips it, and all before it."""
+        """A unit is to be written that was said then: who came after that skips it, and all before it."""
         unit = verified.unit
         chain, behind = unit.author + unit.device, (unit.seq or 0) + len(unit.tails)
         for reader in self._durable:
-            if reader.cursor is None or not reader.came_after(said_at) or reader.floors.get(chain, 0) >= behind:
-                continue
-            reader.floors[chain] = behind
-            reader.cursor.begin_at(chain, behind)
+            is_new = reader.floors.get(chain, 0) < behind
+            if reader.cursor is not None and is_new and reader.came_after(said_at):
+                reader.floors[chain] = behind
+                reader.cursor.begin_at(chain, behind)
 
     def missed(self, missed: Missed) -> list[ReadersEffect]:
         """A range that could not be had, to all."""
