@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from linnet.core.reasons import Reason
     from linnet.delivery.items import CaughtUp, Ended, Missed, Overdue
     from linnet.event.event import Event
+    from linnet.node.attached import AttachedNode, AttachedSubscription
+    from linnet.node.caller import NodeUnreachable
     from linnet.node.config import (
         LanSection,
         NodeConfig,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         StreamSection,
         TrackerSection,
     )
+    from linnet.node.home import HomeBusy, HomeError
     from linnet.node.library import Node
     from linnet.node.room import Room
     from linnet.node.subscription import Subscription
@@ -34,12 +37,16 @@ if TYPE_CHECKING:
     from linnet.streams.commands import Fate, Policy, Published
 
 __all__ = [
+    "AttachedNode",
+    "AttachedSubscription",
     "BadText",
     "CaughtUp",
     "ConfigError",
     "Ended",
     "Event",
     "Fate",
+    "HomeBusy",
+    "HomeError",
     "Invitation",
     "JoinRule",
     "LanSection",
@@ -50,6 +57,7 @@ __all__ = [
     "NodeConfig",
     "NodeSection",
     "NodeStatus",
+    "NodeUnreachable",
     "Overdue",
     "Overlay",
     "Policy",
@@ -72,6 +80,9 @@ _MODULES = {
     "linnet.core.reasons": ("Reason",),
     "linnet.delivery.items": ("CaughtUp", "Ended", "Missed", "Overdue"),
     "linnet.event.event": ("Event",),
+    "linnet.node.attached": ("AttachedNode", "AttachedSubscription"),
+    "linnet.node.caller": ("NodeUnreachable",),
+    "linnet.node.home": ("HomeBusy", "HomeError"),
     "linnet.node.config": (
         "LanSection",
         "NodeConfig",

@@ -25,6 +25,15 @@ def test_what_comes_late_takes_its_place_and_what_is_known_stays() -> None:
     assert (moments.since(20.0), moments.since(21.0), moments.at(5)) == (2, 5, 50.0)
 
 
+def test_what_comes_late_was_said_before_what_follows_it() -> None:
+    moments = Moments()
+    moments.note(5, 50.0)
+    moments.note(2, 99.0)
+    assert (moments.at(2), moments.since(51.0)) == (50.0, None)
+    moments.note(7, 40.0)
+    assert (moments.at(2), moments.at(5), moments.since(41.0)) == (40.0, 40.0, None)
+
+
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=200), st.integers(0, 1000))
 def test_nothing_said_since_is_left_out_and_the_latest_are_exact(steps: list[int], back: int) -> None:
     moments = Moments()

@@ -11,7 +11,7 @@ from linnet.delivery.commands import Declined, Unsubscribe
 from linnet.edge.proxy_commands import Sleep, Wake
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.peer.interface import Connect
-from linnet.streams.commands import Published
+from linnet.streams.commands import Published, Subscribe
 from linnet.streams.names import topic_of
 from linnet.trace.records import Kind
 
@@ -250,3 +250,31 @@ def test_a_stream_that_nobody_wants_any_more_is_left_when_its_time_is_over() -> 
     coast.run(86_400.0 + 1_200.0)
     assert coast.status("q0").streams == ()
     assert coast.stores["q0"].log.kept(topic_of(STREAM)).units == 0
+
+
+@pytest.mark.parametrize("away", [True, False])
+@pytest.mark.parametrize("restarts", [True, False])
+@pytest.mark.parametrize("name", ["mine", None])
+def test_a_fresh_mobile_that_wants_what_is_said_from_now_on_gets_nothing_older(
+    away: bool, restarts: bool, name: str | None
+) -> None:
+    coast = Coast("p0", "p1", "q0", "m0", "m1")
+    first = coast.subscribe("m1", wait=2.0)
+    coast.publish("p0", "old 0", "old 1", "old 2", wait=5.0)
+    assert len(coast.bodies("m1", first)) == 3
+    if away:
+        coast.crash("q0")
+    mine = coast.subscribe("m0", name=name, wait=0.0 if away else 0.02)
+    coast.run(0.5)
+    if restarts and name is not None:
+        coast.crash("m0")
+        coast.run(5.0)
+        coast.restart("m0")
+        coast.network.ask(coast.peer("m0"), Subscribe(mine, STREAM, None, name))
+        coast.run(1.0)
+    coast.publish("p0", "new 0", wait=2.0)
+    if away:
+        coast.restart("q0")
+    coast.run(30.0)
+    coast.publish("p0", "new 1", wait=5.0)
+    assert coast.bodies("m0", mine) == ["new 0", "new 1"]

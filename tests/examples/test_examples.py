@@ -10,6 +10,12 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAID = {
+    "beside_a_node.py": [
+        "the home belongs to the node that runs there",
+        "kept: rain",
+        "kept: sun",
+        "new: snow",
+    ],
     "chat.py": ["bea reads: Did it arrive?", "ada reads: Yes.", "ada reads: Without one:"],
     "chat_room.py": ["ada: Milk, please.", "bea: Sugar, please."],
     "door_keeper.py": [

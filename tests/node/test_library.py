@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from linnet.core.errors import ConfigError, Refused
+from linnet.core.errors import ConfigError, LinnetError, Refused
 from linnet.core.inputs import Asked
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
@@ -152,6 +152,28 @@ async def test_two_nodes_do_not_share_a_home(tmp_path: Path) -> None:
                 pass
     async with Node(tmp_path / "home"):
         pass
+
+
+async def test_a_home_that_is_not_there_is_made(tmp_path: Path) -> None:
+    config = NodeConfig(node=NodeSection(label="mine"))
+    async with Node(tmp_path / "new" / "home", config) as node:
+        assert node.home is not None
+        author = node.author
+    async with Node(tmp_path / "new" / "home") as again:
+        assert (again.author, again.config.node.label) == (author, "mine")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(LinnetError):
+        async with Node(tmp_path / "other"):
+            pass
+
+
+async def test_two_that_only_dial_are_told_so_at_once(hub: Node) -> None:
+    config = NodeConfig(node=NodeSection(trackers=(hub.address,), listen=()))
+    async with Node(config=config) as one, Node(config=config) as two, two.subscribe("apart"):
+        outcome = await one.publish("apart", b"hello?")
+        assert outcome.unsent is Reason.UNREACHABLE_INBOUND
+        for node in (one, two):
+            await eventually(lambda status: status.streams[0].alone is Reason.UNREACHABLE_INBOUND, node)
 
 
 async def test_a_wrong_configuration_stops_the_start() -> None:

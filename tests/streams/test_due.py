@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+from msgspec import Struct
 from tests.delivery.voices import Voice
 from tests.streams.stage import NOW, context_of
 from tests.streams.test_stream import items
@@ -13,6 +15,7 @@ from linnet.core.timers import Tick
 from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resent
 from linnet.event.event import Event, Verified
+from linnet.peer.messages import CODEC
 from linnet.streams.commands import Subscribe
 from linnet.streams.stream import Stream
 
@@ -96,6 +99,23 @@ def test_a_node_of_version_0_1_0_says_nothing_of_it_and_all_stays_as_it_was() ->
     scene = Scene()
     scene.heads(7, due=None, waited=None)
     assert scene.missing == []
+
+
+class OldHeads(Struct, frozen=True, array_like=True, tag=31):
+    """As version 0.1.0 reads and writes it."""
+
+    topic: bytes
+    chains: tuple[ChainPlace, ...]
+
+
+def test_version_0_1_0_reads_what_we_say_and_we_read_what_it_says() -> None:
+    scene = Scene()
+    ours = Heads(scene.stream.topic, (scene.place(7),), 60_000, (5,))
+    read = msgspec.msgpack.decode(CODEC.encode(ours), type=OldHeads)
+    assert (read.topic, read.chains) == (ours.topic, ours.chains)
+    theirs = CODEC.decode(msgspec.msgpack.encode(read))
+    assert theirs == Heads(ours.topic, ours.chains)
+    assert (theirs.waited_ms, theirs.due) == (None, None)
 
 
 def test_a_chain_is_held_until_the_answer_comes_and_then_goes_on_in_order() -> None:

@@ -183,3 +183,26 @@ def test_what_nobody_can_resend_is_told_as_missed_once() -> None:
     village.publish("p0", b"after", wait=10)
     assert village.bodies("p2", reader) == [b"after"]
     assert village.missed("p2", reader) == missed
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_durable_one_beside_another_that_wants_everything_is_not_handed_what_that_one_fetches(
+    restarts: bool,
+) -> None:
+    village = Village(peers=3, clocks={"p0": 0.0, "s0": 3600.0, "p1": 7200.0})
+    village.run(3)
+    for number in range(20):
+        village.publish("p0", b"old %d" % number, wait=0.1)
+    village.run(70)
+    archiver = village.subscribe("p1", name="archiver", since=0.0)
+    alerts = village.subscribe("p1", name="alerts", wait=0.0)
+    if restarts:
+        village.run(0.1)
+        village.crash("p1")
+        village.restart("p1")
+        for number, name in ((archiver, "archiver"), (alerts, "alerts")):
+            village.network.ask(village.peer("p1"), Subscribe(number, STREAM, None, name))
+    village.run(20)
+    village.publish("p0", b"new", wait=5)
+    assert len(village.bodies("p1", archiver)) == 21
+    assert village.bodies("p1", alerts) == [b"new"]

@@ -23,17 +23,23 @@ class Moments:
         self._at: list[float] = []
 
     def note(self, first: int, at: float) -> None:
-        """The events from this number on, up to the next that is noted, were said at this time."""
+        """The events from this number on, up to the next that is noted, were said at this time.
+
+        A chain is said in its order: what came late was said no later than what follows it.
+        """
         firsts, times = self._firsts, self._at
-        if not firsts or first > firsts[-1]:
-            firsts.append(first)
-            times.append(at)
-        else:
+        index = len(firsts)
+        if index and first <= firsts[-1]:
             index = bisect_right(firsts, first)
             if index and firsts[index - 1] == first:
                 return
-            firsts.insert(index, first)
-            times.insert(index, at)
+            if index < len(times):
+                at = min(at, times[index])
+        firsts.insert(index, first)
+        times.insert(index, at)
+        while index and times[index - 1] > at:
+            index -= 1
+            times[index] = at
         if len(firsts) > MOST_MOMENTS:
             self._put_together()
 

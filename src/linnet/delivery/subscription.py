@@ -108,6 +108,7 @@ class Cursor:
         self.topic = topic
         self._cells = cells
         self._key = topic + name.encode()
+        self._due = f"due {topic.hex()} {name}"
         kept = cells.get(_CURSORS, self._key)
         self.resumed = kept is not None
         self.position, self._partly, self._skip = (0, 0, 0) if kept is None else _place(kept, name)
@@ -138,6 +139,14 @@ class Cursor:
             return None
         made_at, settled = _SINCE.unpack(kept)
         return None if settled else made_at if made_at <= now else 0.0
+
+    def floors(self) -> dict[bytes, int]:
+        """The first number of each chain that is due to it, where the log may hold earlier ones."""
+        return {key: int.from_bytes(value, "big") for key, value in self._cells.scan(self._due)}
+
+    def begin_at(self, chain: bytes, first: int) -> None:
+        """Of this chain it is due what follows from this number on, whatever the log holds for others."""
+        self._cells.put(self._due, chain, first.to_bytes(8, "big"))
 
     def settle(self) -> None:
         """Somebody who keeps the topic has said what there was before: what it did not name is new."""

@@ -299,7 +299,10 @@ def held(home: Home) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             owner = os.pread(descriptor, 32, 0).decode("ascii", errors="replace").strip() or "unknown"
-            raise HomeBusy(f"{home.path}: a node runs here already (process {owner})") from error
+            raise HomeBusy(
+                f"{home.path}: a node runs here already (process {owner}). If `linnet up` runs it, a program "
+                f"beside it uses Node.attach({str(home.path)!r}), and people use the linnet commands"
+            ) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield

@@ -6,7 +6,8 @@
         await node.publish("weather", b"rain")
 
 Without a home the node has a new identity and keeps nothing on disk. With one it is the device of
-that home, and holds it for itself: a second node in the same home is refused.
+that home, which is made if it is not there, and holds it for itself: a second node in the same home is
+refused. A program beside a node that runs there already, as ``linnet up`` does it, uses `Node.attach`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from linnet.content.commands import SubscribeContent
 from linnet.core.effects import Deliver
@@ -46,7 +47,7 @@ from linnet.node.content import NodeContent
 from linnet.node.content_items import ContentItems
 from linnet.node.devices import Devices
 from linnet.node.edge import NodeEdge
-from linnet.node.home import Home, held, new_card, open_home
+from linnet.node.home import Home, held, home_path, init, new_card, open_home
 from linnet.node.lan import Lan
 from linnet.node.names import NodeNames
 from linnet.node.overlay import NodeOverlay
@@ -87,6 +88,10 @@ from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.records import Kind, Record
 from linnet.trace.sink import NullTrace, TraceSink
 
+if TYPE_CHECKING:
+    # It needs an HTTP client, which costs a tenth of a second: only those who attach pay for it.
+    from linnet.node.attached import AttachedNode
+
 STOP_LIMIT = 5.0
 """Seconds that a node has to leave its streams in good order; then its links are cut."""
 
@@ -107,7 +112,7 @@ class Node:
         trace: TraceSink | None = None,
         machine: MachineFactory = Peer,
     ) -> None:
-        """With a home, `config` stands instead of its ``linnet.toml``."""
+        """With a home, `config` stands instead of its ``linnet.toml``; a new home is made with it."""
         self._home_path = None if home is None else Path(home)
         self._given_config = config
         self._given_trace = trace
@@ -172,6 +177,17 @@ class Node:
         self._is_open = False
         await self._stack.__aexit__(kind, error, trace)
 
+    @staticmethod
+    def attach(home: Path | str | None = None) -> AttachedNode:
+        """The node that runs in this home in another process, for ``async with``: the same calls for streams.
+
+        Without a home, that of ``LINNET_HOME`` or ``~/.linnet``. Raises `NodeUnreachable` when it is entered
+        and no node answers there.
+        """
+        from linnet.node.attached import AttachedNode
+
+        return AttachedNode(home)
+
     @property
     def peer(self) -> PeerId:
         """The device key of this node: what others dial."""
@@ -224,6 +240,10 @@ class Node:
         """
         command = Subscribe(self._numbered(), stream, since, name, ordered, live, receipts)
         return Subscription(command, self._driver.ask, self._background.spawn, self._register)
+
+    def history(self, stream: str, since: float = 0.0) -> Subscription:
+        """What is kept of a stream, here and at storage nodes, since a time; it ends with it."""
+        return self.subscribe(stream, since, live=False)
 
     async def create_room(
         self,
@@ -312,7 +332,10 @@ class Node:
             check(self.config)
             self.identity = _new_identity(self.clock.now(), self.config.node.label)
             return None
-        opened = open_home(self._home_path, self.clock.now())
+        path = home_path(self._home_path)
+        if not path.exists():
+            init(path, self.clock.now(), self._given_config)
+        opened = open_home(path, self.clock.now())
         stack.enter_context(held(opened.home))
         self.config = opened.config if self._given_config is None else self._given_config
         check(self.config)

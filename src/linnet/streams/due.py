@@ -52,8 +52,8 @@ class Due:
         del self._intake.asked[peer]
         return not self._intake.asked
 
-    def lower(self, place: ChainPlace, first: int) -> tuple[Chain | None, list[Range]]:
-        """Somebody says that a chain was said in our time from this number on.
+    def settle(self, place: ChainPlace, first: int) -> tuple[Chain | None, list[Range]]:
+        """Somebody says that a chain was said in our time from this number on, and not before.
 
         Gives the chain if it begins earlier by that, and what of it has lost its turn, since something
         behind it was handed over.
@@ -62,6 +62,11 @@ class Due:
         if chain is None or self._intake.wants_all or self._intake.is_own(chain):
             return None, []
         base = chain.base
+        if chain.promised < 0 and first > base and not len(chain.seen):
+            # Whoever spoke before knew less of the chain: of what it did not know, this one says it is old.
+            chain.rebase(first)
+        if first > place.last:
+            return None, []  # Nothing in our time, as far as this one knows.
         if chain.due_from(first):
             if chain.base == base:
                 return None, []

@@ -61,7 +61,9 @@ class Reader:
         self.behind = cursor is not None
         """Whether the log holds something for it that was not handed over."""
         self.floors: dict[ChainKey, int] = {}
-        """Chains of which it has had everything below, although they are gone through again."""
+        """Chains of which nothing below is for it: it had that, or it was said before it was made."""
+        if cursor is not None:
+            self.floors.update(cursor.floors())
         self.made_at: float | None = None
         """When it was made, if it wants only what is said from then on."""
         self.locked = Locked()
@@ -72,13 +74,16 @@ class Reader:
         if self.catchup is not None and not self.catchup.over:
             self.catchup.live(verified)
             return []
-        unit = verified.unit
-        if self.floors and unit.seq is not None:
-            floor = self.floors.get(unit.author + unit.device, 0)
-            if unit.seq < floor:
-                events = shown(verified, self.owner)
-                return self.window.hand(self.seen([each for each in events if (each.seq or 0) >= floor]))
-        return self.window.hand(self.seen(shown(verified, self.owner)))
+        return self.window.hand(self.seen(self._above_floor(shown(verified, self.owner))))
+
+    def _above_floor(self, events: tuple[Event, ...]) -> Sequence[Event]:
+        if not self.floors or not events:
+            return events
+        first = events[0]
+        floor = self.floors.get(first.author + first.device, 0)
+        if first.seq is None or first.seq >= floor:
+            return events
+        return [event for event in events if (event.seq or 0) >= floor]
 
     def came_after(self, moment: float) -> bool:
         """Whether it was made after this and wants only what is said from then on."""
@@ -124,7 +129,7 @@ class Reader:
 
     def logged(self, position: int, verified: Verified) -> list[Deliver[Item]]:
         """Hand a unit to a durable subscription as it is written, if nothing waits before it."""
-        events = shown(verified, self.owner)
+        events = self._above_floor(shown(verified, self.owner))
         if self.cursor is None or self.behind:
             return []
         if not self.window.fits(len(events)):
@@ -142,7 +147,7 @@ class Reader:
         while True:
             found = log.read(topic, self.cursor.read, _PAGE)
             for position, entry in found:
-                events = shown(recall_unit(decode_unit(entry.raw)), self.owner)
+                events = self._above_floor(shown(recall_unit(decode_unit(entry.raw)), self.owner))
                 events = events[self.cursor.skipped(position) :]
                 if not self.window.fits(len(events)):
                     return effects

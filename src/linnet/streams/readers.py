@@ -154,6 +154,24 @@ class Readers:
         for reader in self._readers.values():
             reader.floors.update(floors)
 
+    def due_from(self, chain: ChainKey, first: int) -> None:
+        """Everything is fetched here: durable subscriptions that were made from now on skip what is older."""
+        for reader in self._durable:
+            known = reader.floors.get(chain)
+            if reader.cursor is not None and reader.made_at is not None and (known is None or first < known):
+                reader.floors[chain] = first
+                reader.cursor.begin_at(chain, first)
+
+    def older(self, verified: Verified, said_at: float) -> None:
+        """A unit is to be written that was said then: who came after that skips it, and all before it."""
+        unit = verified.unit
+        chain, behind = unit.author + unit.device, (unit.seq or 0) + len(unit.tails)
+        for reader in self._durable:
+            is_new = reader.floors.get(chain, 0) < behind
+            if reader.cursor is not None and is_new and reader.came_after(said_at):
+                reader.floors[chain] = behind
+                reader.cursor.begin_at(chain, behind)
+
     def missed(self, missed: Missed) -> list[ReadersEffect]:
         """A range that could not be had, to all."""
         effects: list[ReadersEffect] = []

@@ -186,11 +186,13 @@ class Stream:
             return effects
         promises: list[StreamPromise] = []
         for verified in due:
+            said_at = None if moments is None else moments.at(verified.unit.seq or 0)
+            if said_at is not None:
+                self.readers.older(verified, said_at)
             position = self.archive.keep(verified, now)
             if position is not None:
                 promises += self.readers.logged(position, verified, hops)
                 promises.append(unit_record(Kind.STORED, verified))
-            said_at = None if moments is None else moments.at(verified.unit.seq or 0)
             effects += self.readers.hand(self.readers.ordered, verified, hops, said_at)
         if promises:
             effects.append(AfterCommit(tuple(promises)))
@@ -216,7 +218,7 @@ class Stream:
             first_due = heads.due[number] if heads.due and number < len(heads.due) else None
             try:
                 if first_due is not None:
-                    effects += self._lower(place, first_due, now)
+                    effects += self._settle(place, first_due, now)
                 chain, due = self.intake.announced(place, storage, first_due)
             except RemoteError as error:
                 record = Record(
@@ -247,16 +249,18 @@ class Stream:
             effects += [*self._in_turn(chain, due, None, now), *self.gaps.changed(chain)]
         return effects
 
-    def _lower(self, place: ChainPlace, first: int, now: float) -> list[StreamEffect]:
+    def _settle(self, place: ChainPlace, first: int, now: float) -> list[StreamEffect]:
         """Somebody says that a chain was said in our time from this number on: it is due from there."""
-        chain, lost = self.due.lower(place, first)
+        if self.intake.wants_all:
+            self.readers.due_from(place.author + place.device, first)
+        chain, lost = self.due.settle(place, first)
         if chain is None:
             return []
         return [*self._give_up(chain, lost, Reason.GAP_UNFILLED, now), *self.gaps.changed(chain)]
 
     def _reading_since(self) -> float | None:
         """Since when somebody here reads who wants only what is said from then on."""
-        return None if self.intake.wants_all else self.readers.since
+        return self.readers.since
 
     def announcing_fired(self, tick: Tick, now: float) -> list[StreamEffect]:
         """It is time to tell neighbours something, or nobody is waited for any more."""
