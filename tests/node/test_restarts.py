@@ -61,7 +61,9 @@ class Village:
         await self.all_linked(room.id)
         for label in MEMBERS if "relay" in self.nodes else ():
             # Until the relay has joined, members do not turn to it.
-            await until(self.nodes[label].rooms.statuses, lambda rooms: any(each.up for each in rooms[0].relays))
+            await until(
+                self.nodes[label].rooms.statuses, lambda rooms: any(each.up for each in rooms[0].relays)
+            )
         return room.id
 
     def room(self, label: str, room: TopicId) -> Room:

@@ -31,6 +31,7 @@ def node_status(parts: Parts, config: PeerConfig, roles: tuple[str, ...], starte
         parts.rooms.status(),
         _hash_table(parts.network.kademlia),
         _content(parts.content.scout),
+        tuple(parts.company()),
     )
 
 
