@@ -33,13 +33,14 @@ def reach_checks(
     ring: TrackerlessStatus | None,
     now: float,
 ) -> Iterator[Check]:
-    """One for each room, place and stream that reaches nobody; one for each sort of those that do."""
+    """One for each room, place and stream that reaches nobody; one for all rooms, and all places, if all do."""
     sight = _Sight(status, now)
     yield from _summed("rooms", [_room(room, sight) for room in status.rooms if _is_shared(room)])
     yield from _summed(
         "places", [_place(each, names.get(each.deed.place), sight) for each in places if each.role == "guest"]
     )
-    yield from _summed("streams", [_stream(each, config, ring, sight) for each in status.streams])
+    lonely = (_stream(each, config, ring, sight) for each in status.streams)
+    yield from (check for check in lonely if check is not None)
 
 
 class _Sight:
