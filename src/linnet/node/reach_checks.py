@@ -33,7 +33,7 @@ def reach_checks(
     ring: TrackerlessStatus | None,
     now: float,
 ) -> Iterator[Check]:
-    """One for each room, place and stream that reaches nobody; one for all rooms, and all places, if all do."""
+    """One for each room, place and stream that reaches nobody; one for rooms, and for places, if all do."""
     sight = _Sight(status, now)
     yield from _summed("rooms", [_room(room, sight) for room in status.rooms if _is_shared(room)])
     yield from _summed(
