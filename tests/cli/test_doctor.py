@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
 import socket
+import time
+from pathlib import Path
 
 from tests.cli.shell import Linnet
+from tests.cli.village import up
 
 
 def test_a_running_node_is_well(running: Linnet) -> None:
@@ -46,3 +50,27 @@ def test_what_is_wrong_with_a_home_is_found(shell: Linnet) -> None:
 
 def test_a_wrong_address_is_wrong_usage(shell: Linnet) -> None:
     assert "write KEY@HOST:PORT" in shell.fails(2, "doctor", "192.0.2.7:7700")
+
+
+def test_a_room_and_a_place_whose_others_are_gone_are_named(tmp_path: Path) -> None:
+    with up(tmp_path / "ada") as ada:
+        with up(tmp_path / "bea") as bea:
+            bea.ok("room", "create", "tea")
+            ada.ok("room", "join", bea.ok("room", "invite", "tea").strip())
+            place = bea.json("place", "host", "salon")
+            ada.ok("place", "enter", place["address"])
+            said = ada.ok("doctor")
+            assert "ok    rooms reached: 1 room, " in said
+            assert said.endswith("all is well\n")
+        end = time.monotonic() + 60.0
+        while time.monotonic() < end:
+            found = ada.run("doctor", "--json")
+            names = {each["name"] for each in json.loads(found.stdout)["checks"] if not each["ok"]}
+            if {"room tea", "place salon"} <= names:
+                break
+        assert names == {"room tea", "place salon"}
+        assert found.exit_code == 1
+        said = ada.run("doctor").stdout
+        assert "all is well" not in said
+        assert "FAIL  room tea: no link to any member or relay since " in said
+        assert "linnet connect KEY@HOST:PORT" in said

@@ -13,9 +13,13 @@ from msgspec.structs import replace
 
 from linnet.core.ids import TopicId
 from linnet.net.config import NetConfig
+from linnet.node.config import NodeConfig, NodeSection, StorageSection, TrackerlessSection, TrackerSection
+from linnet.node.content_section import ContentSection
 from linnet.node.home import init
+from linnet.node.kademlia_section import KademliaSection
 from linnet.node.library import Node
 from linnet.node.room import Room
+from linnet.overlay.config import Overlay
 from linnet.rooms.results import Fate
 
 from . import village
@@ -184,3 +188,121 @@ async def test_a_relay_whose_port_is_taken_is_found_again(homes: Village) -> Non
             return all(each.fate is Fate.AT_RELAY for each in fates.members)
 
         assert await until(kept, bool)
+
+
+class Homes:
+    """Homes with a configuration each, whose nodes are restarted all at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.nodes: dict[str, Node] = {}
+
+    async def up(self, label: str, config: NodeConfig) -> Node:
+        init(self.path / label, 1_790_000_000.0, replace(config, net=NET))
+        node = self.nodes[label] = await Node(self.path / label).__aenter__()
+        return node
+
+    async def restart(self) -> None:
+        """Bring all down, and then all up: nothing but their homes is left."""
+        await self.down()
+        again = {label: Node(self.path / label) for label in self.nodes}
+        await asyncio.gather(*(node.__aenter__() for node in again.values()))
+        self.nodes = again
+
+    async def down(self) -> None:
+        await asyncio.gather(*(node.__aexit__(None, None, None) for node in self.nodes.values()))
+
+
+@pytest.fixture
+async def elsewhere(tmp_path: Path) -> AsyncIterator[Homes]:
+    homes = Homes(tmp_path)
+    try:
+        yield homes
+    finally:
+        await homes.down()
+
+
+async def test_a_place_goes_on_after_all_were_restarted(elsewhere: Homes) -> None:
+    async with asyncio.timeout(LIMIT):
+        host = await elsewhere.up("host", NodeConfig())
+        place = await host.places.host(name="salon")
+        for label in ("ann", "ben"):
+            node = await elsewhere.up(label, NodeConfig())
+            await node.places.enter(await place.address())
+        for number in range(3):
+            await elsewhere.restart()
+            host = elsewhere.nodes["host"]
+            async with contextlib.AsyncExitStack() as stack:
+                heard = [
+                    await stack.enter_async_context(elsewhere.nodes[label].places.by_id(place.id).listen())
+                    for label in ("ann", "ben")
+                ]
+                await host.places.by_id(place.id).announce(f"after {number}")
+                for listening in heard:
+                    async for message in listening:
+                        if message.text == f"after {number}":
+                            break
+
+
+async def test_a_stream_with_a_tracker_goes_on_after_all_were_restarted(elsewhere: Homes) -> None:
+    async with asyncio.timeout(LIMIT):
+        hub = NodeConfig(tracker=TrackerSection(enabled=True), storage=(StorageSection("weather"),))
+        address = (await elsewhere.up("hub", hub)).address
+        for label in ("ann", "ben"):
+            await elsewhere.up(label, NodeConfig(node=NodeSection(trackers=(address,))))
+        for number in range(3):
+            await elsewhere.restart()
+            async with elsewhere.nodes["ben"].subscribe("weather", since=0.0) as heard:
+                await elsewhere.nodes["ann"].publish("weather", f"after {number}")
+                async for event in heard:
+                    if event.body == f"after {number}".encode():
+                        break
+
+
+async def test_content_goes_on_after_all_were_restarted(elsewhere: Homes) -> None:
+    def config(*bootstrap: str) -> NodeConfig:
+        table = KademliaSection(enabled=True, bootstrap=bootstrap, patience=2.0, rejoin=1.0)
+        return NodeConfig(kademlia=table, content=ContentSection(enabled=True, resend=0.5))
+
+    async with asyncio.timeout(LIMIT):
+        address = (await elsewhere.up("first", config())).address
+        for label in ("ann", "ben"):
+            await elsewhere.up(label, config(address))
+        async with elsewhere.nodes["ben"].content.subscribe("rain", name="garden"):
+            await elsewhere.nodes["ben"].content.settled()
+        for number in range(2):
+            await elsewhere.restart()
+            await elsewhere.nodes["ben"].content.settled()
+
+            await elsewhere.nodes["ann"].content.publish("rain", f"after {number}")
+            async with elsewhere.nodes["ben"].content.subscribe("rain", name="garden") as heard:
+                async for match in heard:
+                    if match.body == f"after {number}".encode():
+                        break
+
+
+async def test_a_ring_without_trackers_goes_on_after_all_were_restarted(elsewhere: Homes) -> None:
+    def config(*bootstrap: str) -> NodeConfig:
+        section = NodeSection(overlay=Overlay.RING, bootstrap=bootstrap)
+        quick = TrackerlessSection(period=0.5, release_delay=0.5, seek_pause=1.0)
+        return NodeConfig(node=section, trackerless=quick)
+
+    async with asyncio.timeout(LIMIT):
+        address = (await elsewhere.up("first", config())).address
+        for label in ("ann", "ben"):
+            await elsewhere.up(label, config(address))
+        for number in range(2):
+            if number:
+                await elsewhere.restart()
+            async with elsewhere.nodes["ben"].subscribe("weather") as heard:
+                node = elsewhere.nodes["ann"]
+                async with node.subscribe("weather"):
+
+                    async def neighbors(node: Node = node) -> int:
+                        return sum(len(ring.neighbors) for ring in (await node.overlay.status()).rings)
+
+                    await until(neighbors, bool)
+                    await node.publish("weather", f"after {number}")
+                    async for event in heard:
+                        if event.body == f"after {number}".encode():
+                            break

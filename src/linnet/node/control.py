@@ -45,6 +45,7 @@ from linnet.node.operation import Form
 from linnet.node.operations import OPERATIONS
 from linnet.node.overlay_control import OverlayControl
 from linnet.node.place_control import PlaceControl
+from linnet.node.reach_checks import reach_checks
 from linnet.node.sealed_control import SealedControl
 from linnet.node.security_control import SecurityControl
 from linnet.node.status_types import PeersReply
@@ -161,7 +162,9 @@ class Control(
         told = await node.status()
         ring = await self._ring()
         checks = node_checks(told, node.config, node.clock.offset, node.store.failed, lost, ring)
-        return json_response(DoctorReply(tuple(checks)))
+        places, names = await node.places.statuses(), await node.places.names()
+        reached = reach_checks(told, node.config, places, names, ring, node.clock.now())
+        return json_response(DoctorReply((*checks, *reached)))
 
     async def graph(self, request: Request) -> Response:
         """The graph of a topic."""

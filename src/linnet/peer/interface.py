@@ -51,6 +51,7 @@ from linnet.names.commands import NamesCommand, NamesResult
 from linnet.overlay.tracked import Graph
 from linnet.overlay.trackerless.commands import TrackerlessCommand, TrackerlessResult
 from linnet.peer.messages import Message
+from linnet.peer.whereabouts import Company
 from linnet.places.commands import PlaceCommand, PlaceResult
 from linnet.places.items import PlaceItem
 from linnet.rooms.commands import RoomCommand
@@ -152,6 +153,8 @@ class NodeStatus(Struct, frozen=True, gc=False):
     content: ContentStatus | None = None
     clocks: tuple[float, ...] = ()
     """Seconds by which the clocks of linked peers are ahead of ours, as far as they sent events."""
+    company: tuple[Company, ...] = ()
+    """Of each room, place and stream, who takes part as far as is known here."""
 
 
 Command: TypeAlias = (

@@ -32,6 +32,7 @@ def node_status(parts: Parts, config: PeerConfig, roles: tuple[str, ...], starte
         _hash_table(parts.network.kademlia),
         _content(parts.content.scout),
         parts.clocks.ahead(),
+        tuple(parts.company()),
     )
 
 

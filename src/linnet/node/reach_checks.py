@@ -1,0 +1,136 @@
+"""Which rooms, places and streams reach nobody, since when, and what to do, for `linnet doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from linnet.core.ids import PeerId, TopicId
+from linnet.identity.text import Sort, short
+from linnet.node.config import NodeConfig
+from linnet.node.control_types import Check
+from linnet.overlay.config import Overlay
+from linnet.overlay.trackerless.status import TrackerlessStatus
+from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.places.commands import PlaceIs
+from linnet.rooms.content import Membership
+from linnet.rooms.results import RoomStatus
+from linnet.streams.commands import StreamStatus
+
+STARTING = 30.0
+"""Seconds after a start in which it is too early to say that nobody can be reached."""
+
+_SHOWN = 3
+"""Devices that are named, of those that do not answer."""
+_CONNECT = "linnet connect KEY@HOST:PORT, the address that their linnet up prints"
+
+
+def reach_checks(
+    status: NodeStatus,
+    config: NodeConfig,
+    places: Iterable[PlaceIs],
+    names: Mapping[TopicId, str | None],
+    ring: TrackerlessStatus | None,
+    now: float,
+) -> Iterator[Check]:
+    """One for each room, place and stream that reaches nobody; one for rooms, and for places, if all do."""
+    sight = _Sight(status, now)
+    yield from _summed("rooms", [_room(room, sight) for room in status.rooms if _is_shared(room)])
+    yield from _summed(
+        "places", [_place(each, names.get(each.deed.place), sight) for each in places if each.role == "guest"]
+    )
+    lonely = (_stream(each, config, ring, sight) for each in status.streams)
+    yield from (check for check in lonely if check is not None)
+
+
+class _Sight:
+    """What is known of links."""
+
+    def __init__(self, status: NodeStatus, now: float) -> None:
+        self._links = {link.peer: link for link in status.peers}
+        self._company = {each.topic: each.peers for each in status.company}
+        self._started = status.started_at
+        self._now = now
+
+    def is_up(self, peer: PeerId) -> bool:
+        link = self._links.get(peer)
+        return link is not None and link.up
+
+    def of(self, topic: TopicId) -> tuple[PeerId, ...]:
+        """Who takes part in a topic as far as is known."""
+        return self._company.get(topic, ())
+
+    def alone(self, name: str, whom: str, peers: Iterable[PeerId], advice: str) -> Check:
+        """Nobody of these can be reached."""
+        down = [self._links[peer] for peer in peers if peer in self._links and not self._links[peer].up]
+        failing = [link for link in down if link.failing_since is not None]
+        if not failing and self._now - self._started < STARTING:
+            return Check(name, True, f"no link to {whom} yet: this node has just started")
+        since = max((link.failing_since or 0.0 for link in failing), default=self._started)
+        shown = datetime.fromtimestamp(since, UTC).isoformat(" ", timespec="seconds")
+        told = "; ".join(map(_told, failing[:_SHOWN])) or "no address of them is known"
+        more = f" and {len(failing) - _SHOWN} more" if len(failing) > _SHOWN else ""
+        return Check(name, False, f"no link to {whom} since {shown}: {told}{more}", advice)
+
+
+def _told(link: PeerStatus) -> str:
+    return f"{short(Sort.DEVICE, link.peer)} {link.last_failure or 'no answer'}"
+
+
+def _plain(name: str | None) -> str:
+    """What others called something, as far as a terminal only shows it."""
+    return "".join(letter for letter in name or "" if letter.isprintable())[:80].strip()
+
+
+def _summed(sort: str, checks: list[Check | None]) -> Iterator[Check]:
+    alone = [check for check in checks if check is not None]
+    yield from alone
+    if checks and not alone:
+        some = sort[:-1] if len(checks) == 1 else sort
+        yield Check(f"{sort} reached", True, f"{len(checks)} {some}, with somebody at the other end of each")
+
+
+def _is_shared(room: RoomStatus) -> bool:
+    """Whether others are in a room of ours: one that we serve as a relay needs nobody to be there."""
+    return room.membership is Membership.JOIN and not room.relay and room.members > 1
+
+
+def _room(room: RoomStatus, sight: _Sight) -> Check | None:
+    if room.online or any(relay.up for relay in room.relays):
+        return None
+    shown = _plain(room.name) or short(Sort.TOPIC, room.room)
+    advice = (
+        f"check that a member's node runs, then {_CONNECT}; or join again by a new invitation, "
+        "which takes in where the others are now"
+    )
+    if not room.relays:
+        advice += f"; a relay is there when members are not: linnet room relays {shown} --add KEY@HOST:PORT"
+    peers = (*sight.of(room.room), *(relay.relay for relay in room.relays))
+    return sight.alone(f"room {shown}", "any member or relay", dict.fromkeys(peers), advice)
+
+
+def _place(place: PlaceIs, name: str | None, sight: _Sight) -> Check | None:
+    if place.upstreams or any(map(sight.is_up, place.downstreams)):
+        return None
+    topic = place.deed.place
+    shown = _plain(name) or short(Sort.TOPIC, topic)
+    peers = (*sight.of(topic), *(contact.peer for contact in place.contacts))
+    advice = f"check that the host's node runs, then {_CONNECT}; or enter again by a new address of the place"
+    return sight.alone(f"place {shown}", "the host or another guest", dict.fromkeys(peers), advice)
+
+
+def _stream(
+    stream: StreamStatus, config: NodeConfig, ring: TrackerlessStatus | None, sight: _Sight
+) -> Check | None:
+    if stream.neighbors:
+        return None
+    name = f"stream {stream.stream}"
+    if stream.overlay is Overlay.RING:
+        known = 0 if ring is None else sum(each.known for each in ring.rings if each.topic == stream.topic)
+        advice = f"check that others run who subscribe to it, then {_CONNECT}"
+        return sight.alone(name, "any of its members", sight.of(stream.topic), advice) if known else None
+    trackers = [contact.peer for contact in config.trackers]
+    if not trackers or config.tracker.enabled or any(map(sight.is_up, trackers)):
+        return None  # Nobody to ask was named, or whoever was asked knows of nobody else.
+    advice = f"check that the tracker runs at the address in node.trackers; until then {_CONNECT}"
+    return sight.alone(name, "a tracker or a neighbour", trackers, advice)
