@@ -1,4 +1,4 @@
-"""Hosts who are away: those who wait for them do not wear themselves out, and are there when they are back."""
+"""Hosts who are away: those who wait for them dial now and then, and are there when they are back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guests whose admission was cut out of the line: they come in by the one that is said again, and hear all."""
+"""Guests whose admission was cut out of the line: they come in by the one that is said again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Whatever crashes and splits while host and co-hosts speak: one line, one state, everything once.
 
-State is changed and guests come in all the time. What everybody holds in the end is reckoned anew from the words.
+State is changed and guests come in all the time. What everybody holds in the end is reckoned anew from what
+was said.
 """
 
 from __future__ import annotations

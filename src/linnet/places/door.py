@@ -103,9 +103,10 @@ class Door:
             return [record, self._no(peer, Reason.TOO_MANY)]
         is_new = enter.card.person not in self.waiting
         self.waiting[enter.card.person] = asking
+        told = [self._no(peer, Reason.WAITING, known=enter.known)] if enter.patient else []
         if not is_new:
-            return []
-        return [Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
+            return [*told]
+        return [*told, Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
 
     def _let_in_or_follow(self, asking: Waiting, now: float) -> list[DoorEffect | ToDo]:
         parts, enter = self._parts, asking.enter

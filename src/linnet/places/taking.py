@@ -348,8 +348,10 @@ class Taking:
         return [*effects, *self._adopted(now)]
 
     def start_over(self, now: float) -> list[TakingEffect]:
-        """The notice that let us in is not in the line: nothing of what we know counts. Whoever said it says it
-        again, with another number, and we have to come in by that."""
+        """The notice that let us in is not in the line: nothing of what we know counts.
+
+        Whoever said it says it again, with another number, and we have to come in by that.
+        """
         parts = self._parts
         parts.start_over()
         self.started_over = self._changed = True
