@@ -158,6 +158,10 @@ class Parts:
         out = bool(changes) and not changes[-1].joins and self.deed.policy.announces
         return out and not self.keeps
 
+    def is_keeper(self, peer: PeerId) -> bool:
+        """Whether the deed names this device as a keeper: it may have all that is said, and is no guest."""
+        return any(each.peer == peer for each in self.deed.keepers)
+
     @property
     def may_speak(self) -> bool:
         """Whether the deed lets our person speak."""

@@ -132,6 +132,10 @@ class Place:
                     out += self.voicing.admit(waiting, None, now)[2]
                 case ToKey(waiting):
                     out += self.voicing.greet(waiting, now)
+                case Ahead() if self.parts.keeps:
+                    # What it lacks it can have from those who come, also while nobody speaks.
+                    self.parts.missing.connect(peer, now)
+                    out += self.lineage.ask(peer, now)
                 case Ahead(contact, later):
                     out += self.visiting.seek(contact, now) if later else self.lineage.ask(peer, now)
                 case Knocked():
@@ -164,7 +168,8 @@ class Place:
     def on_ask_terms(self, peer: PeerId, ask: AskTerms, now: float) -> list[PlaceEffect]:
         """Somebody lacks terms."""
         nym = self._neighbour(peer)
-        if nym is None or not self.door.is_guest(nym):
+        is_guest = nym is not None and self.door.is_guest(nym)
+        if not is_guest and not self.parts.is_keeper(peer):
             note = "a question about terms of nobody who is connected"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
         return [*self.lineage.answer(peer, ask, now)]
@@ -186,8 +191,9 @@ class Place:
 
     def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
         """Somebody lacks a fragment."""
-        nym = self._neighbour(peer)
-        if nym is None and not self.parts.relaying.keeps(peer):
+        is_keeper = self.parts.is_keeper(peer)
+        nym = None if is_keeper else self._neighbour(peer)
+        if nym is None and not is_keeper:
             note, why = "a question of nobody who is connected", Reason.NOT_A_MEMBER
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=why, note=note), Blame(peer, why)]
         answer = self.parts.replaying.answer(peer, nym, replay, now)

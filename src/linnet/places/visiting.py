@@ -142,6 +142,8 @@ class Visiting:
     def seek(self, contact: Contact, now: float) -> list[VisitingEffect]:
         """This one knows the line better than we do: ask it to let us in."""
         self.learn(contact)
+        if self._parts.keeps:
+            return []  # a keeper is nobody's guest: it is sent what is said, and asks for what it lacks
         if contact.peer in self._asked or contact.peer in self._parts.tree.upstreams:
             return []
         self._awaken(now)
