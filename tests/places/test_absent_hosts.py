@@ -35,10 +35,12 @@ class Counting:
 class CountedWorld(PlacesWorld):
     """Every machine is counted."""
 
+    counted: dict[str, Counting]
+
     def machine(self, name: str) -> NodeMachine:
-        counted = self.counted = getattr(self, "counted", {})
-        counted[name] = Counting(super().machine(name))
-        return counted[name]
+        counted = Counting(super().machine(name))
+        vars(self).setdefault("counted", {})[name] = counted
+        return counted
 
     def worst(self, name: str, whom: str, since: float) -> int:
         """Most dials of one by another within any minute."""
@@ -105,7 +107,7 @@ def test_a_host_who_is_back_at_once_is_met_at_once() -> None:
     assert heard(world, "guest0") == ["one", "two"]
 
 
-def test_while_the_host_is_away_guests_are_sent_what_they_lack_by_others_and_strangers_are_not_let_in() -> None:
+def test_while_the_host_is_away_guests_are_sent_what_they_lack_and_strangers_are_not_let_in() -> None:
     world = shared_place(3, seed=5, cohosts=0, entered=2)
     stranger = world.guests[2]
     says(world, HOST, "one")

@@ -102,8 +102,8 @@ class Keeping:
         return None
 
     def _is_allowed(self, deed: Deed, person: AuthorId, allow: tuple[AuthorId, ...]) -> bool:
-        """Whether somebody may have a place kept here: by the allowance of their own; or as a co-host by that of
-        the host, who asked first. Anybody can sign a deed that names somebody else as its host."""
+        """Whether somebody may have a place kept here: as allowed themselves, or a co-host as the host is, who
+        asked first. Anybody can sign a deed that names somebody else as its host."""
         return person in allow or (deed.host in allow and self.keeps(deed.place))
 
     def trim(self, parts: Parts, now: float) -> list[Record]:
