@@ -102,7 +102,7 @@ class Keeping:
         return None
 
     def _is_allowed(self, deed: Deed, person: AuthorId, allow: tuple[AuthorId, ...]) -> bool:
-        """Whether somebody may have a place kept here: as allowed themselves, or a co-host as the host is, who
+        """Whether somebody may have a place kept here: as allowed themselves, or as co-host of one who is and
         asked first. Anybody can sign a deed that names somebody else as its host."""
         return person in allow or (deed.host in allow and self.keeps(deed.place))
 
