@@ -18,7 +18,7 @@ from linnet.sim.luck import named_luck
 from linnet.sim.places_world import HOST, PlacesWorld
 
 FOUND = (11, 15, 21, 36, 40)
-"""These found something once: a device that opened a term twice, what was said again out of order, a guest that
+"""These found something once: a device that opened a term twice, words out of order, a guest that
 started over twice."""
 SEEDS = range(60) if os.environ.get("LINNET_SOAK") else (*range(3), *FOUND)
 VOICES = (HOST, "guest0", "guest1")

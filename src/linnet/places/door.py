@@ -44,7 +44,7 @@ class ToAdmit(Struct, frozen=True, gc=False):
 
 
 class ToKey(Struct, frozen=True, gc=False):
-    """A guest's device that may lack the keys: the voice is to tell it."""
+    """A guest's device that may lack the keys: the voice is to tell it, others who may speak to know how."""
 
     waiting: Waiting
 
@@ -114,7 +114,7 @@ class Door:
 
     def _let_in_or_follow(self, asking: Waiting, now: float) -> list[DoorEffect | ToDo]:
         parts, enter = self._parts, asking.enter
-        keys = [ToKey(asking)] if parts.is_voice and parts.deed.policy.seals else []
+        keys = [ToKey(asking)] if parts.may_speak and parts.deed.policy.seals else []
         contact = self._contacts.get(asking.peer, Contact(asking.peer))
         if enter.term > parts.term and not parts.keeps:
             note = f"it knows term {enter.term}, and we {parts.term}"

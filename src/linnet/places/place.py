@@ -130,8 +130,10 @@ class Place:
             match effect:
                 case ToAdmit(waiting):
                     out += self.voicing.admit(waiting, None, now)[2]
-                case ToKey(waiting):
+                case ToKey(waiting) if self.parts.is_voice:
                     out += self.voicing.greet(waiting, now)
+                case ToKey(waiting):
+                    self.keying.learned(waiting)
                 case Ahead() if self.parts.keeps:
                     # What it lacks it can have from those who come, also while nobody speaks.
                     self.parts.missing.connect(peer, now)
@@ -254,13 +256,15 @@ class Place:
 
     def on_deed(self, peer: PeerId, message: DeedIs, now: float) -> list[PlaceEffect]:
         """Somebody has a newer deed."""
-        before = self.parts.deed.version
+        before, spoke = self.parts.deed.version, self.parts.may_speak
         try:
             self.parts.renew(message.deed)
         except RemoteError as error:
             return [refused_record(self.parts, peer, error), Blame(peer, error.reason)]
         if self.parts.deed.version == before:
             return []
+        if self.parts.may_speak and not spoke and self.parts.deed.policy.seals:
+            self.parts.learn_readers(now)
         return [*self.renewed(now, peer)]
 
     def renewed(self, now: float, source: PeerId | None = None) -> list[PlaceEffect]:
