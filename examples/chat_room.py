@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from linnet import Node
+from linnet.identity.text import Sort, to_text
 from linnet.node.place import Place
 from linnet.node.place_messages import Listening
 
@@ -17,11 +18,14 @@ SAID = "_message_public"
 
 
 async def relay(requests: Listening, place: Place, count: int) -> None:
-    """The bot: what guests ask to say is announced, with who said it."""
+    """The bot: what guests ask to say is announced, with who said it.
+
+    That is the person whose device signed the request, whatever name it gives itself.
+    """
     async for request in requests:
         if request.nym is not None and "please" in request.text:
-            who = request.variables.get("_nick", b"somebody")
-            await place.announce(request.text, SAID, variables={"_nick": who})
+            who = to_text(Sort.PERSON, request.nym)
+            await place.announce(request.text, SAID, variables={"_person": who})
             count -= 1
         if not count:
             return
@@ -31,6 +35,7 @@ async def main() -> None:
     async with asyncio.timeout(50), Node() as host, Node() as ada, Node() as bea:
         place = await host.places.host(name="tea room")
         address = await place.address()
+        known = {to_text(Sort.PERSON, node.author): name for node, name in ((ada, "ada"), (bea, "bea"))}
         hers, his = await ada.places.enter(address), await bea.places.enter(address)
         async with (
             place.listen(SAY) as requests,
@@ -38,12 +43,12 @@ async def main() -> None:
             asyncio.TaskGroup() as tasks,
         ):
             tasks.create_task(relay(requests, place, 2))
-            await hers.talk("Milk, please.", SAY, {"_nick": "ada"})
-            await hers.talk("Hurry up!", SAY, {"_nick": "ada"})
-            await his.talk("Sugar, please.", SAY, {"_nick": "bea"})
+            await hers.talk("Milk, please.", SAY, {"_nick": "bea"})  # nobody is taken in by that
+            await hers.talk("Hurry up!", SAY)
+            await his.talk("Sugar, please.", SAY)
             seen = 0
             async for message in heard:
-                print(f"{message.variables['_nick'].decode()}: {message.text}")
+                print(f"{known[message.variables['_person'].decode()]}: {message.text}")
                 seen += 1
                 if seen == 2:
                     break

@@ -1,15 +1,16 @@
-"""Hosts who are away: those who wait for them do not wear themselves out, and are there when they are back."""
+"""Hosts who are away: those who wait for them dial now and then, and are there when they are back."""
 
 from __future__ import annotations
 
 import pytest
+from tests.places.recounting import objects
 from tests.places.sharing import COHOST, heard, run, says, shared_place
 
 from linnet.core.effects import Dial
 from linnet.core.ids import PeerId
 from linnet.delivery.commands import Declined
 from linnet.peer.interface import Effect, Input, NodeMachine
-from linnet.places.commands import EnterPlace
+from linnet.places.commands import EnterPlace, GuestsAre, ListGuests
 from linnet.sim.places_world import HOST, PlacesWorld
 
 MINUTES = 10
@@ -34,10 +35,12 @@ class Counting:
 class CountedWorld(PlacesWorld):
     """Every machine is counted."""
 
+    counted: dict[str, Counting]
+
     def machine(self, name: str) -> NodeMachine:
-        counted = self.counted = getattr(self, "counted", {})
-        counted[name] = Counting(super().machine(name))
-        return counted[name]
+        counted = Counting(super().machine(name))
+        vars(self).setdefault("counted", {})[name] = counted
+        return counted
 
     def worst(self, name: str, whom: str, since: float) -> int:
         """Most dials of one by another within any minute."""
@@ -102,3 +105,30 @@ def test_a_host_who_is_back_at_once_is_met_at_once() -> None:
     says(world, HOST, "two")
     run(world, 2)
     assert heard(world, "guest0") == ["one", "two"]
+
+
+def test_while_the_host_is_away_guests_are_sent_what_they_lack_and_strangers_are_not_let_in() -> None:
+    world = shared_place(3, seed=5, cohosts=0, entered=2)
+    stranger = world.guests[2]
+    says(world, HOST, "one")
+    run(world, 5)
+    world.crash("guest1")
+    says(world, HOST, "two")
+    run(world, 5)
+    world.crash(HOST)
+    run(world, 1)
+    world.restart("guest1")
+    run(world, 60)
+    assert not world.is_online(HOST)
+    assert heard(world, "guest1") == ["one", "two"]
+    assert objects(world, "guest1") == {"_last": b"two"}
+    assert world.status("guest1").upstreams == (world.peer("guest0"),)
+    contacts = (world.contact("guest0"), world.contact("guest1"))
+    turned = world.answered(world.ask(stranger, EnterPlace(world.place, contacts)))
+    assert isinstance(turned, Declined)
+    run(world, 60)
+    assert not world.stores[stranger].log.kept(world.place).units, "it was given nothing"
+    for name in ("guest0", "guest1"):
+        guests = world.obtain(name, ListGuests(world.place), GuestsAre).guests
+        assert world.identities[stranger].author not in [each.nym for each in guests]
+        assert world.peer(stranger) not in world.status(name).downstreams

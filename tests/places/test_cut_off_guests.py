@@ -1,4 +1,4 @@
-"""Guests whose admission was cut out of the line: they come in by the one that is said again, and hear all."""
+"""Guests whose admission was cut out of the line: they come in by the one that is said again."""
 
 from __future__ import annotations
 
@@ -96,6 +96,23 @@ def test_also_if_it_crashes_just_then(after: float) -> None:
     world.restart(LATE)
     run(world, 120)
     check_in(world, recount)
+
+
+@pytest.mark.parametrize("policy", [Policy.CLOSED, Policy.PRIVATE])
+def test_a_co_host_who_was_a_guest_first_is_read_by_all_when_they_meet_again(policy: Policy) -> None:
+    world = PlacesWorld(4, seed=5)
+    world.found(policy)
+    world.welcomes = True
+    for name in world.guests[:3]:
+        world.enter(name)
+    share(world, COHOST)
+    recount = admitted_beside_a_cut(world)
+    world.network.heal()
+    run(world, 120)
+    check_in(world, recount)
+    for name in (HOST, COHOST, "guest1", "guest2"):
+        assert "there" in heard(world, name), name
+        assert not world.status(name).locked, name
 
 
 def test_who_left_and_comes_back_after_terms_that_it_could_not_see_hears_again() -> None:

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     BANNED = "banned"
     NO_POWER = "no_power"
     NOT_INVITED = "not_invited"
+    WAITING = "waiting"
     INVITATION_EXPIRED = "invitation_expired"
     RELAY_ONLY = "relay_only"
     UNKNOWN_ROOM = "unknown_room"

@@ -40,12 +40,14 @@ class NodeUnreachable(LocalError):
 class ControlError(LocalError):
     """The node declined; `status`, `reason`, `detail` and `hint` say why and what to do."""
 
-    def __init__(self, status: int, reason: str, detail: str, hint: str) -> None:
+    def __init__(self, status: int, reason: str, detail: str, hint: str, elsewhere: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.status = status
         self.reason = reason
         self.detail = detail
         self.hint = hint
+        self.elsewhere = elsewhere
+        """The address of another place, where a host who does not let us in named one."""
 
 
 class Caller:
@@ -177,4 +179,4 @@ def _declined(response: httpx.Response) -> ControlError:
         view = msgspec.json.decode(response.content, type=ErrorReply).error
     except msgspec.DecodeError:
         return ControlError(response.status_code, "unknown", response.text[:200], "")
-    return ControlError(response.status_code, view.reason, view.detail, view.hint)
+    return ControlError(response.status_code, view.reason, view.detail, view.hint, view.elsewhere)

@@ -6,6 +6,7 @@ from linnet.core.errors import BadText, LinnetError, Refused, StoreError
 from linnet.core.reasons import Reason
 from linnet.net.failure import DriverStopped
 from linnet.node.control_types import ErrorReply, ErrorView
+from linnet.node.places import TurnedAway
 
 _STATUS = {
     Reason.MALFORMED: 400,
@@ -20,6 +21,7 @@ _STATUS = {
     Reason.BANNED: 403,
     Reason.NO_POWER: 403,
     Reason.NOT_INVITED: 403,
+    Reason.WAITING: 403,
     Reason.INVITATION_EXPIRED: 403,
     Reason.RELAY_ONLY: 403,
     Reason.NOT_A_RELAY: 403,
@@ -36,6 +38,7 @@ _DECLINED = 409
 _HINTS = {
     Reason.NOT_A_PUBLISHER: "the stream's owner decides who may publish; linnet status shows your person id",
     Reason.NO_POWER: "linnet room state shows which level it needs; a creator can raise yours",
+    Reason.WAITING: "linnet place list shows when you are in",
     Reason.NOT_INVITED: "ask a member for an invitation: linnet room invite",
     Reason.INVITATION_EXPIRED: "ask its sender for a new one: linnet room invite",
     Reason.BANNED: "only a member of the room with the level to ban can take it back",
@@ -65,6 +68,12 @@ def told(error: Exception) -> tuple[int, ErrorReply]:
     match error:
         case ApiError():
             return error.status, ErrorReply(error.view)
+        case TurnedAway():
+            named = error.variables["_place"].decode() if error.elsewhere is not None else ""
+            hint = (
+                f"try there: linnet place enter {named}" if named else "linnet place enter knocks once more"
+            )
+            return 403, ErrorReply(ErrorView(error.reason.value, error.detail, hint, named))
         case Refused():
             view = ErrorView(error.reason.value, error.detail, _HINTS.get(error.reason, ""))
             return _STATUS.get(error.reason, _DECLINED), ErrorReply(view)

@@ -343,6 +343,8 @@ class ErrorView(Struct, frozen=True):
     reason: str
     detail: str
     hint: str = ""
+    elsewhere: str = ""
+    """The address of another place, where a host named one."""
 
 
 class ErrorReply(Struct, frozen=True):

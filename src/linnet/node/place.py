@@ -252,8 +252,11 @@ class Place:
         items = self.items(methods or None, since, name, objects)
         return Listening(items, self.body, largest)
 
-    def history(self, first: int = 1, last: int | None = None, largest: int = BODY_BYTES) -> Listening:
-        """Messages of the past in their order, the last included; what is not here is asked for."""
+    def history(
+        self, first: int | None = None, last: int | None = None, largest: int = BODY_BYTES
+    ) -> Listening:
+        """Messages of the past in their order, from the first that is open to us on, or from another one; the
+        last included. What is not here is asked for."""
         until = -1 if last is None else last
         items = self._reading(
             lambda number: WatchPlace(number, self.id, since=first, until=until, objects=None, door=False)
@@ -309,6 +312,11 @@ class Place:
 def assigned(state: Mapping[str, Value | None]) -> tuple[Modifier, ...]:
     """Modifiers that set objects, or take them away."""
     return tuple(Modifier(ASSIGN, name, _bytes(value or b"")) for name, value in state.items())
+
+
+def operated(operator: str, variables: Mapping[str, Value]) -> tuple[Modifier, ...]:
+    """Modifiers that add to objects (`+`), or take away from them (`-`)."""
+    return tuple(Modifier(operator, name, _bytes(value)) for name, value in variables.items())
 
 
 def transient(variables: Mapping[str, Value]) -> tuple[Modifier, ...]:

@@ -12,7 +12,7 @@ from linnet.node.addresses import parse_contact
 from linnet.node.control_errors import ApiError
 from linnet.node.control_types import DoneReply
 from linnet.node.endpoints import Endpoints, json_response, query_of
-from linnet.node.place import NAME, Place, assigned, transient
+from linnet.node.place import NAME, Place, assigned, operated, transient
 from linnet.node.place_types import (
     AdmitRequest,
     AnnounceRequest,
@@ -69,7 +69,9 @@ class PlaceControl(Endpoints):
         asked = await self._body(request, EnterRequest)
         contacts = tuple(map(parse_contact, asked.contacts))
         return await self._told(
-            await self._node.places.enter(asked.where, contacts, asked.text, patience=asked.patience)
+            await self._node.places.enter(
+                asked.where, contacts, asked.text, patience=asked.patience, waits=asked.waits
+            )
         )
 
     async def place(self, request: Request) -> Response:
@@ -89,7 +91,8 @@ class PlaceControl(Endpoints):
         """Say something to all guests."""
         asked = await self._body(request, AnnounceRequest)
         body = _body_of(asked.text, asked.body)
-        words = (asked.method, (*assigned(asked.state), *transient(asked.variables)), asked.reset)
+        changes = (*assigned(asked.state), *operated("+", asked.added), *operated("-", asked.taken))
+        words = (asked.method, (*changes, *transient(asked.variables)), asked.reset)
         return json_response(announced_view(await self._place(request).say(body, *words, asked.more)))
 
     async def announce_more(self, request: Request) -> Response:

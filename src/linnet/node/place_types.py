@@ -60,6 +60,8 @@ class EnterRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     text: Text = ""
     """What the host is told at the door."""
     patience: Seconds = 20.0
+    waits: bool = True
+    """Whether to wait for a host who decides who comes in; otherwise it is told at once that it does."""
 
 
 class AnnounceRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -76,6 +78,10 @@ class AnnounceRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """State begins anew with this message."""
     more: bool = False
     """The message stays open, and `announce/more` brings the rest."""
+    added: Values = {}
+    """What is added to lists (`_list…`, such as `|bea`) and numbers (`_amount…`, `_counter…`)."""
+    taken: Values = {}
+    """What is taken away from them."""
 
 
 class MoreRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -155,8 +161,8 @@ class ListenQuery(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 class PastQuery(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which messages of the past to be handed, both ends included."""
 
-    first: Number = 1
-    """The first message."""
+    first: Number | None = None
+    """The first message. Absent: the first that is open to this node."""
     last: Number | None = None
     """Absent: the newest."""
     largest: Annotated[int, Meta(ge=0, le=16 * INLINE_BYTES)] = INLINE_BYTES
@@ -271,6 +277,8 @@ class GuestsReply(Struct, frozen=True):
     place: str
     guests: tuple[GuestView, ...]
     waiting: tuple[str, ...]
+    said: tuple[str, ...] = ()
+    """What each of these said at the door."""
 
 
 class ReceiptView(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from linnet.core.ids import AuthorId, TopicId
@@ -35,6 +36,7 @@ from linnet.node.place_types import (
 from linnet.places.channel.psyc import Modifier
 from linnet.places.commands import Announced, GuestsAre, ObjectsAre, PlaceIs, ReceiptsAre, Talked
 from linnet.places.items import Body, Changed, Knocked, Lost, Said, TakenBack
+from linnet.places.speaking import NYM
 
 
 def place_text(place: TopicId) -> str:
@@ -101,7 +103,8 @@ def receipts_view(told: ReceiptsAre) -> PlaceReceiptsReply:
 def guests_view(told: GuestsAre) -> GuestsReply:
     """Guests, and who waits."""
     guests = tuple(GuestView(person_text(each.nym), each.since, each.upto) for each in told.guests)
-    return GuestsReply(place_text(told.place), guests, tuple(map(person_text, told.waiting)))
+    said = tuple(each.decode("utf-8", "replace") for each in told.said)
+    return GuestsReply(place_text(told.place), guests, tuple(map(person_text, told.waiting)), said)
 
 
 def heard_view(heard: Heard) -> PlaceItemView:
@@ -146,8 +149,16 @@ def piece_view(item: Handed) -> PlaceItemView:
 def variable_views(modifiers: Iterable[Modifier]) -> tuple[VariableView, ...]:
     """Variables of a message."""
     return tuple(
-        VariableView(each.operator, each.name, each.value, text_of(each.value)) for each in modifiers
+        VariableView(each.operator, each.name, each.value, _nym_text(each) or text_of(each.value))
+        for each in modifiers
     )
+
+
+def _nym_text(modifier: Modifier) -> str | None:
+    """Of whom a notice tells, as people are called everywhere else: it travels in hexadecimal."""
+    if modifier.name != NYM or not re.fullmatch(rb"[0-9a-f]{64}", modifier.value):
+        return None
+    return person_text(AuthorId(bytes.fromhex(modifier.value.decode())))
 
 
 def text_of(value: bytes) -> str | None:

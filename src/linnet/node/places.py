@@ -14,9 +14,11 @@ from linnet.node.answers import expected
 from linnet.node.batching import Ask
 from linnet.node.place import NAME, Place, Reading, Value, assigned, transient
 from linnet.places.address import PlaceAddress, is_address, parse_address
+from linnet.places.admission import AT_THE_DOOR
 from linnet.places.commands import (
     Announce,
     Announced,
+    AtDoor,
     Entered,
     EnterPlace,
     HostPlace,
@@ -38,10 +40,13 @@ class TurnedAway(Refused):
 
     def __init__(self, turned: Turned) -> None:
         words = turned.text.decode("utf-8", "replace")
-        super().__init__(turned.reason, f"the host turned us away: {words}" if words else "the host said no")
         self.method = turned.method
         self.variables = {each.name: each.value for each in turned.modifiers}
         self.text = words
+        detail = f"the host turned us away: {words}" if words else "the host said no"
+        if self.elsewhere is not None:
+            detail += f"; it names another place: {self.variables['_place'].decode()}"
+        super().__init__(turned.reason, detail)
 
     @property
     def elsewhere(self) -> PlaceAddress | None:
@@ -79,19 +84,24 @@ class Places:
         text: Value = b"",
         variables: Mapping[str, Value] | None = None,
         patience: float = 20.0,
+        waits: bool = True,
     ) -> Place:
         """Enter by an address, a name such as ``music.alice``, or an id with somebody to ask; or enter again.
 
         `text` is what the host is told at the door. `BadText` says what is wrong with an address,
-        `TurnedAway` why the host does not let us in, `Refused` what else stands against it.
+        `TurnedAway` why the host does not let us in, `Refused` what else stands against it: with
+        `Reason.WAITING` the host decides and has not yet, and this node stays at its door. Without `waits`
+        that is told at once.
         """
         found = await self.address_of(where)
         asked = tuple(parse_contact(each) if isinstance(each, str) else each for each in contacts)
         raw = text.encode() if isinstance(text, str) else text
-        words = (transient(variables or {}), raw, patience)
+        words = (transient(variables or {}), raw, patience, waits)
         result = await self._ask(EnterPlace(found.place, (*found.contacts, *asked), *words))
         if isinstance(result, Turned):
             raise TurnedAway(result)
+        if isinstance(result, AtDoor):
+            raise Refused(Reason.WAITING, AT_THE_DOOR)
         return self.by_id(expected(result, Entered).place)
 
     async def address_of(self, where: str | TopicId | PlaceAddress) -> PlaceAddress:

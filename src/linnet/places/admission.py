@@ -16,7 +16,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.event.event import Verified
 from linnet.places.channel.psyc import Modifier, parse
-from linnet.places.commands import Entered, Turned
+from linnet.places.commands import AtDoor, Entered, Turned
 from linnet.places.effects import PlacePromise
 from linnet.places.messages import Decision
 from linnet.places.multicast.head import Flag, Head
@@ -32,6 +32,11 @@ from linnet.places.visiting import (
 )
 from linnet.trace.records import Kind, Record
 
+AT_THE_DOOR = (
+    "the host decides who comes in, and has not decided yet; "
+    "this node goes on to wait at the door, and comes in when it is let in"
+)
+
 AdmissionEffect: TypeAlias = VisitingEffect | AfterCommit[PlacePromise] | Reply[Declined] | Blame | Record
 
 
@@ -43,6 +48,12 @@ class Admission:
         self._visiting = visiting
         self._asked: list[int] = []
         """Requests of the application that wait for the door to open, and for the state behind it."""
+        self._hurried: dict[int, None] = {}
+        """Those of them that want to know at once that the host decides."""
+        self._waits = False
+        """Whether the host was told of us, and decides."""
+        self.is_rejected = False
+        """Whether the host said no to us: nobody knocks again unasked."""
         self._is_first = True
         """Whether nobody meant to be in before the first of these."""
 
@@ -52,12 +63,15 @@ class Admission:
         contacts: Iterable[Contact],
         modifiers: tuple[Modifier, ...],
         text: bytes,
+        waits: bool,
         now: float,
     ) -> list[AdmissionEffect]:
         """Ask to come in; answered when the door opens, or does not."""
         if not self._asked:
             self._is_first = not self._visiting.wants
         self._asked.append(request)
+        if not waits:
+            self._hurried[request] = None
         return [*self._visiting.enter(contacts, modifiers, text, now)]
 
     def give_up(self, request: int) -> tuple[bool, list[AdmissionEffect]]:
@@ -65,6 +79,9 @@ class Admission:
         if request not in self._asked:
             return False, []
         self._asked.remove(request)
+        self._hurried.pop(request, None)
+        if self._waits:
+            return False, [Reply(request, Declined(Reason.WAITING, AT_THE_DOOR))]
         detail = "nobody of this place answered in time; its host may be away"
         if self._parts.tree.upstreams:
             detail = "let in, but the state of the place did not come in time"
@@ -80,6 +97,9 @@ class Admission:
         try:
             if decision.deed is not None:
                 parts.renew(decision.deed)
+            self._waits = decision.reason is Reason.WAITING and not decision.admitted
+            if self._waits:
+                return False, self._told_to_wait(peer, now)
             if not decision.admitted:
                 return False, self._turned(peer, decision, now)
             self._let_in(told_membership(parts, decision), now)
@@ -139,6 +159,13 @@ class Admission:
         if notice is not None and notice.change is not None and notice.message > parts.membership.since:
             parts.membership.enter(notice.change, notice.message, notice.generation)
 
+    def _told_to_wait(self, peer: PeerId, now: float) -> list[AdmissionEffect]:
+        """The host decides who comes in: we stand at its door."""
+        hurried, self._hurried = self._hurried, {}
+        self._asked = [each for each in self._asked if each not in hurried]
+        told = tuple(Reply(request, AtDoor(self._parts.id)) for request in hurried)
+        return [*self._visiting.stand(peer, now), *([AfterCommit(told)] if told else [])]
+
     def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[AdmissionEffect]:
         self._visiting.referred(decision.relays)
         effects: list[AdmissionEffect] = [*self._visiting.turned_away(peer, now)]
@@ -146,14 +173,15 @@ class Admission:
         if decision.text:
             packet = parse(decision.text)
             turned = Turned(self._parts.id, reason, packet.method, packet.modifiers, packet.body)
+            self.is_rejected = not self._parts.is_in
             return [*effects, *self._answer(turned)]
         waits = any(self._visiting.is_awaited(each.peer) for each in self._visiting.contacts)
         if waits or self._visiting.is_admitted:
             return effects
-        requests, self._asked = self._asked, []
+        requests, self._asked, self._hurried = self._asked, [], {}
         declined = Declined(reason, "turned away at the door")
         return [*effects, *(Reply(request, declined) for request in requests)]
 
     def _answer(self, result: Entered | Turned) -> list[AdmissionEffect]:
-        requests, self._asked = self._asked, []
+        requests, self._asked, self._hurried = self._asked, [], {}
         return [AfterCommit(tuple(Reply(request, result) for request in requests))] if requests else []

@@ -24,7 +24,7 @@ class HostPlace(Struct, frozen=True, gc=False):
 
 
 class EnterPlace(Struct, frozen=True, gc=False):
-    """Enter a place, or connect again. Answered by `Entered`, `Turned` or `Declined`."""
+    """Enter a place, or connect again. Answered by `Entered`, `AtDoor`, `Turned` or `Declined`."""
 
     place: TopicId
     contacts: tuple[Contact, ...]
@@ -33,6 +33,8 @@ class EnterPlace(Struct, frozen=True, gc=False):
     text: bytes = b""
     """What to say at the door."""
     patience: float = 20.0
+    waits: bool = True
+    """Whether to wait for a host who decides who comes in; otherwise `AtDoor` tells at once that it does."""
 
 
 class LeavePlace(Struct, frozen=True, gc=False):
@@ -211,6 +213,12 @@ class Entered(Struct, frozen=True, gc=False):
     since: int
 
 
+class AtDoor(Struct, frozen=True, gc=False):
+    """The host decides who comes in, and was told of us. This node goes on to wait for it."""
+
+    place: TopicId
+
+
 class Turned(Struct, frozen=True, gc=False):
     """We were turned away, with these words; perhaps they name another place."""
 
@@ -265,6 +273,8 @@ class GuestsAre(Struct, frozen=True, gc=False):
     place: TopicId
     guests: tuple[GuestIs, ...]
     waiting: tuple[AuthorId, ...]
+    said: tuple[bytes, ...] = ()
+    """What each of these said at the door."""
 
 
 class ReceiptIs(Struct, frozen=True, gc=False):
@@ -298,6 +308,7 @@ PlaceResult: TypeAlias = (
     PlaceIs
     | PlacesAre
     | Entered
+    | AtDoor
     | Turned
     | Announced
     | Talked

@@ -44,7 +44,7 @@ class ToAdmit(Struct, frozen=True, gc=False):
 
 
 class ToKey(Struct, frozen=True, gc=False):
-    """A guest's device that may lack the keys: the voice is to tell it."""
+    """A guest's device that may lack the keys: the voice is to tell it, others who may speak to know how."""
 
     waiting: Waiting
 
@@ -90,6 +90,10 @@ class Door:
         asking = Waiting(peer, enter, packet)
         if parts.is_out:
             return [self._no(peer, Reason.NOT_A_MEMBER)]
+        if parts.is_keeper(peer) and parts.deed.rank(enter.card.person) is None:
+            note = "a keeper at the door: it is no guest, and is sent what is said without being one"
+            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.NOT_ALLOWED, note=note)
+            return [record, self._no(peer, Reason.NOT_ALLOWED, known=enter.known)]
         if self.is_guest(enter.card.person):
             self.waiting.pop(enter.card.person, None)
             return self._let_in_or_follow(asking, now)
@@ -103,15 +107,16 @@ class Door:
             return [record, self._no(peer, Reason.TOO_MANY)]
         is_new = enter.card.person not in self.waiting
         self.waiting[enter.card.person] = asking
+        told = [self._no(peer, Reason.WAITING, known=enter.known)] if enter.patient else []
         if not is_new:
-            return []
-        return [Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
+            return [*told]
+        return [*told, Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
 
     def _let_in_or_follow(self, asking: Waiting, now: float) -> list[DoorEffect | ToDo]:
         parts, enter = self._parts, asking.enter
-        keys = [ToKey(asking)] if parts.is_voice and parts.deed.policy.seals else []
+        keys = [ToKey(asking)] if parts.may_speak and parts.deed.policy.seals else []
         contact = self._contacts.get(asking.peer, Contact(asking.peer))
-        if enter.term > parts.term:
+        if enter.term > parts.term and not parts.keeps:
             note = f"it knows term {enter.term}, and we {parts.term}"
             record = Record(Kind.CONTROL, parts.id, peer=asking.peer, reason=Reason.STALE, note=note)
             return [record, self._no(asking.peer, Reason.STALE), Ahead(contact, True)]

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.identity.cards import check_dates
@@ -94,12 +94,17 @@ class Keeping:
             return Reason.UNSUPPORTED
         if not _names(deed, self._context.peer) or deed.rank(card.person) is None:
             return Reason.NOT_ALLOWED
-        if config.allow is not None and card.person not in config.allow:
+        if config.allow is not None and not self._is_allowed(deed, card.person, config.allow):
             return Reason.NOT_ALLOWED
         if not self.keeps(deed.place) and self._is_full(config):
             return Reason.QUOTA
         self._cells.put(_KEPT, deed.place, b"")
         return None
+
+    def _is_allowed(self, deed: Deed, person: AuthorId, allow: tuple[AuthorId, ...]) -> bool:
+        """Whether somebody may have a place kept here: as allowed themselves, or as co-host of one who is and
+        asked first. Anybody can sign a deed that names somebody else as its host."""
+        return person in allow or (deed.host in allow and self.keeps(deed.place))
 
     def trim(self, parts: Parts, now: float) -> list[Record]:
         """Let go what is past the bytes of one place, and now and then what is too old."""

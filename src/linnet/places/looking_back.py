@@ -29,7 +29,9 @@ class LookingBack:
             raise Refused(Reason.UNSUPPORTED, "history has no place to go on from: it is read once")
         self._parts = parts
         self._handing = handing
-        self.first = max(1, command.since or 1)
+        # What is before our entry, where that is closed, is not lost: nobody asked for it.
+        open_from = parts.since if parts.deed.policy.restricts and not parts.may_speak else 1
+        self.first = max(1, open_from if command.since is None else command.since)
         self._command = command
         self._at = self.first
         """The first message of which nothing was told."""

@@ -54,6 +54,8 @@ class Enter(Struct, frozen=True, array_like=True, tag=90, gc=False):
     """The fragment that opened it."""
     stranded: bool = False
     """Whether all who send to it lie: then it is taken in for a while also where there is no room."""
+    patient: bool = False
+    """Whether it wants to be told that it has to wait (`Reason.WAITING`). Not signed; older nodes do not."""
 
 
 class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):

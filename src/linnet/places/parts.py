@@ -19,7 +19,7 @@ from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, PastTerm, Policy, check_deed
 from linnet.places.multicast.entering import Entering
-from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.head import KEYS, Head, head_of
 from linnet.places.multicast.hearing import Hearing
 from linnet.places.multicast.missing import RANGES, Missing
 from linnet.places.multicast.relaying import Relaying
@@ -158,6 +158,10 @@ class Parts:
         out = bool(changes) and not changes[-1].joins and self.deed.policy.announces
         return out and not self.keeps
 
+    def is_keeper(self, peer: PeerId) -> bool:
+        """Whether the deed names this device as a keeper: it may have all that is said, and is no guest."""
+        return any(each.peer == peer for each in self.deed.keepers)
+
     @property
     def may_speak(self) -> bool:
         """Whether the deed lets our person speak."""
@@ -274,6 +278,13 @@ class Parts:
             messages.append(at)
             at = at - began.header.delta if began.header.delta else 0
         return [outcome for each in reversed(messages) for outcome in self.recall_state(each)]
+
+    def learn_readers(self, now: float) -> None:
+        """We may speak from now on: learn to whom keys can be sealed, from the keys that were told before."""
+        for message in range(1, self.fragments.standing.message + 1):
+            row = self.fragments.get_at(message, 0)
+            if row is not None and row.flags & KEYS:
+                self.opening.stored(row, True, now)
 
     def unit_of(self, event: EventId) -> Unverified | None:
         """A fragment that is held, in the line or beside it."""

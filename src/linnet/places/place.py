@@ -130,8 +130,14 @@ class Place:
             match effect:
                 case ToAdmit(waiting):
                     out += self.voicing.admit(waiting, None, now)[2]
-                case ToKey(waiting):
+                case ToKey(waiting) if self.parts.is_voice:
                     out += self.voicing.greet(waiting, now)
+                case ToKey(waiting):
+                    self.keying.learned(waiting)
+                case Ahead() if self.parts.keeps:
+                    # What it lacks it can have from those who come, also while nobody speaks.
+                    self.parts.missing.connect(peer, now)
+                    out += self.lineage.ask(peer, now)
                 case Ahead(contact, later):
                     out += self.visiting.seek(contact, now) if later else self.lineage.ask(peer, now)
                 case Knocked():
@@ -164,7 +170,8 @@ class Place:
     def on_ask_terms(self, peer: PeerId, ask: AskTerms, now: float) -> list[PlaceEffect]:
         """Somebody lacks terms."""
         nym = self._neighbour(peer)
-        if nym is None or not self.door.is_guest(nym):
+        is_guest = nym is not None and self.door.is_guest(nym)
+        if not is_guest and not self.parts.is_keeper(peer):
             note = "a question about terms of nobody who is connected"
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
         return [*self.lineage.answer(peer, ask, now)]
@@ -186,8 +193,9 @@ class Place:
 
     def on_replay(self, peer: PeerId, replay: Replay, now: float) -> list[PlaceEffect]:
         """Somebody lacks a fragment."""
-        nym = self._neighbour(peer)
-        if nym is None and not self.parts.relaying.keeps(peer):
+        is_keeper = self.parts.is_keeper(peer)
+        nym = None if is_keeper else self._neighbour(peer)
+        if nym is None and not is_keeper:
             note, why = "a question of nobody who is connected", Reason.NOT_A_MEMBER
             return [Record(Kind.REJECTED, self.parts.id, peer=peer, reason=why, note=note), Blame(peer, why)]
         answer = self.parts.replaying.answer(peer, nym, replay, now)
@@ -248,13 +256,15 @@ class Place:
 
     def on_deed(self, peer: PeerId, message: DeedIs, now: float) -> list[PlaceEffect]:
         """Somebody has a newer deed."""
-        before = self.parts.deed.version
+        before, spoke = self.parts.deed.version, self.parts.may_speak
         try:
             self.parts.renew(message.deed)
         except RemoteError as error:
             return [refused_record(self.parts, peer, error), Blame(peer, error.reason)]
         if self.parts.deed.version == before:
             return []
+        if self.parts.may_speak and not spoke and self.parts.deed.policy.seals:
+            self.parts.learn_readers(now)
         return [*self.renewed(now, peer)]
 
     def renewed(self, now: float, source: PeerId | None = None) -> list[PlaceEffect]:

@@ -250,7 +250,8 @@ class Places:
             return [Reply(request, Entered(command.place, opened.parts.since))]  # we are in already
         contacts = command.contacts or opened.visiting.contacts
         self._context.store.cells.put(_VISITED, command.place, _encode(contacts))
-        effects = opened.admission.enter(request, contacts, command.modifiers, command.text, now)
+        words = (command.modifiers, command.text, command.waits)
+        effects = opened.admission.enter(request, contacts, *words, now)
         key = command.place + request.to_bytes(8, "big")
         return [*effects, SetTimer(command.patience, Tick(PATIENCE, "enter", key))]
 
@@ -297,6 +298,9 @@ class Places:
             return [record, Blame(peer, Reason.NOT_JOINED)]
         if isinstance(message, Enter | Decision | Away | DeedIs):
             effects = at_the_door(where, peer, message, now)
+            if where.admission.is_rejected:
+                where.admission.is_rejected = False
+                return [*effects, *self._withdraw(where, now)]
             if not self._keeping.is_over(where.parts):
                 return effects
             del self._places[where.parts.id]
@@ -359,7 +363,9 @@ def _guests(where: Place) -> GuestsAre:
         GuestIs(nym, _last_join(membership.changes(nym)), where.receipts.upto(nym))
         for nym in sorted(membership.present())
     )
-    return GuestsAre(where.parts.id, guests, tuple(where.door.waiting))
+    waiting = where.door.waiting
+    said = tuple(each.packet.body for each in waiting.values())
+    return GuestsAre(where.parts.id, guests, tuple(waiting), said)
 
 
 def _last_join(changes: list[Known]) -> int:

@@ -348,13 +348,17 @@ class Taking:
         return [*effects, *self._adopted(now)]
 
     def start_over(self, now: float) -> list[TakingEffect]:
-        """The notice that let us in is not in the line: nothing of what we know counts. Whoever said it says it
-        again, with another number, and we have to come in by that."""
+        """The notice that let us in is not in the line: nothing of what we know counts.
+
+        Whoever said it says it again, with another number, and we have to come in by that.
+        """
         parts = self._parts
         parts.start_over()
         self.started_over = self._changed = True
         gone = parts.fragments.orphan(-1, LARGEST_COUNT)
-        return self._undone(Shift(-1, 0), gone, now)
+        effects = self._undone(Shift(-1, 0), gone, now)
+        # Without a line nobody can tell which of it counts again; what does is asked for when we are in.
+        return [*effects, *forget_orphans(parts.fragments, parts.context.device, 0)]
 
     def cut_back(self, now: float) -> list[TakingEffect]:
         """What is held behind a gap cannot be built on: go back to what is whole."""

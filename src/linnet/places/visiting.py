@@ -40,6 +40,8 @@ SOON = 0.5
 """Seconds until others are asked who may not have heard yet that we are a guest."""
 FIRST_PAUSE, LONGEST_PAUSE = 3.0, 20.0
 """Seconds until somebody who is not there is asked again: twice as long each time, up to this."""
+STANDING = 10.0
+"""Seconds until whoever waits at a door knocks again: the host, or its answer, may have been lost."""
 LASTING = 30.0
 """Seconds after which a connection was a good one: who was lost then is asked again at once."""
 
@@ -73,6 +75,8 @@ class Visiting:
         """How long each was left alone last who could not be reached, or did not let us in."""
         self._resting: dict[PeerId, float] = {}
         """Until when each of these is left alone."""
+        self._standing: dict[PeerId, None] = {}
+        """At whose doors we wait to be let in."""
         self._since: dict[PeerId, float] = {}
         """When each upstream connected."""
         self._referred: dict[PeerId, None] = {}
@@ -101,7 +105,9 @@ class Visiting:
         for contact in contacts:
             self.learn(contact)
             self._trying.append(contact)
-        return self.look(now)
+        # Who waits at a door already says there what is new to say.
+        said = [Send(peer, self._request(now)) for peer in self._standing if peer in self._links]
+        return [*said, *self.look(now)]
 
     def learn(self, contact: Contact, nym: AuthorId | None = None) -> None:
         """Somebody is in this place, and may be dialled there."""
@@ -136,6 +142,8 @@ class Visiting:
     def seek(self, contact: Contact, now: float) -> list[VisitingEffect]:
         """This one knows the line better than we do: ask it to let us in."""
         self.learn(contact)
+        if self._parts.keeps:
+            return []  # a keeper is nobody's guest: it is sent what is said, and asks for what it lacks
         if contact.peer in self._asked or contact.peer in self._parts.tree.upstreams:
             return []
         self._awaken(now)
@@ -174,6 +182,7 @@ class Visiting:
         effects: list[VisitingEffect] = []
         for peer in late:
             del self._asked[peer]
+            self._standing.pop(peer, None)
             self._probing.pop(peer, None)
             self._rest(peer, now, SOON if peer in self._links else FIRST_PAUSE)
             effects += self._let_go(peer)
@@ -224,6 +233,7 @@ class Visiting:
     def gone(self, peer: PeerId, now: float, at_once: bool = True) -> list[VisitingEffect]:
         """A link is down, or a dial failed: another one is tried, at once or in a while."""
         was_asked = self._asked.pop(peer, None) is not None
+        self._standing.pop(peer, None)
         self._sources.pop(peer, None)
         self._probing.pop(peer, None)
         was_up = peer in self._parts.tree.upstreams
@@ -283,10 +293,18 @@ class Visiting:
     def turned_away(self, peer: PeerId, now: float) -> list[VisitingEffect]:
         """This one does not let us in. If we are a guest it will hear of that: it is asked again soon."""
         self._asked.pop(peer, None)
+        self._standing.pop(peer, None)
         self._rest(peer, now, SOON)
         if self.is_admitted:
             return [*self._let_go(peer), self._timer(now)]
         return [*self._let_go(peer), *(self.look(now) if self._trying else [])]
+
+    def stand(self, peer: PeerId, now: float) -> list[VisitingEffect]:
+        """This one decides about us later: stay where it sees us, and knock again now and then."""
+        self._asked[peer] = now + STANDING
+        self._standing[peer] = None
+        self._pauses.pop(peer, None)
+        return [self._timer(now)]
 
     def referred(self, relays: Iterable[Contact]) -> None:
         """Who turned us away names who can let us in: that one is asked next, once each time we enter."""
@@ -299,6 +317,7 @@ class Visiting:
     def sent_on(self, peer: PeerId, relays: Iterable[Contact], now: float) -> list[VisitingEffect]:
         """We are a guest, and others have room for us: those first who were named first."""
         self._asked.pop(peer, None)
+        self._standing.clear()
         self.is_admitted = True
         fresh = [each for each in relays if each.peer != self._parts.context.peer]
         for contact in fresh:
@@ -312,6 +331,7 @@ class Visiting:
     def connected(self, peer: PeerId, nym: AuthorId | None, now: float) -> list[VisitingEffect]:
         """This one sends to us from now on."""
         self._asked.pop(peer, None)
+        self._standing.clear()
         self.is_admitted = True
         self._since[peer] = now
         self._parts.tree.connect_up(peer)
@@ -325,6 +345,7 @@ class Visiting:
         """Be connected no more; membership is another matter."""
         self.wants = False
         self._asked.clear()
+        self._standing.clear()
         self._sources.clear()
         self._trying.clear()
         for peer in self._parts.tree.upstreams:

@@ -19,6 +19,17 @@ def test_a_label_leads_to_a_place_with_contacts_of_ones_choice(neighbours: Neigh
     assert (copy["place"], copy["contacts"], copy["renew"]) == (MUSIC, [neighbours.carol.address], False)
 
 
+def test_a_place_of_this_node_is_meant_by_the_beginning_of_its_id(neighbours: Neighbours) -> None:
+    bob = neighbours.bob
+    place = bob.json("place", "host", "den")["place"]["place"]
+    bob.ok("name", "publish", "den", "--place", place[:14])
+    [name] = [each for each in bob.json("name", "list")["names"] if each["label"] == "den"]
+    assert name["place"] == place
+    assert "there is no place 'lt1aaaaaaaa' here" in bob.fails(
+        2, "name", "publish", "x", "--place", "lt1aaaaaaaa"
+    )
+
+
 def test_the_contact_is_where_a_key_alone_leads(neighbours: Neighbours) -> None:
     neighbours.publish(neighbours.bob, "+", "--place", TECH)
     assert neighbours.carol.json("name", "resolve", neighbours.person["bob"])["place"] == TECH

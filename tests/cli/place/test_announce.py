@@ -59,3 +59,15 @@ def test_wrong_words(parlour: Parlour) -> None:
     assert "No such file" in parlour.ada.fails(2, "place", "announce", "tea", "--file", "/nowhere/at/all")
     assert "talk to the host" in parlour.bea.fails(1, "place", "announce", "tea", "me too")
     assert "there is no place 'pub'" in parlour.ada.fails(2, "place", "announce", "pub", "x")
+
+
+def test_lists_and_numbers_are_added_to_and_taken_away_from(parlour: Parlour) -> None:
+    parlour.hosted("bakery", "--policy", "anonymous")
+    say = ("place", "announce", "bakery")
+    parlour.ada.ok(*say, "--set", "_list_cakes=|bun", "--set", "_amount_cups=5")
+    parlour.ada.ok(*say, "--set", "_list_cakes+=scone", "--set", "_amount_cups+=3")
+    parlour.ada.ok(*say, "--set", "_list_cakes-=|bun", "--set", "_amount_cups-=1", "--set", "_topic=a+=b")
+    told = {each["name"]: each["text"] for each in parlour.ada.json("place", "look", "bakery")["objects"]}
+    assert told == {"_name": "bakery", "_list_cakes": "|scone", "_amount_cups": "7", "_topic": "a+=b"}
+    assert "is no list and no number" in parlour.ada.fails(2, *say, "--set", "_topic+=tea")
+    assert "is no whole number" in parlour.ada.fails(2, *say, "--set", "_amount_cups+=many")

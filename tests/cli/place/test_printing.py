@@ -4,16 +4,18 @@ import pytest
 import typer
 
 from linnet.cli.exits import Failure
-from linnet.cli.place.printing import PlacePrinter, file_name, message_line
+from linnet.cli.place.printing import PlacePrinter, file_name, message_line, speakers
 from linnet.node.control_types import EndedView, SubscribedView
 from linnet.node.place_types import (
     ChangedView,
+    DeedView,
     KnockedView,
     LostView,
     MessageView,
     PlaceItemView,
     VariableView,
 )
+from linnet.places.deed import Policy
 
 BEGIN = SubscribedView(1, False)
 
@@ -41,6 +43,18 @@ def test_messages_and_changes_are_printed_and_all_else_is_told_beside(
     assert told.out == "2 _message hello\n_topic\ttea\n7 lp1beaaaaa… _message hello\n"
     assert "lp1bea knocks: let me in" in told.err
     assert "lost: message 5 to 6: not_allowed" in told.err
+
+
+def test_where_several_speak_each_line_says_who_did() -> None:
+    deed = DeedView(2, Policy.PUBLIC, "lp1ada", ("lp1beaaaaaaaaaa",), ())
+    said_by = speakers(deed)
+    assert message_line(message(2), said_by) == "2 host _message hello"
+    by_bea = MessageView(3, "_message", "lp1beaaaaaaaaaa", 5, (), b"hello", "hello")
+    assert message_line(by_bea, said_by) == "3 cohost lp1beaaaaa… _message hello"
+    by_another = MessageView(4, "_message", "lp1caiaaaaaaaaa", 5, (), b"hello", "hello")
+    assert message_line(by_another, said_by) == "4 former host lp1caiaaaa… _message hello"
+    assert message_line(message(5, nym="lp1beaaaaaaaaaa"), said_by) == "5 lp1beaaaaa… _message hello"
+    assert speakers(DeedView(1, Policy.PUBLIC, "lp1ada", (), ())) is None
 
 
 def test_what_is_lost_that_was_ours_to_see_and_an_end_by_the_node_fail() -> None:

@@ -26,7 +26,9 @@ EPILOG = examples(
 Place = Annotated[
     str | None,
     typer.Option(
-        "--place", metavar="PLACE", help="The place: its id lt1…, or an address that leads to it already."
+        "--place",
+        metavar="PLACE",
+        help="The place: its id lt1…, or a beginning of it, or an address that leads to it already.",
     ),
 ]
 At = Annotated[
@@ -106,11 +108,12 @@ def _place(node: ControlClient, text: str) -> tuple[str, tuple[str, ...]]:
     """The place that is meant, and where it is entered if an address says so."""
     from linnet.cli.exits import Failure
     from linnet.cli.name.wording import fault_text
-    from linnet.identity.text import Sort, from_text, to_text
+    from linnet.cli.place.finding import find_place
+    from linnet.identity.text import Sort
     from linnet.node.name_types import ResolveNameRequest
 
     if text.strip().lower().startswith(Sort.TOPIC):
-        return to_text(Sort.TOPIC, from_text(Sort.TOPIC, text)), ()
+        return find_place(node, text), ()
     found = node.resolve_name(ResolveNameRequest(text))
     if found.place is None:
         raise Failure(fault_text(found))

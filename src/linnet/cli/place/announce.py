@@ -11,7 +11,7 @@ import typer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import HomeOption, JsonOption, examples
 from linnet.cli.output import say, say_json, size_text
-from linnet.cli.place.options import PlaceArgument, VariableOption, values
+from linnet.cli.place.options import PlaceArgument, VariableOption, changes, values
 
 if TYPE_CHECKING:
     from linnet.node.client import ControlClient
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EPILOG = examples(
     'linnet place announce tea "The kettle is on"',
     "linnet place announce tea --set _topic=cake --set _time=16:00",
+    "linnet place announce tea --set _list_cakes+=scone --set _amount_cups-=2",
     "linnet place announce tea --file film.mp4",
     "linnet place announce tea --file film.mp4 --resume 17",
     "date | linnet place announce tea - --method _notice_time",
@@ -34,7 +35,11 @@ Text = Annotated[
 Method = Annotated[str, typer.Option("--method", metavar="_NAME", help="What sort of message it is.")]
 State = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="_NAME=VALUE", help="An object of the place; an empty value removes it."),
+    typer.Option(
+        "--set",
+        metavar="_NAME=VALUE",
+        help="An object of the place; an empty value removes it. += and -= change lists and numbers.",
+    ),
 ]
 File = Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Send a file of any size.")]
 Resume = Annotated[
@@ -70,15 +75,20 @@ def announce(
         raise Failure("--resume goes on with a file: name it with --file", ExitCode.USAGE)
     if text is None and file is None and not state and not reset:
         raise Failure("nothing to say: give a text, --set or --file", ExitCode.USAGE)
-    objects, variables = values(state), values(variable)
+    (objects, added, taken), variables = changes(state), values(variable)
     body = None if file is not None else _body(text)
     with control(home) as node:
         found = find_place(node, place)
         if file is None:
-            reply = node.announce(found, AnnounceRequest(method, None, body, objects, variables, reset))
+            reply = node.announce(
+                found,
+                AnnounceRequest(method, None, body, objects, variables, reset, added=added, taken=taken),
+            )
         else:
             variables = {"_file_name": file.name, **variables}
-            request = AnnounceRequest(method, None, None, objects, variables, reset, more=True)
+            request = AnnounceRequest(
+                method, None, None, objects, variables, reset, more=True, added=added, taken=taken
+            )
             reply = _send(node, found, file, request, resume, as_json)
     if as_json:
         say_json(reply)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import plain, say, say_json
+from linnet.cli.output import plain, say, say_json, warn
 from linnet.cli.place.options import PatienceOption
 
 EPILOG = examples(
@@ -40,12 +40,17 @@ def enter(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Enter a place by its address. Where the host decides who comes in, this waits for the answer.
+    """Enter a place by its address. Where the host decides who comes in, this says so and waits for it.
 
-    Whoever has been in and only disconnected comes in again without being asked about.
+    The node goes on to wait at the door when this ends, and is in when the host admits it. Whoever has been
+    in and only disconnected comes in again without being asked about.
     """
+    from msgspec.structs import replace
+
     from linnet.cli.running_node import control
+    from linnet.core.reasons import Reason
     from linnet.node.addresses import parse_contact
+    from linnet.node.caller import ControlError
     from linnet.node.place_types import EnterRequest
     from linnet.places.address import is_address, parse_address
 
@@ -53,8 +58,21 @@ def enter(
     given = parse_address(text).name if is_address(text) else None
     for contact in at or ():
         parse_contact(contact)
+    request = EnterRequest(text, tuple(at or ()), words, patience, waits=False)
     with control(home) as node:
-        reply = node.enter_place(EnterRequest(text, tuple(at or ()), words, patience))
+        try:
+            try:
+                reply = node.enter_place(request)
+            except ControlError as error:
+                if error.reason != Reason.WAITING:
+                    raise
+                warn("the host decides who comes in, and was told of you: waiting for the answer")
+                reply = node.enter_place(replace(request, waits=True))
+        except ControlError as error:
+            if as_json:
+                told = {"reason": error.reason, "detail": error.detail, "elsewhere": error.elsewhere or None}
+                say_json({"entered": False, **told})
+            raise
     if as_json:
         say_json(reply)
         return

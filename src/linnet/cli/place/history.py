@@ -18,7 +18,12 @@ EPILOG = examples(
     "linnet place history films --save 17 --to film.mp4",
 )
 
-First = Annotated[int, typer.Option("--first", metavar="N", min=1, help="The first message.")]
+First = Annotated[
+    int | None,
+    typer.Option(
+        "--first", metavar="N", min=1, help="The first message.", show_default="the first that is open to you"
+    ),
+]
 Last = Annotated[
     int | None, typer.Option("--last", metavar="N", min=1, help="The last one.", show_default="the newest")
 ]
@@ -32,7 +37,7 @@ To = Annotated[
 
 def history(
     place: PlaceArgument,
-    first: First = 1,
+    first: First = None,
     last: Last = None,
     save: Save = None,
     to: To = None,
@@ -44,7 +49,7 @@ def history(
     A file that was interrupted is gone on with; it has its name only when it is whole.
     """
     from linnet.cli.place.finding import find_place
-    from linnet.cli.place.printing import PlacePrinter, file_name, save_body
+    from linnet.cli.place.printing import PlacePrinter, file_name, save_body, speakers
     from linnet.cli.running_node import control
     from linnet.node.place_types import MessageView, PastQuery
 
@@ -53,7 +58,9 @@ def history(
     with control(home) as node:
         found = find_place(node, place)
         if save is None:
-            PlacePrinter(as_json).run(node.place_history(found, PastQuery(first, last)))
+            PlacePrinter(as_json, speakers=speakers(node.place(found).place.deed)).run(
+                node.place_history(found, PastQuery(first, last))
+            )
             return
         items = list(node.place_history(found, PastQuery(save, save, 0)))
         message = next((item for item in items if isinstance(item, MessageView)), None)

@@ -25,6 +25,38 @@ PatienceOption: TypeAlias = Annotated[
 ]
 
 
+NUMBERS, LISTS = ("_amount", "_counter"), "_list"
+"""Types of objects that can be added to and taken away from, by their first keyword."""
+
+
+def changes(given: Sequence[str] | None) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Objects that are set, added to and taken from, as they are typed.
+
+    ``_topic=tea``, ``_list_guests+=bea``, ``_amount_cups-=2``
+    """
+    plain = [each for each in given or () if each.partition("=")[0][-1:] not in ("+", "-")]
+    found: dict[str, dict[str, str]] = {"+": {}, "-": {}}
+    for each in given or ():
+        name, _, value = each.partition("=")
+        if name[-1:] in found:
+            name, operator = name[:-1], name[-1:]
+            found[operator][name] = _operand(name, value, each)
+    return values(plain), found["+"], found["-"]
+
+
+def _operand(name: str, value: str, typed: str) -> str:
+    from linnet.places.channel.keywords import covers
+
+    if covers(LISTS, name):
+        return value if value.startswith("|") else f"|{value}"
+    if not any(covers(each, name) for each in NUMBERS):
+        told = "is no list and no number: += and -= are for _list…, _amount… and _counter…"
+        raise Failure(f"{typed[:80]!r} {told}", ExitCode.USAGE)
+    if not value.removeprefix("-").isdecimal():
+        raise Failure(f"{typed[:80]!r}: {value[:40]!r} is no whole number", ExitCode.USAGE)
+    return value
+
+
 def values(given: Sequence[str] | None) -> dict[str, str]:
     """Names and values as they are typed, ``_topic=tea``."""
     found: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -14,6 +14,7 @@ from linnet.core.reasons import Reason
 from linnet.node.control_types import EndedView, HeartbeatView, SubscribedView
 from linnet.node.place_types import (
     ChangedView,
+    DeedView,
     KnockedView,
     LostView,
     MessageView,
@@ -44,10 +45,12 @@ class PlacePrinter(ItemPrinter[PlaceItemView]):
         count: int | None = None,
         consumer: Consumer | None = None,
         saving: Saving | None = None,
+        speakers: Mapping[str, str] | None = None,
     ) -> None:
-        """See `ItemPrinter`."""
+        """See `ItemPrinter`. `speakers`: who speaks to all, where that may be several."""
         super().__init__(as_json, count, consumer)
         self._saving = saving
+        self._speakers = speakers
 
     def _print(self, item: PlaceItemView) -> None:
         match item:
@@ -82,12 +85,21 @@ class PlacePrinter(ItemPrinter[PlaceItemView]):
         if self._saving is not None and message.size:
             path = self._saving(message)
             warn(f"saved message {message.message} as {path} ({size_text(message.size)})")
-        self._shown(message, message_line(message))
+        self._shown(message, message_line(message, self._speakers))
 
 
-def message_line(message: MessageView) -> str:
+def speakers(deed: DeedView) -> dict[str, str] | None:
+    """Who may speak to all in a place, and as what; None: the host alone."""
+    if not deed.cohosts:
+        return None
+    return {deed.host: "host", **{person: f"cohost {person[:10]}…" for person in deed.cohosts}}
+
+
+def message_line(message: MessageView, speakers: Mapping[str, str] | None = None) -> str:
     """A message as people read it: its number, who said it, the method, the body or its size."""
     who = "" if message.nym is None else f" {message.nym[:10]}…"
+    if message.nym is None and speakers is not None:
+        who = " " + speakers.get(message.author, f"former host {message.author[:10]}…")
     if message.text is not None:
         # What follows a line break is indented, so that nobody can speak as another.
         words = paragraphs(message.text).replace("\n", "\n    ")

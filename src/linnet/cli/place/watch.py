@@ -67,7 +67,7 @@ def watch(
     At the host, what guests say to it is among them; who knocks is told on standard error.
     """
     from linnet.cli.place.finding import find_place
-    from linnet.cli.place.printing import PlacePrinter, Saving, file_name, save_body
+    from linnet.cli.place.printing import PlacePrinter, Saving, file_name, save_body, speakers
     from linnet.cli.running_node import control
     from linnet.node.place_types import INLINE_BYTES, ListenQuery, MessageView
 
@@ -89,5 +89,6 @@ def watch(
             0 if save_to is not None else INLINE_BYTES,
             "auto" if name is None else "manual",
         )
-        printer = PlacePrinter(as_json, count, None if name is None else other, saving)
+        said_by = speakers(other.place(found).place.deed)
+        printer = PlacePrinter(as_json, count, None if name is None else other, saving, said_by)
         printer.run(node.listen(found, query), timeout)

@@ -1,6 +1,6 @@
 """The messages that change state or carry its hash: those since the last verified hash, and some before.
 
-Since the hash: that is what somebody needs who is given the whole state as of it, and so what is never evicted.
+Since the hash: what somebody needs who is given the whole state as of it, and so what is never evicted.
 Before it: a cut may take the hash itself out of the line, and then the voice has to name what changed state
 last. It is the distance to that message by which others know where the next change belongs.
 """

@@ -42,7 +42,7 @@ def make_enter(
     """A request to be let in, signed by the device of this card."""
     fields = (place, card, at_ms, known, upto, state, text, prekeys)
     more = (term, opening, stranded)
-    return Enter(*fields, key.sign(_TAG + _encode((*fields, *more))), *more)
+    return Enter(*fields, key.sign(_TAG + _encode((*fields, *more))), *more, patient=True)
 
 
 class Entering:
