@@ -23,6 +23,7 @@ from linnet.node.control_types import (
     EndedView,
     EventView,
     HeartbeatView,
+    InsertedView,
     ItemView,
     MissedView,
     OverdueView,
@@ -42,6 +43,9 @@ UNREADABLE = {
 
 MAX_UNREAD = 65_536
 """Events that are remembered as unread; the exit status needs one of them."""
+
+LATE = "↥"
+"""Before an event that came later than what belongs behind it."""
 
 NO_ITEMS = (SubscribedView, HeartbeatView, WarningView)
 """What the node does not count among what is consumed."""
@@ -76,6 +80,8 @@ class Printer:
         self._printed = 0
         self._hidden = 0
         self._missed = 0
+        self._late: str | None = None
+        """The event that came after what belongs behind it."""
         self._unread: set[str] = set()
         """Events of a sealed stream that could not be read, and were not handed over since."""
 
@@ -117,6 +123,8 @@ class Printer:
                 self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
             case CaughtUpView():
                 self._caught_up(item)
+            case InsertedView(event):
+                self._late = event
             case OverdueView(event, people):
                 self._beside(item, f"{event} has not arrived at {len(people)} members: {', '.join(people)}")
             case EndedView(reason):
@@ -150,7 +158,8 @@ class Printer:
         if self._as_json:
             say_json(event)
         else:
-            say(self._line(event))
+            line = self._line(event)
+            say(f"{LATE} {line}" if self._late == event.id and isinstance(line, str) else line)
 
     def _caught_up(self, item: CaughtUpView) -> None:
         if not self._is_history:
