@@ -102,9 +102,24 @@ def test_keys_of_old_epochs_go_with_time() -> None:
     world.settle()
     state = world.peers["B"].state
     assert agreement.forward_debt(state) == 1
+    assert agreement.late_messages(state) == 1
     assert agreement.forward_debt(agreement.tend(state, world.now + OLD_SECONDS - 1)) == 1
     assert agreement.forward_debt(agreement.tend(state, world.now + OLD_SECONDS + 1)) == 0
     assert lost.id not in world.peers["B"].read
+
+
+def test_of_a_removed_member_no_message_is_missed_that_nobody_knows_of() -> None:
+    world = GroupWorld("ABC")
+    world.create("A", "BC")
+    world.settle()
+    world.say("C", "one")
+    world.say("C", "two")
+    world.settle()
+    world.remove("A", "C")
+    world.settle()
+    state = world.peers["B"].state
+    assert agreement.forward_debt(state) == 1  # A chain is kept for what may still come.
+    assert agreement.late_messages(state) == 0
 
 
 def test_a_removed_member_is_forgotten_after_a_while() -> None:

@@ -107,7 +107,7 @@ def test_what_came_too_late_is_history_and_what_failed_softly_is_nothing() -> No
     live = bench.asked(ReadRoom(2, bench.id, 0.0, None, state=False))
     assert bodies(live, 2) == [b"after"]
     history = bench.asked(ReadRoom(3, bench.id, 0.0, None, state=False, live=False))
-    assert bodies(history, 3) == [b"after", b"late"]
+    assert bodies(history, 3) == [b"late", b"after"]
 
 
 def test_what_was_taken_back_is_handed_without_its_words() -> None:

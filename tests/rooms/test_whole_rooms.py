@@ -16,10 +16,19 @@ from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Start
 from linnet.peer.peer import Peer
-from linnet.rooms.commands import AddRelay, ReadRoom, RevokeInRoom, SendToRoom, SetMembership, SetRetention
+from linnet.rooms.commands import (
+    AddRelay,
+    JoinRoom,
+    ReadRoom,
+    RevokeInRoom,
+    SendToRoom,
+    SetMembership,
+    SetRetention,
+    SetState,
+)
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import Membership, Newcomers
-from linnet.rooms.results import Sent
+from linnet.rooms.content import NAME, Membership, Newcomers
+from linnet.rooms.results import RoomMade, Sent
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind
@@ -342,3 +351,39 @@ def test_who_is_put_out_is_told_by_a_relay_when_nobody_else_is_there(
     room = circle.rooms("bob")._registry.get(circle.room)
     assert room is not None
     assert room.view.retention() == (None if before == 0 else 1_000_000 + before - 1)
+
+
+def test_who_is_put_out_tells_nobody_and_is_not_waited_for() -> None:
+    """The ledger of a kick: at the others it arrives, at whom it is about nothing can be known."""
+    circle = Circle("ann", "bob", "cid", "r0", seed=43)
+    circle.found("ann", "bob", "cid", "r0")
+    put_out = circle.get("ann", SetMembership(circle.room, circle.person("bob"), Membership.LEAVE), Sent).ids[
+        0
+    ]
+    circle.run(30.0)
+    assert circle.status("bob").membership is Membership.LEAVE
+    assert circle.fates("ann", put_out) == {"bob": "unknown", "cid": "delivered"}
+    circle.offline("ann")
+    circle.online("ann")
+    circle.run(5.0)
+    assert circle.fates("ann", put_out) == {"bob": "unknown", "cid": "delivered"}
+
+
+def test_who_joins_while_only_relays_are_there_knows_what_the_invitation_called_the_room() -> None:
+    circle = Circle("ann", "bob", "cid", "r0", seed=44)
+    circle.found("ann", "bob", "r0")
+    made = circle.ticket("ann")
+    circle.run(5.0)
+    circle.offline("ann", "bob")
+    circle.run(2.0)
+    contacts = (*made.contacts, circle.contact("r0"))
+    circle.get("cid", JoinRoom(circle.room, made.ticket, contacts, called="tea"), RoomMade)
+    assert circle.status("cid").name == "tea"
+    circle.offline("cid")
+    circle.online("cid")
+    assert circle.status("cid").name == "tea"
+    circle.online("ann")
+    circle.run(5.0)
+    circle.get("ann", SetState(circle.room, NAME, "", b"coffee"), Sent)
+    circle.run(60.0)
+    assert circle.status("cid").name == "coffee"

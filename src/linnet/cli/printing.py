@@ -23,6 +23,7 @@ from linnet.node.control_types import (
     EndedView,
     EventView,
     HeartbeatView,
+    InsertedView,
     ItemView,
     MissedView,
     OverdueView,
@@ -42,6 +43,9 @@ UNREADABLE = {
 
 MAX_UNREAD = 65_536
 """Events that are remembered as unread; the exit status needs one of them."""
+
+LATE = "↥"
+"""Before an event that came later than what belongs behind it."""
 
 NO_ITEMS = (SubscribedView, HeartbeatView, WarningView)
 """What the node does not count among what is consumed."""
@@ -79,6 +83,8 @@ class Printer:
         self._printed = 0
         self._hidden = 0
         self._missed = 0
+        self._late: str | None = None
+        """The event that came after what belongs behind it."""
         self._unread: set[str] = set()
         """Events of a sealed stream that could not be read, and were not handed over since."""
 
@@ -120,6 +126,8 @@ class Printer:
                 self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
             case CaughtUpView():
                 self._caught_up(item)
+            case InsertedView(event):
+                self._late = event
             case OverdueView(event, people):
                 missing = f"{counted(len(people), 'member')}: {', '.join(people)}"
                 self._beside(item, f"{event} has not arrived at {missing}")
@@ -156,7 +164,8 @@ class Printer:
         elif self._is_raw:
             say_raw(event.body)
         else:
-            say(self._line(event))
+            line = self._line(event)
+            say(f"{LATE} {line}" if self._late == event.id and isinstance(line, str) else line)
 
     def _caught_up(self, item: CaughtUpView) -> None:
         if not self._is_history:

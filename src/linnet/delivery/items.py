@@ -48,6 +48,15 @@ class Overdue(Struct, frozen=True, gc=False):
     people: tuple[AuthorId, ...]
 
 
+class Inserted(Struct, frozen=True, gc=False):
+    """The event that is handed over next came later than what belongs behind it."""
+
+    topic: TopicId
+    event: EventId
+    before: EventId
+    """Which belongs behind it, and came before."""
+
+
 class Unreadable(Struct, frozen=True, gc=False):
     """An event that is there and cannot be read here, and why; once it can be, it is handed over anew.
 
@@ -61,4 +70,4 @@ class Unreadable(Struct, frozen=True, gc=False):
     """Who took it back."""
 
 
-Item: TypeAlias = Event | Unreadable | Missed | CaughtUp | Overdue | Ended
+Item: TypeAlias = Event | Unreadable | Inserted | Missed | CaughtUp | Overdue | Ended

@@ -14,7 +14,7 @@ from linnet.groups import healing
 from linnet.groups.acking import draft_acks, healed_by, overdue, pending_by_member
 from linnet.groups.adding import draft_add, sent_add
 from linnet.groups.bodies import Acks, Add, Create, Keys, Leave, Remove, Update
-from linnet.groups.chains import debt
+from linnet.groups.chains import NO_TOTAL, debt
 from linnet.groups.drafting import (
     Draft,
     Step,
@@ -50,6 +50,7 @@ __all__ = [
     "is_desynced",
     "is_member",
     "key_ages",
+    "late_messages",
     "leaving",
     "members",
     "needs_heal",
@@ -150,6 +151,17 @@ def key_ages(state: GroupState, now: float) -> dict[MemberId, float]:
     if state.me is not None and state.sending is not None:
         ages[state.me] = now - state.sending.since
     return dict(sorted(ages.items()))
+
+
+def late_messages(state: GroupState) -> int:
+    """How many messages were said, for all that is known, and have not come; their keys are kept.
+
+    How much who was removed had said is not known: of that nothing is counted.
+    """
+    chains = [chain for member in state.chains.values() for chain in member.chains]
+    return sum(len(chain.skipped) for chain in chains) + sum(
+        max(0, chain.total - chain.index) for chain in chains if 0 <= chain.total < NO_TOTAL
+    )
 
 
 def forward_debt(state: GroupState) -> int:

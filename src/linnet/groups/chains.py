@@ -22,6 +22,8 @@ AHEAD: Final = 1000
 """How far a message may be ahead of the last one: a larger step would be work for nothing."""
 BEHIND: Final = 100
 """How far behind the newest message a skipped key is kept."""
+NO_TOTAL: Final = 2**32
+"""In the place of how many messages an epoch had, where nobody can say: of who was removed."""
 OLD_EPOCHS: Final = 3
 OLD_SECONDS: Final = 7 * 86_400.0
 MESSAGE_KEY_BYTES: Final = 44

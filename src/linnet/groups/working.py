@@ -17,7 +17,7 @@ from linnet.core.ids import EventId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.groups import healing, membership, two_party
-from linnet.groups.chains import MemberChains, SendingChain, end, prune, start
+from linnet.groups.chains import NO_TOTAL, MemberChains, SendingChain, end, prune, start
 from linnet.groups.healing import Cover
 from linnet.groups.history import History
 from linnet.groups.ids import Device, MemberId
@@ -274,7 +274,7 @@ class Work:
             mapping.pop(member, None)
         if member in self.chains:
             chains = self.chains[member]
-            ended = tuple(end(chain, 2**32, now) for chain in chains.chains)
+            ended = tuple(end(chain, NO_TOTAL, now) for chain in chains.chains)
             self.chains[member] = MemberChains(chains.first, ended)
         for op, known in list(self.ops.items()):
             awaiting = {each: x for each, x in known.awaiting.items() if each != member}

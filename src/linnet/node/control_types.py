@@ -185,6 +185,14 @@ class HeartbeatView(Struct, frozen=True, tag="heartbeat"):
     """Nothing came for a while; the subscription lives."""
 
 
+class InsertedView(Struct, frozen=True, tag="inserted"):
+    """Rooms: the event that comes next came later than what belongs behind it."""
+
+    event: str
+    before: str
+    """Which belongs behind it, and came before."""
+
+
 class OverdueView(Struct, frozen=True, tag="overdue"):
     """A deadline has passed: at whom an event of ours is not known to have arrived."""
 
@@ -211,6 +219,7 @@ ItemView: TypeAlias = (
     | MissedView
     | CaughtUpView
     | OverdueView
+    | InsertedView
     | EndedView
     | SubscribedView
     | HeartbeatView

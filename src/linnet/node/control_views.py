@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Item, Missed, Overdue, Unreadable
+from linnet.delivery.items import CaughtUp, Ended, Inserted, Item, Missed, Overdue, Unreadable
 from linnet.event.event import Event
 from linnet.identity.text import Sort, to_text
 from linnet.node.control_types import (
@@ -19,6 +19,7 @@ from linnet.node.control_types import (
     EventView,
     FateView,
     GraphReply,
+    InsertedView,
     ItemView,
     MissedView,
     OverdueView,
@@ -65,6 +66,8 @@ def item_view(item: Item) -> ItemView:
             )
         case CaughtUp(begins_at, evicted, reason):
             return CaughtUpView(begins_at, evicted, _reason(reason))
+        case Inserted(_, event, before):
+            return InsertedView(to_text(Sort.EVENT, event), to_text(Sort.EVENT, before))
         case Overdue(_, event, people):
             names = tuple(to_text(Sort.PERSON, person) for person in people)
             return OverdueView(to_text(Sort.EVENT, event), names)

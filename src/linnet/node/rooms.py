@@ -65,15 +65,16 @@ class Rooms:
         asked = tuple(parse_contact(each) if isinstance(each, str) else each for each in contacts)
         ticket: Ticket | None = None
         room = TopicId(where) if isinstance(where, bytes) else None
+        called: str | None = None
         if isinstance(where, str):
             invitation = parse_invitation(where, self._clock())
-            ticket, room = invitation.ticket, invitation.room
+            ticket, room, called = invitation.ticket, invitation.room, invitation.name
             if ticket.person is not None and ticket.person != self._person:
                 raise BadText("this invitation is for another person; ask its sender for one of your own")
             asked = (*invitation.contacts, *asked)
         if room is None:
             raise BadText("a room is joined by an invitation or by its id")
-        return self._made(await self._ask(JoinRoom(room, ticket, asked, patience, knock)))
+        return self._made(await self._ask(JoinRoom(room, ticket, asked, patience, knock, called)))
 
     async def find(self, which: str | TopicId) -> Room:
         """A room by its id, an unambiguous beginning of it, or its name; `BadText` lists the candidates."""

@@ -45,6 +45,8 @@ class JoinRoom(Struct, frozen=True, gc=False):
     patience: float = 20.0
     knock: bool = False
     """Knock instead of joining."""
+    called: str | None = None
+    """What an invitation calls the room: its name here until what the room itself says has come."""
 
 
 class MakeTicket(Struct, frozen=True, gc=False):

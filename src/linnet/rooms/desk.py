@@ -39,7 +39,7 @@ from linnet.rooms.results import LedgerIs, Reading, RoomMade, RoomResult
 from linnet.rooms.room import Room
 from linnet.rooms.secrecy.history import history_bodies
 from linnet.rooms.secrecy.security import security_of
-from linnet.rooms.status import state_of
+from linnet.rooms.status import CALLED, state_of
 
 Looking = ExamineState | ExamineSecurity | ExamineLedger
 Asked = (
@@ -183,6 +183,8 @@ class Desk:
             raise Refused(Reason.NO_ADDRESS, detail)
         joining = Joining(command.room, request, command.ticket, contacts, command.knock, self._context.card)
         self.joining[command.room] = joining
+        if command.called is not None:
+            self._context.store.cells.put(CALLED, command.room, command.called.encode())
         return [*joining.begin(self._context.links, command.patience)]
 
     def _refresh(self, request: int, room: Room, command: JoinRoom, now: float) -> list[RoomEffect]:

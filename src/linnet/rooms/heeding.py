@@ -49,11 +49,11 @@ class Heeding:
                 return [*relays.provide(relay, event, self._parcels(missing), now)]
             case Behind(relay, heads):
                 beyond = self._parts.control.between(heads)[: self._parts.config.page_events]
-                told = relays.send_to(relay, self._parcels(beyond), now)
+                shown: list[RoomStep] = [*relays.send_to(relay, self._parcels(beyond), now)]
                 if heads:
-                    return [*told]
+                    return shown
                 # It refused us: it lacks our join, or it knows why we are in the room no longer.
-                return [*told, *self._parts.sync.more_control(relay, self._parts.context.card)]
+                return [*shown, *self._parts.sync.more_control(relay, self._parts.context.card)]
             case Kept(relay, event):
                 if event == self._parts.author.prev:
                     self._parts.memory.leaving = False  # If we have left, this is what we said last.

@@ -67,11 +67,13 @@ class Ledger:
         """Events that are kept account of."""
         return len(self._events)
 
-    def sent(self, event: Event, people: Sequence[AuthorId], now: float) -> list[Record]:
+    def sent(
+        self, event: Event, people: Sequence[AuthorId], now: float, out: AuthorId | None = None
+    ) -> list[Record]:
         """Open the account of an event of our own that is in the log: for whom it is meant.
 
-        `people` are those joined at its control heads, without ourselves and without relays. What was opened
-        before stays as it is.
+        `people` are those joined at its control heads, without ourselves and without relays; `out` is whom it
+        puts out of the room. What was opened before stays as it is.
         """
         if event.seq is None:
             raise ValueError("an event of a room has a sequence number")
@@ -79,7 +81,7 @@ class Ledger:
             return []
         self._meant(tuple(people), event.seq)
         self._last = event.seq
-        row = EventRow(event.seq, event.id, event.device, event.kind, event.time, now)
+        row = EventRow(event.seq, event.id, event.device, event.kind, event.time, now, out=out)
         self._seqs[event.id] = event.seq
         self._events[event.seq] = row
         self._write(row)
@@ -219,7 +221,7 @@ class Ledger:
         late = tuple(
             person
             for person, member in self._people.items()
-            if member.meant(row.seq) and member.acked < row.seq
+            if member.meant(row.seq) and member.acked < row.seq and person != row.out
         )
         if not late:
             return None
@@ -270,7 +272,7 @@ class Ledger:
             return MemberFate(person, Fate.REFUSED, at, (), reason)
         if member.acked >= row.seq:
             return MemberFate(person, Fate.DELIVERED, member.when(row.seq), (), None)
-        if member.off:
+        if member.off or person == row.out:
             return MemberFate(person, Fate.UNKNOWN, None, (), None)
         holding = {relay: word.at for relay, word in row.relays.items() if word.holds}
         if holding:

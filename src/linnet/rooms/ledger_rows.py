@@ -40,6 +40,8 @@ class EventRow(Struct, array_like=True):
     refused: dict[AuthorId, tuple[float, Reason]] = field(default_factory=dict)
     """Members that do not take it, since when, and why."""
     deadline: float | None = None
+    out: AuthorId | None = None
+    """Whom it puts out of the room: they can tell nobody of having it."""
 
 
 class PersonRow(Struct, array_like=True):

@@ -20,7 +20,7 @@ from linnet.overlay.overlays import Overlays
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.arrival import Arrival, Placed
-from linnet.rooms.authoring import Author
+from linnet.rooms.authoring import Author, causes_of
 from linnet.rooms.chunks import Chunks
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
@@ -36,6 +36,7 @@ from linnet.rooms.relay_use import RelayUse
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.serving import Serving
 from linnet.rooms.sync import Sync
+from linnet.rooms.timeline import Timeline
 
 
 class Setting:
@@ -114,7 +115,8 @@ class Parts:
         """The keys of the room; None if it is not encrypted."""
         if content.newcomers is not None:
             self.secrecy = Secrecy(room, context, self.control, self.memory, content.newcomers)
-        self.readers = Readers(room, context, self.memory, self.secrecy)
+        self.timeline = Timeline()
+        self.readers = Readers(room, context, self.memory, self.secrecy, self.timeline)
         self.ledger = Ledger(room, cells, config.ledger_events)
         self.receipts = Receipts(room, context, config)
         mesh = config if setting.only is None else replace(config, mesh=0)
@@ -151,6 +153,7 @@ class Parts:
     def saw(self, event: Event) -> None:
         """An event has its place: remember what it means for those that follow."""
         self.author.saw(event)
+        self.timeline.add(event, causes_of(event))
         if event.kind == REDACTION and self.memory.hidden.get(event.id) != SOFT:
             self._redact(event)
         for redaction in self._redactions.pop(event.id, ()):

@@ -13,9 +13,19 @@ from linnet.delivery.flood import FloodEffect
 from linnet.delivery.items import Item
 from linnet.event.event import Event, Verified
 from linnet.groups.agreement import Draft as GroupDraft
+from linnet.rooms.access.facts import person_of
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, check_limits
-from linnet.rooms.content import CONTROL_KINDS, GROUP, REVOCATION, Membership
+from linnet.rooms.content import (
+    CONTROL_KINDS,
+    GROUP,
+    MEMBER,
+    REVOCATION,
+    Member,
+    Membership,
+    content_of,
+    member_key,
+)
 from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Refused, RoomReceipt
@@ -173,7 +183,10 @@ class Passing:
         # What devices say of keys is no publication: nobody is owed it.
         kind = Kind.CONTROL if event.kind == GROUP else Kind.PUBLISHED
         published = Record(kind, parts.id, event.id, event.device, event.seq, note=event.kind)
-        effects: list[RoomStep] = [published, *parts.ledger.sent(event, self._audience(event), now)]
+        effects: list[RoomStep] = [
+            published,
+            *parts.ledger.sent(event, self._audience(event), now, put_out_by(event)),
+        ]
         effects += parts.receipts.authored(event)
         taken, placed = parts.intake.take(arrival, now)
         effects += [*taken, *self.placed(placed, now)]
@@ -235,3 +248,12 @@ class Passing:
             return []
         event = each.arrival.event
         return [Send(source, Refused(self._parts.id, event.id, each.refusal.reason, each.refusal.rule[:200]))]
+
+
+def put_out_by(event: Event) -> AuthorId | None:
+    """Whom an event puts out of the room; None: nobody, or its author."""
+    if event.kind != MEMBER or event.tail.key in (None, member_key(event.author)):
+        return None
+    content = content_of(event.kind, event.body)
+    is_out = isinstance(content, Member) and content.membership in (Membership.LEAVE, Membership.BAN)
+    return person_of(event.tail.key or "") if is_out else None

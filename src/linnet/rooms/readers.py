@@ -18,7 +18,9 @@ from linnet.event.event import Event
 from linnet.rooms.commands import ReadRoom
 from linnet.rooms.content import GROUP, HISTORY, REDACTION
 from linnet.rooms.memory import LATE, RoomMemory
+from linnet.rooms.room_reader import RoomReader
 from linnet.rooms.secrecy.secrecy import Secrecy
+from linnet.rooms.timeline import Timeline
 from linnet.trace.records import Kind, Record
 
 _TOLD = "room.told"
@@ -30,10 +32,16 @@ class Readers:
     """Who reads the room here, and how far each of them is."""
 
     def __init__(
-        self, room: TopicId, context: Context, memory: RoomMemory, secrecy: Secrecy | None = None
+        self,
+        room: TopicId,
+        context: Context,
+        memory: RoomMemory,
+        secrecy: Secrecy | None = None,
+        timeline: Timeline | None = None,
     ) -> None:
         self._room = room
         self._secrecy = secrecy
+        self._timeline = timeline or Timeline()
         self._context = context
         self._memory = memory
         self._readers: dict[int, LogReader] = {}
@@ -68,7 +76,9 @@ class Readers:
         def shown(event: Event) -> Event | Unreadable | None:
             return self._shown(event, command.state, is_history)
 
-        reader = LogReader(self._room, window, cursor, after, command.live, shown)
+        arranged = cursor is None and command.since is not None
+        key = self._timeline.key
+        reader = RoomReader(self._room, window, cursor, after, command.live, shown, key, arranged)
         self._readers[command.subscription] = reader
         self._names[command.subscription] = command.name
         resumed = cursor is not None and cursor.resumed

@@ -10,6 +10,10 @@ from linnet.rooms.content import NAME
 from linnet.rooms.results import RoomMember, RoomStatus, StateEntry, StateIs
 from linnet.rooms.room import Room
 
+CALLED = "room.called"
+"""The cells of what invitations called rooms."""
+_NAME_CHARS = 200
+
 
 def state_of(room: Room) -> StateIs:
     """The resolved state: who is in it, what is allowed, what it is called."""
@@ -65,10 +69,14 @@ def members_of(room: Room) -> tuple[RoomMember, ...]:
 
 
 def name_of(room: Room) -> str | None:
-    """What the room calls itself."""
+    """What the room calls itself; until that has come, what the invitation to it did.
+
+    Relays keep no names: who joins while no member is there has only that.
+    """
     winner = room.parts.plain.winner(NAME, "")
     event = None if winner is None else room.parts.memory.event(winner)
-    return None if event is None else event.body.decode(errors="replace")[:200]
+    body = room.context.store.cells.get(CALLED, room.id) if event is None else event.body
+    return None if body is None else body.decode(errors="replace")[:_NAME_CHARS]
 
 
 def status_of(room: Room) -> RoomStatus:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.cli.village import Tea
+from msgspec.structs import replace
+from tests.cli.village import LIMIT, Tea
 
 from linnet.cli.chat.conversation import Conversation
+from linnet.net.clock import Clock
 from linnet.node.client import ControlClient
-from linnet.node.control_types import WarningView
+from linnet.node.control_types import EventView, InsertedView, WarningView
 from linnet.node.known_people import Alarm
 
 
@@ -65,4 +67,32 @@ def test_a_warning_is_shown(tea: Tea, as_json: bool) -> None:
     assert ('"alarm":"verified_name"' if as_json else "IS NOT the 'bea' whom you verified") in line
     for client in (conversation._talking, conversation._reading, conversation._looking):
         client.close()
+    spoken.run("/quit")
+
+
+def test_older_messages_of_ours_have_the_marks_of_the_ledger(tea: Tea) -> None:
+    sent = tea.ada.json("room", "send", tea.room, "an old word of mine")["ids"][0]
+
+    def arrived() -> bool:
+        members = tea.ada.json("room", "ledger", tea.room, sent)["events"][0]["members"]
+        return all(member["fate"] == "delivered" for member in members)
+
+    clock = Clock()
+    limit = clock.now() + LIMIT
+    while not arrived():
+        assert clock.now() < limit
+    spoken = Spoken(tea, tea.room)
+    spoken.conversation.run((), 0.0)
+    (line,) = [line for line in spoken.shown if line.endswith("an old word of mine")]
+    assert line[6:] == "✓✓ you: an old word of mine"
+
+
+def test_what_came_late_has_a_mark(tea: Tea) -> None:
+    spoken = Spoken(tea, tea.room)
+    event = EventView("le1e", "lt1", tea.people["bea"], "00", "message", 0, b"late", text="late", label="bea")
+    spoken.conversation._item(InsertedView("le1e", "le1f"))
+    spoken.conversation._item(event)
+    spoken.conversation._item(replace(event, id="le1g"))
+    assert [line[:1] for line in spoken.shown] == ["↥", spoken.shown[1][:1]]
+    assert spoken.shown[1][:1] != "↥"
     spoken.run("/quit")

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from tests.cli.village import Tea
+
+from linnet.cli.room.relays import row
+from linnet.node.control_types import RelayView
 
 
 def test_a_relay_is_asked_used_and_taken_out(tea: Tea) -> None:
@@ -27,3 +31,19 @@ def test_wrong_words(tea: Tea) -> None:
     assert "has no address" in tea.ada.fails(2, "room", "relays", "tea", "--add", "x")
     assert "device id" in tea.ada.fails(2, "room", "relays", "tea", "--drop", "x")
     assert "linnet up --role relay" in tea.ada.fails(1, "relay", "report")
+
+
+@pytest.mark.parametrize(
+    ("up", "chosen", "failure", "state"),
+    [
+        (True, True, None, "up"),
+        (True, False, "timeout", "up"),
+        (False, True, None, "linking"),
+        (False, False, None, "idle: not linked now"),
+        (False, False, "timeout", "down: timeout"),
+    ],
+)
+def test_a_relay_that_is_not_linked_now_is_not_down(
+    up: bool, chosen: bool, failure: str | None, state: str
+) -> None:
+    assert row(RelayView("ld1…", (), up, chosen, None, None, failure))[1] == state

@@ -5,6 +5,7 @@ Reading blocks and looking at the ledger takes turns, so each has a thread and a
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from linnet.cli.exits import ExitCode, Failure
+from linnet.cli.printing import LATE
 from linnet.cli.room import ticks
 from linnet.cli.room.alarms import alarm_text
 from linnet.cli.room.names import Names
@@ -20,8 +22,10 @@ from linnet.cli.room.wording import event_line
 from linnet.core.errors import LinnetError
 from linnet.core.reasons import Reason
 from linnet.node.control_types import (
+    CaughtUpView,
     EndedView,
     EventView,
+    InsertedView,
     ItemView,
     OverdueView,
     SubscribedView,
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 LOOK_PERIOD = 1.0
 """Seconds between looks at the ledger, while something is under way."""
 
+MARKED = 1000
+"""Messages of ours whose marks are looked up when the conversation begins."""
+
 LAST_WORDS = 5.0
 """Seconds that what was sent last has to come back before the conversation ends."""
 
@@ -45,7 +52,8 @@ HELP = f"""\
 /ledger        at whom your messages have arrived
 /quit          leave the conversation; you stay in the room
 //…            say something that begins with a slash
-{ticks.KEY}"""
+{ticks.KEY}
+{LATE} came late: it belongs further up"""
 
 
 class Conversation:
@@ -72,6 +80,11 @@ class Conversation:
         self._sent: dict[str, str] = {}
         self._echoed: set[str] = set()
         self._marks: dict[str, str] = {}
+        """What the ledger said last of our messages."""
+        self._open: dict[str, None] = {}
+        """Messages of ours on the screen that have not arrived at all."""
+        self._is_live = False
+        self._late: str | None = None
         self.error: LinnetError | None = None
         """Why the conversation ended, if that was not asked for."""
 
@@ -85,6 +98,10 @@ class Conversation:
             # A shell has what it starts in the background ignore it; `_end` wakes us with it.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
+            if not self._as_json:
+                with contextlib.suppress(LinnetError):  # The reader tells what is wrong.
+                    known = self._talking.room_ledger(self._room, limit=MARKED).events
+                    self._marks = {event.event: ticks.tick(event.members) for event in known}
             for thread in threads:
                 thread.start()
             # What is said before the room is read would not be seen to come back.
@@ -174,6 +191,10 @@ class Conversation:
                 with self._came:
                     self._echoed.add(item.id)
                     self._came.notify_all()
+            case InsertedView(event):
+                self._late = event
+            case CaughtUpView():
+                self._is_live = True
             case OverdueView(event, people):
                 names = ", ".join(map(self._names.of, people))
                 self._show(f"! {_short(self._sent.get(event, event[:14]))} has not arrived at {names}")
@@ -191,8 +212,19 @@ class Conversation:
     def _line(self, event: EventView) -> str:
         if self._as_json:
             return msgspec.json.encode(event).decode()
-        mark = ticks.PENDING if event.author == self._own and event.key is None else " "
-        return event_line(event, self._names, mark)
+        mark = self._mark_of(event) if event.author == self._own and event.key is None else " "
+        line = event_line(event, self._names, mark)
+        return f"{LATE} {line}" if self._late == event.id else line
+
+    def _mark_of(self, event: EventView) -> str:
+        """As the ledger has it; of what was said long ago, or by another device of ours, it knows nothing."""
+        mark = self._marks.get(event.id)
+        if mark is None:
+            mark = ticks.PENDING if self._is_live or event.id in self._sent else " "
+        if mark not in (ticks.ALL, " "):
+            with self._came:
+                self._open[event.id] = None
+        return mark
 
     def _end(self, error: LinnetError) -> None:
         """Nothing more comes: whoever waits for a line to be typed waits no longer."""
@@ -206,7 +238,7 @@ class Conversation:
         """Tell when a message of ours has arrived at somebody more."""
         while not self._is_over.wait(LOOK_PERIOD) and not self._as_json:
             with self._came:
-                open_ones = [event for event in self._sent if self._marks.get(event) != ticks.ALL]
+                open_ones = [event for event in self._open if self._marks.get(event) != ticks.ALL]
             if not open_ones:
                 continue
             try:

@@ -27,7 +27,11 @@ def history(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what this node keeps of a room, in the order in which it was taken in, then end."""
+    """Print what this node keeps of a room, then end.
+
+    The order is the same for everyone who keeps the same: what was said with knowledge of something else
+    comes after it, and else the authors' times decide. What came here later than what follows it has a
+    mark, ↥."""
     from linnet.cli.printing import Printer
     from linnet.cli.room.finding import find_room
     from linnet.cli.room.names import Names

@@ -68,7 +68,12 @@ def relays(
 
 def row(relay: RelayView) -> tuple[object, ...]:
     """A relay in a table."""
-    state = "up" if relay.up else f"down: {relay.failure}" if relay.failure else "down"
+    if relay.up:
+        state = "up"
+    elif relay.failure:
+        state = f"down: {relay.failure}"
+    else:
+        state = "linking" if relay.chosen else "idle: not linked now"
     trip = None if relay.rtt is None else f"{relay.rtt * 1000:.1f} ms"
     load = None if relay.load is None else f"{relay.load:.0%}"
     return (relay.relay, state, relay.chosen, trip, load, relay.hints)

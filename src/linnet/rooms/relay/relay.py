@@ -59,6 +59,8 @@ OWNERS = (OWNER, admission.OWNER, fetching.OWNER, forwarding.OWNER, retention.OW
 
 _ROOMS, _EPOCH = "relay.room", "relay.epoch"
 _SERVING, _LEAVING = b"serving", b"leaving"
+_OUTSIDE = (Reason.BANNED, Reason.NOT_INVITED)
+"""Why somebody who was of a room does not see it any more."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[bytes, PeerId, tuple[Contact, ...]]).decode
 _NOBODY = PeerId(b"")
@@ -228,8 +230,9 @@ class Relay:
         if isinstance(message, AskControl | Want | ChunkWant):
             reason = room.why_not(caller, message, now)
             if reason is not None:
-                is_out = caller is not None and reason in (Reason.BANNED, Reason.NOT_INVITED)
-                told = room.removal(caller, message) if is_out and isinstance(message, AskControl) else None
+                told: ControlPage | None = None
+                if caller and isinstance(message, AskControl) and reason in _OUTSIDE:
+                    told = room.removal(caller, message)
                 return refused(message, reason, caller) if told is None else ([told], [])
         if isinstance(message, AskControl):
             return [room.control(caller, message, now)], []

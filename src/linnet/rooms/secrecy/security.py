@@ -40,7 +40,7 @@ def theft_of(state: GroupState | None, texts: int, shared: int) -> Theft:
     secrets = sum(1 for op in state.ops.values() for secret in op.awaiting.values() if secret)
     secrets += sum(1 for owed in state.owed if owed.secret)
     others = [member for member in agreement.key_ages(state, 0.0) if member != state.me]
-    return Theft(texts, agreement.forward_debt(state), secrets, shared, len(others))
+    return Theft(texts, agreement.late_messages(state), secrets, shared, len(others))
 
 
 def _holding(secrecy: Secrecy, now: float) -> list[DeviceKeys]:
