@@ -51,7 +51,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("only root may mount a small file system; RLIMIT_FSIZE is tried beside")
     where = tmp_path / "disk"
     where.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", where], check=False, timeout=LIMIT)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", where], check=False, timeout=LIMIT
+    )
     if made.returncode:
         pytest.skip("no file system may be mounted here; RLIMIT_FSIZE is tried beside")
     yield where

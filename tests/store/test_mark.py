@@ -1,4 +1,4 @@
-"""The mark beside a store: a store that is lost, replaced or older is noticed, and a whole one never refused."""
+"""The mark beside a store: one that is lost, replaced or older is noticed, a whole one never refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def test_a_store_that_is_gone_is_noticed_and_nothing_is_put_in_its_place(path: P
     write(path, 0, 1)
     remove(path)
     for _ in range(2):
-        with pytest.raises(StoreLost, match=r"events\.db is gone; put back .* linnet export FILE --without-log"):
+        with pytest.raises(
+            StoreLost, match=r"events\.db is gone; put back .* linnet export FILE --without-log"
+        ):
             SqliteStore(path)
     assert not path.exists()
 

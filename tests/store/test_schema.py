@@ -46,7 +46,9 @@ def test_an_older_file_is_brought_forward_with_what_it_holds(old: sqlite3.Connec
     steps = (*migrations(), NEXT, "CREATE INDEX cell_by_colour ON cell (colour);")
     migrate(old, path, steps)
     assert version_of(old, path) == len(steps)
-    assert old.execute("SELECT space, key, value, colour FROM cell WHERE space = 'x'").fetchall() == [("x", b"k", b"v", "grey")]
+    assert old.execute("SELECT space, key, value, colour FROM cell WHERE space = 'x'").fetchall() == [
+        ("x", b"k", b"v", "grey")
+    ]
     migrate(old, path, steps)
 
 

@@ -182,7 +182,13 @@ def test_only_its_owner_may_read_a_store(path: Path) -> None:
     store.log.append(unit(1))
     store.commit(lambda: None)
     files = sorted(path.parent.iterdir())
-    assert [file.name for file in files] == ["store.db", "store.db-shm", "store.db-wal", "store.db.lock", "store.db.mark"]
+    assert [file.name for file in files] == [
+        "store.db",
+        "store.db-shm",
+        "store.db-wal",
+        "store.db.lock",
+        "store.db.mark",
+    ]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     store.close()
     path.chmod(0o644)
