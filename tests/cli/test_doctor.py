@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 from tests.cli.shell import Linnet
 from tests.cli.village import up
+
+from linnet import Node
 
 
 def test_a_running_node_is_well(running: Linnet) -> None:
@@ -74,3 +79,47 @@ def test_a_room_and_a_place_whose_others_are_gone_are_named(tmp_path: Path) -> N
         assert "all is well" not in said
         assert "FAIL  room tea: no link to any member or relay since " in said
         assert "linnet connect KEY@HOST:PORT" in said
+
+
+def test_a_sound_store_is_looked_through(running: Linnet, shell: Linnet) -> None:
+    running.ok("publish", "weather", "rain")
+    assert "units were read, all are sound" in running.ok("doctor", "--store")
+    shell.ok("init")
+    assert "is empty" in shell.ok("doctor", "--store")
+    _say(shell, "rain")
+    assert "ok    all of the store: 1 units were read, all are sound" in shell.ok("doctor", "--store")
+
+
+def _say(shell: Linnet, *texts: str) -> None:
+    async def say() -> None:
+        async with Node(shell.home) as node:
+            for text in texts:
+                await node.publish("weather", text)
+
+    asyncio.run(say())
+
+
+def test_a_damaged_store_is_told_and_noted(shell: Linnet) -> None:
+    shell.ok("init")
+    _say(shell, "rain", "sun")
+    with closing(sqlite3.connect(shell.home / "events.db")) as db, db:
+        db.execute("UPDATE unit SET raw = x'00' WHERE position = 1")
+    result = shell.run("doctor", "--store", "--json")
+    assert result.exit_code == 1
+    (check,) = json.loads(result.stdout)["checks"]
+    assert check["ok"] is False
+    assert check["detail"].startswith("1 of 2 units are damaged")
+    assert "fetches them again" in check["advice"]
+
+
+def test_a_lost_store_is_told_by_every_command_that_needs_it(shell: Linnet) -> None:
+    shell.ok("init")
+    _say(shell, "rain")
+    for part in shell.home.glob("events.db*"):
+        if part.suffix != ".mark":
+            part.unlink()
+    for words in (("doctor",), ("doctor", "--store")):
+        result = shell.run(*words)
+        assert result.exit_code == 1
+        assert "events.db is gone" in result.stdout
+    assert "--without-log" in shell.fails(1, "up")

@@ -1,4 +1,4 @@
-"""The mark beside a store: a store that is lost, replaced or older is noticed, and a whole one never refused."""
+"""The mark beside a store: one that is lost, replaced or older is noticed, a whole one never refused."""
 
 from __future__ import annotations
 

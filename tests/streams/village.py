@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Protocol
 
 from linnet.core.effects import Deliver
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Received
+from linnet.core.stores import Store
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Missed
@@ -27,6 +29,7 @@ from linnet.peer.interface import (
 )
 from linnet.peer.messages import Message
 from linnet.peer.peer import Peer
+from linnet.sim.hosts import Durable
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.network import Network
@@ -38,6 +41,12 @@ from linnet.trace.records import Record
 from linnet.trace.sink import TraceSink
 
 STREAM = "weather"
+
+
+class Stored(Durable, Store, Protocol):
+    """A store of a simulated node."""
+
+    def close(self) -> None: ...
 
 
 class Notes:
@@ -91,8 +100,12 @@ class Village:
         commit_delay: float = 0.0,
         keep: LinkConfig | None = None,
         trace: TraceSink | None = None,
+<<<<<<< HEAD
         clocks: dict[str, float] | None = None,
         dial_only: tuple[str, ...] = (),
+=======
+        stores: dict[str, Stored] | None = None,
+>>>>>>> w-store
     ) -> None:
         self._dial_only = dial_only
         self.clocks = clocks or {}
@@ -120,7 +133,7 @@ class Village:
             name: seeded_identity(seed, name, self.network.now) for name in self.names
         }
         self._name_of = {identity.peer: name for name, identity in self.identity.items()}
-        self.stores = {name: MemoryStore() for name in self.names}
+        self.stores: dict[str, Stored] = {name: MemoryStore() for name in self.names} | (stores or {})
         self.items: dict[tuple[str, int], list[Handed]] = {}
         self._subscriptions = 0
         for name in self.names:

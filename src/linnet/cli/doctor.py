@@ -17,21 +17,29 @@ if TYPE_CHECKING:
     from linnet.core.ids import Contact
     from linnet.node.control_types import Check
 
-EPILOG = examples("linnet doctor", "linnet doctor ld1…@192.0.2.7:7700")
+EPILOG = examples("linnet doctor", "linnet doctor ld1…@192.0.2.7:7700", "linnet doctor --store")
 
 Address = Annotated[
     str | None, typer.Argument(metavar="KEY@HOST:PORT", help="A peer that should be reached from here.")
 ]
 
 
-def doctor(address: Address = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+Store = Annotated[
+    bool,
+    typer.Option("--store", help="Read and check all that is stored; what is damaged is fetched again."),
+]
+
+
+def doctor(
+    address: Address = None, store: Store = False, home: HomeOption = None, as_json: JsonOption = False
+) -> None:
     """Check keys, clock, store and ports, ask the running node, and walk the steps to a peer.
 
     Names the first step that fails and what to do about it; exits 1 if anything is wrong.
     """
     contact = None if address is None else _contact(address)
     checks = []
-    for check in _all_checks(contact, home):
+    for check in _store_checks(home, as_json) if store else _all_checks(contact, home):
         checks.append(check)
         if not as_json:
             _tell(check)
@@ -50,6 +58,15 @@ def _contact(address: str) -> Contact:
     from linnet.node.addresses import parse_contact
 
     return parse_contact(address)
+
+
+def _store_checks(home: Path | None, quiet: bool) -> Iterator[Check]:
+    from linnet.cli.progress_bar import counting_bar
+    from linnet.node.store_checks import store_checks
+
+    with counting_bar("reading the store", quiet) as progress:
+        found = list(store_checks(home, progress))
+    yield from found
 
 
 def _all_checks(contact: Contact | None, home: Path | None) -> Iterator[Check]:

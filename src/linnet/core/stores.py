@@ -81,6 +81,10 @@ class EventLog(Protocol):
         One that was damaged is mended by it, in its place.
         """
 
+    @property
+    def left_out(self) -> tuple[Damage, ...]:
+        """What the last `read` left out since it is damaged."""
+
     def take_damage(self) -> list[Damage]:
         """What was found damaged since the last call. Reads leave it out."""
 

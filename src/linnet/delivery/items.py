@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
+from linnet.core.stores import Damage
 from linnet.event.event import Event
 
 
@@ -20,6 +22,15 @@ class Missed(Struct, frozen=True, gc=False):
     first: int
     last: int
     reason: Reason
+
+
+def missed_by_damage(damages: Iterable[Damage]) -> tuple[Missed, ...]:
+    """What a reader of our log is told of units that it would have had, were they not damaged."""
+    return tuple(
+        Missed(each.topic, each.author, each.device, each.first, each.first + each.count - 1, Reason.DAMAGED)
+        for each in damages
+        if each.first is not None
+    )
 
 
 class CaughtUp(Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from linnet.core.effects import Deliver
 from linnet.core.ids import TopicId
 from linnet.core.stores import EventLog
-from linnet.delivery.items import CaughtUp, Item, Unreadable
+from linnet.delivery.items import CaughtUp, Item, Unreadable, missed_by_damage
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event
 from linnet.event.signing import decode_unit, recall_unit
@@ -69,6 +69,8 @@ class LogReader:
                     return effects
                 for event in recall_unit(decode_unit(entry.raw)).events:
                     effects += self._hand(position, event)
+            for missed in missed_by_damage(log.left_out):
+                effects += self.note(missed)
             if len(found) < _PAGE:
                 self._behind = False
                 effects += self._caught_up(log)

@@ -107,6 +107,7 @@ class Peer:
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
         self._account = parts.account
         self._streams = parts.streams
+        self._clocks = parts.clocks
         self._rooms = parts.rooms
         self._places = parts.places
         self._network = parts.network
@@ -179,11 +180,15 @@ class Peer:
             self._account.served(asked, now)
         outgoing = self._outgoing
         effects = outgoing.heed(asked, now) if asked else []
+        damaged = self._streams.mending.look(now)
+        if damaged:
+            effects += outgoing.heed([*damaged], now)
         while outgoing.looped:
             effects += outgoing.heed(self._apply(outgoing.looped.popleft(), now), now)
         return effects
 
     def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Asking]:
+        self._clocks.heard(peer, data.sent_us, now)
         if self._rooms.holds(data.unit.topic):
             return [*self._rooms.on_data(peer, data, now)]
         if self._places.holds(data.unit.topic):
@@ -201,7 +206,7 @@ class Peer:
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
                 self._parts.whereabouts.link_down(peer)
-                self._parts.clocks.gone(peer)
+                self._clocks.gone(peer)
                 mended = self._links.link_down(peer, reason, now)
                 down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
                 down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
@@ -228,8 +233,6 @@ class Peer:
         kind = type(message)
         if kind not in _MEASURED_ELSEWHERE and not self._links.spend(peer, now):
             return self._too_much(peer)
-        if isinstance(message, Data):
-            self._parts.clocks.heard(peer, message.sent_us, now)
         return [*self._by_message[kind](peer, message, now)]
 
     def _on_link_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[Asking]:

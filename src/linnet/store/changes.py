@@ -100,6 +100,8 @@ def _write_units(db: sqlite3.Connection, changes: Changes) -> None:
     for position, unit in changes.mended.items():
         values = (unit.first, unit.count, unit.head, unit.raw, position)
         db.execute("UPDATE unit SET first = ?, count = ?, head = ?, raw = ? WHERE position = ?", values)
+        noted = position.to_bytes(8, "big")
+        db.execute("DELETE FROM cell WHERE space = 'damaged' AND key = ?", (noted,))
     if changes.cuts:
         _delete(db, "DELETE FROM unit WHERE topic = ? AND position <= ?", list(changes.cuts.items()))
         db.execute("UPDATE log_end SET position = max(position, ?)", (changes.end,))

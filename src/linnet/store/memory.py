@@ -111,6 +111,8 @@ class _Topic:
 class MemoryLog:
     """The event log of a `MemoryStore`; see `linnet.core.stores.EventLog`. Memory is never damaged."""
 
+    left_out: tuple[Damage, ...] = ()
+
     def take_damage(self) -> list[Damage]:
         """Nothing."""
         return []

@@ -170,6 +170,8 @@ def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3
             writer.executescript(_WRITER_SETTINGS)
             reader = undo.enter_context(contextlib.closing(_connect(path)))
             reader.execute("PRAGMA query_only = 1")
+            # No column that is read holds text: what looks like it is damaged, and is judged as bytes.
+            reader.text_factory = bytes
             undo.pop_all()
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be opened: {error}") from error

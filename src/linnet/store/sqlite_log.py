@@ -51,7 +51,7 @@ _SINCE = """SELECT position FROM unit WHERE topic = ? AND stored_at < ? AND posi
 _SINCE_STEPPED = "SELECT max(position) FROM unit WHERE topic = ? AND stored_at < ? AND position > ?"
 
 
-_NOTED = "SELECT value FROM cell WHERE space = 'damaged' ORDER BY key"
+_NOTED = "SELECT key, value FROM cell WHERE space = 'damaged' ORDER BY key"
 _decode_damage = msgspec.msgpack.Decoder(Damage).decode
 _Place: TypeAlias = tuple[TopicId, AuthorId, DeviceId, int | bytes]
 
@@ -77,20 +77,19 @@ class SqliteLog:
         self._recent: dict[EventId, tuple[int, Entry]] = {}
         self._touched_topics: dict[int, TopicSummary] = {}
         self._touched_chains: dict[int, tuple[int, ChainSummary]] = {}
+        self.left_out: tuple[Damage, ...] = ()
         self._damaged: dict[_Place, tuple[int, Damage]] = {}
         self._mended: dict[int, Entry] = {}
-        self._news: list[Damage] = [_decode_damage(raw) for (raw,) in self._reader.all(_NOTED)]
+        for key, raw in self._reader.all(_NOTED):
+            damage = _decode_damage(raw)
+            self._damaged[_place(damage)] = (int.from_bytes(key, "big"), damage)
+        self._noted = {position: None for position, _ in self._damaged.values()}
+        self._news: list[Damage] = [damage for _, damage in self._damaged.values()]
 
     def take_damage(self) -> list[Damage]:
         """What was found damaged since the last call, and before by whoever looked through all of it."""
-        if not self._news:
-            return []
         news, self._news = self._news, []
-        for damage in news:
-            if _place(damage) not in self._damaged:
-                self.chain(damage.topic, damage.author, damage.device, *_span(damage), 1)
-        self._news = []
-        return [damage for damage in news if self.is_damaged(damage)]
+        return news
 
     def is_damaged(self, damage: Damage) -> bool:
         """Whether a unit is still damaged."""
@@ -136,11 +135,15 @@ class SqliteLog:
         """Units of a topic past a position, oldest first."""
         held = self._topics.get(topic) or self._load(topic)
         units: list[tuple[int, Entry]] = []
+        self.left_out = ()
         newest = max(after, held.cut)
         # Again for those that were left out: less than was asked for means that there is no more.
         while (asked := limit - len(units)) > 0:
             found = self._stored(held, newest, asked)
-            units += [each for each in found if self._checked(*each)]
+            sound = [each for each in found if self._checked(*each)]
+            if len(sound) < len(found):
+                self.left_out += tuple(_damage(each[1]) for each in found if not self._checked(*each))
+            units += sound
             newest = found[-1][0] if found else newest
             if len(found) < asked:
                 break
@@ -285,9 +288,11 @@ class SqliteLog:
 
     def _checked(self, position: int, entry: Entry) -> bool:
         """Whether a unit is what was written; if not, that is noted."""
-        if self._is_sound is None or position in self._mended or self._is_sound(entry):
+        if self._is_sound is None or position in self._mended:
             return True
-        damage = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
+        if position not in self._noted and self._is_sound(entry):
+            return True
+        damage = _damage(entry)
         if _place(damage) not in self._damaged:
             self._damaged[_place(damage)] = (position, damage)
             self._news.append(damage)
@@ -295,8 +300,7 @@ class SqliteLog:
 
     def _mend(self, entry: Entry) -> bool:
         """Put a unit into the place of the same one that was damaged; whether there was one."""
-        damaged = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
-        place = _place(damaged)
+        place = _place(_damage(entry))
         if place not in self._damaged:
             return False
         position, _ = self._damaged.pop(place)
@@ -361,9 +365,8 @@ def _place(damage: Damage) -> _Place:
     return damage.topic, damage.author, damage.device, name
 
 
-def _span(damage: Damage) -> tuple[int, int]:
-    first = damage.first or 0
-    return first, first + damage.count - 1
+def _damage(entry: Entry) -> Damage:
+    return Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
 
 
 def _numbered(units: Iterable[tuple[int, Entry]], chain: ChainSummary) -> Iterator[tuple[int, int, Entry]]:

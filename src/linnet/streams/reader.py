@@ -11,7 +11,7 @@ from linnet.core.ids import AuthorId
 from linnet.core.stores import EventLog
 from linnet.delivery.catchup import CatchUp, CatchUpEffect
 from linnet.delivery.chain import ChainKey
-from linnet.delivery.items import Item, Missed, Unreadable
+from linnet.delivery.items import Item, Missed, Unreadable, missed_by_damage
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.event.signing import decode_unit, recall_unit
@@ -154,6 +154,8 @@ class Reader:
                 self.cursor.handed(position, len(events))
                 handed = self.window.hand(self.seen(events))
                 effects += [*handed, *delivered(events)] if handed else []
+            for missed in missed_by_damage(log.left_out):
+                effects += self.note(missed)
             if len(found) < _PAGE:
                 self.behind = False
                 return effects

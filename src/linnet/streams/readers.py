@@ -179,6 +179,13 @@ class Readers:
             effects += self._in_line(reader, reader.missed(missed))
         return effects
 
+    def told(self, subscription: int, missed: Sequence[Missed]) -> list[ReadersEffect]:
+        """What could not be had, to one of them."""
+        reader = self._readers.get(subscription)
+        if reader is None:
+            return []
+        return [effect for each in missed for effect in self._in_line(reader, reader.note(each))]
+
     def unlocked(self) -> list[ReadersEffect]:
         """A key came: what could not be read before and can be now, to all who were told of it."""
         effects: list[ReadersEffect] = []

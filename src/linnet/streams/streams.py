@@ -15,6 +15,7 @@ from linnet.core.timers import Tick
 from linnet.delivery import catchup, gaps, suppression
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
+from linnet.delivery.items import missed_by_damage
 from linnet.delivery.messages import (
     Data,
     DeliveryMessage,
@@ -48,6 +49,7 @@ from linnet.streams.commands import (
 )
 from linnet.streams.effects import StreamEffect
 from linnet.streams.joined import Joined, JoinedEffect
+from linnet.streams.mending import Mending
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.pruning import Pruning
@@ -97,6 +99,8 @@ class Streams:
         self._waiting = Waiting(context.config.publish_queue)
         self._pruning = Pruning(context, self._joined)
         self._unsent: Unsent | None = None
+        self.mending = Mending(context, self._joined)
+        """What of our log is damaged."""
         self.serving = Serving(context, self._joined, self.heed)
         """What a proxy and its clients ask of streams."""
 
@@ -259,11 +263,12 @@ class Streams:
             case Resend():
                 return self._answer(peer, stream.resend(peer, message, now))
             case Resent():
-                return stream.on_resent(peer, message, now)
+                return [*self.mending.on_resent(stream, message, now), *stream.on_resent(peer, message, now)]
             case History():
                 # We may read our own log in any case.
                 keeps = stream.stores or peer == self._context.peer
-                return self._answer(peer, stream.archive.history(peer, message, keeps))
+                answer = self._answer(peer, stream.archive.history(peer, message, keeps))
+                return [*self._damaged_history(stream, peer, message), *answer]
             case HistoryPage():
                 return stream.on_page(peer, message, now)
             case Watch(on=True) if not stream.stores:
@@ -281,6 +286,12 @@ class Streams:
                 return [*stream.on_policy(peer, message), *self.heed(self._joined.join(stream, now), now)]
             case _:
                 assert_never(message)
+
+    def _damaged_history(self, stream: Stream, peer: PeerId, asked: History) -> list[StreamEffect]:
+        """Tell a subscription that reads our own log what of it is damaged."""
+        if peer != self._context.peer:
+            return []
+        return [*stream.readers.told(asked.request, missed_by_damage(self._context.store.log.left_out))]
 
     def _answer(self, peer: PeerId, sends: Sequence[Send[Resent | HistoryPage]]) -> list[StreamEffect]:
         """What was read from the log, once it is durable: a chain that was shown and then lost forks."""

@@ -6,12 +6,13 @@ from hypothesis import strategies as st
 
 from linnet.core.ids import EventId, TopicId
 from linnet.event.event import Tail, Verified
-from linnet.event.signing import sign_unit
+from linnet.event.signing import message_tail, sign_unit
 from linnet.peer.config import Identity
 from linnet.testing.identities import known_identity
 from linnet.testing.strategies import values
 
 topics = st.binary(min_size=32, max_size=32).map(TopicId)
+TOPIC = TopicId(b"t" * 32)
 event_ids = st.binary(min_size=32, max_size=32).map(EventId)
 
 
@@ -30,3 +31,15 @@ def units(draw: st.DrawFn, max_events: int = 4) -> tuple[Identity, Verified]:
     topic = draw(topics)
     unit = sign_unit(identity.device, topic, identity.author, identity.card.device, first, prev, tails)
     return identity, unit
+
+
+def chain_of(identity: Identity, count: int, topic: TopicId = TOPIC) -> list[Verified]:
+    """A chain of so many messages."""
+    made: list[Verified] = []
+    for number in range(count):
+        tail = message_tail(f"message {number}".encode(), number)
+        prev = made[-1].head if made else None
+        made.append(
+            sign_unit(identity.device, topic, identity.author, identity.card.device, number, prev, (tail,))
+        )
+    return made

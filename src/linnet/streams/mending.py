@@ -1,0 +1,113 @@
+"""Units of our log that were found damaged: told, and asked for again from whoever else may have them.
+
+The log leaves them out of what it answers. A unit that comes back is verified as any other, and put where
+it was (docs/adr/0028-clocks-and-disks.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linnet.core.effects import AfterCommit, Send, SetTimer
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Damage
+from linnet.core.timers import Tick
+from linnet.delivery.context import Context
+from linnet.delivery.messages import Resend, Resent
+from linnet.streams.joined import Joined
+from linnet.streams.stream import Stream
+from linnet.trace.records import Kind, Record
+
+MendingEffect = Send[Resend] | SetTimer[Tick] | AfterCommit[Record] | Record
+
+OWNER = "mending"
+FIRST_PAUSE = 2.0
+"""Seconds until the next source is asked; then twice as long each time."""
+LONGEST_PAUSE = 600.0
+ASKED_AT_ONCE = 256
+"""Units that are asked for in one go: a store that is damaged all over is mended bit by bit."""
+
+
+class Mending:
+    """What is damaged of the streams that this node is in."""
+
+    def __init__(self, context: Context, joined: Joined) -> None:
+        self._context = context
+        self._joined = joined
+        self._wanted: dict[Damage, int] = {}
+        """How often each was asked for."""
+        self._pause = FIRST_PAUSE
+        self._armed = False
+
+    def __len__(self) -> int:
+        return len(self._wanted)
+
+    def look(self, now: float) -> list[MendingEffect]:
+        """Whether reading has found anything since the last look."""
+        news = self._context.store.log.take_damage()
+        if not news:
+            return []
+        records = [_record(Kind.DROPPED, damage, None, "of our log") for damage in news]
+        fresh = [each for each in news if each.first is not None and each not in self._wanted]
+        self._wanted |= dict.fromkeys(fresh, 0)
+        if fresh:
+            self._pause = FIRST_PAUSE
+        return [*records, *self._ask(fresh), *self._arm()]
+
+    def on_resent(self, stream: Stream, resent: Resent, now: float) -> list[MendingEffect]:
+        """What somebody holds of a range: perhaps what is damaged here."""
+        if not any(damage.topic == stream.topic for damage in self._wanted):
+            return []
+        good, _ = stream.intake.check_all(resent.units, resent.cards, None)
+        for verified in good:
+            stream.archive.keep(verified, now)
+        log = self._context.store.log
+        mended = [damage for damage in self._wanted if not log.is_damaged(damage)]
+        for damage in mended:
+            del self._wanted[damage]
+        records = tuple(_record(Kind.RESYNC, damage, None, "mended") for damage in mended)
+        return [AfterCommit(records)] if records else []
+
+    def fired(self, tick: Tick, now: float) -> list[MendingEffect]:
+        """It is time to ask again, somebody else."""
+        self._armed = False
+        self._pause = min(LONGEST_PAUSE, 2 * self._pause)
+        return [*self._ask(self._wanted), *self._arm()]
+
+    def _arm(self) -> list[MendingEffect]:
+        if self._armed or not self._wanted:
+            return []
+        self._armed = True
+        return [SetTimer(self._pause, Tick(OWNER, "ask"))]
+
+    def _ask(self, wanted: Iterable[Damage]) -> list[MendingEffect]:
+        sends: list[MendingEffect] = []
+        for damage in list(wanted)[:ASKED_AT_ONCE]:
+            stream = self._joined.get(damage.topic)
+            sources = [] if stream is None else self._sources(stream)
+            if sources and damage.first is not None and damage.last is not None:
+                peer = sources[self._wanted[damage] % len(sources)]
+                self._wanted[damage] += 1
+                asked = Resend(damage.topic, damage.author, damage.device, damage.first, damage.last)
+                sends.append(Send(peer, asked))
+        return sends
+
+    def _sources(self, stream: Stream) -> list[PeerId]:
+        known = dict.fromkeys((*stream.storage, *stream.flood.neighbors))
+        own = self._context.peer
+        return [peer for peer in known if peer in self._context.links and peer != own]
+
+
+def _record(kind: Kind, damage: Damage, peer: PeerId | None, note: str) -> Record:
+    return Record(
+        kind,
+        damage.topic,
+        damage.head,
+        damage.device,
+        damage.first,
+        damage.count,
+        peer,
+        reason=Reason.DAMAGED,
+        note=note,
+    )

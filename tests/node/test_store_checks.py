@@ -1,0 +1,68 @@
+"""A look through the store of a home: told in full, and noted for the node where it may be."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from linnet.net.clock import Clock
+from linnet.node.home import Home, held, init
+from linnet.node.library import Node
+from linnet.node.store_checks import store_checks
+
+SAID = [f"event {n}" for n in range(20)]
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> Home:
+    home = init(tmp_path / "home", Clock().now()).home
+    async with Node(home.path) as node:
+        for text in SAID:
+            await node.publish("news", text)
+    return home
+
+
+def spoil(home: Home, *positions: int) -> None:
+    with closing(sqlite3.connect(home.store)) as db, db:
+        for position in positions:
+            db.execute("UPDATE unit SET raw = x'00' WHERE position = ?", (position,))
+
+
+async def test_a_sound_store(home: Home) -> None:
+    seen: list[tuple[int, int]] = []
+    (check,) = store_checks(home.path, lambda done, total: seen.append((done, total)))
+    assert (check.ok, check.detail) == (True, "20 units were read, all are sound")
+    assert seen == [(20, 20)]
+
+
+async def test_what_is_damaged_is_noted_and_left_out_by_the_node(home: Home) -> None:
+    spoil(home, 3, 4)
+    (check,) = store_checks(home.path)
+    assert not check.ok
+    assert check.detail.startswith("2 of 20 units are damaged: 2 of ")
+    assert "noted" in check.advice
+    async with Node(home.path) as node:
+        await node.publish("news", "on")
+        assert [damage.first for damage in node.store.log.left_out] == []
+        status = await node.status()
+        assert status.peer == node.peer
+
+
+async def test_beside_a_running_node_nothing_is_written(home: Home) -> None:
+    spoil(home, 3)
+    with held(home):
+        (check,) = store_checks(home.path)
+    assert not check.ok
+    assert "stop the node" in check.advice
+    with closing(sqlite3.connect(home.store)) as db:
+        assert db.execute("SELECT count(*) FROM cell WHERE space = 'damaged'").fetchone() == (0,)
+
+
+async def test_a_file_that_is_broken_is_told(home: Home) -> None:
+    data = bytearray(home.store.read_bytes())
+    data[100:140] = bytes(40)
+    home.store.write_bytes(data)
+    assert any(not check.ok and check.advice for check in store_checks(home.path))
