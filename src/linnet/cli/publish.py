@@ -102,7 +102,8 @@ class Outcome:
             )
             raise Failure(
                 f"no storage node confirmed {self._unconfirmed} of {counted(self._events, 'event')} "
-                f"in {confirm:g} s: {why}; the events stay at this node and are handed on later; look at: linnet status"
+                f"in {confirm:g} s: {why}; the events stay at this node and are handed on later; "
+                "look at: linnet status"
             )
 
     def _tell(self, last: PublishReply | None) -> None:

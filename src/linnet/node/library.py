@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from linnet.content.commands import SubscribeContent
 from linnet.core.effects import Deliver
@@ -32,9 +32,7 @@ from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
-from linnet.net.driver import Driver
 from linnet.net.failure import DriverStopped
-from linnet.net.listener import Listener, listen
 from linnet.node.addresses import contact_text, parse_contact
 from linnet.node.answers import expected
 from linnet.node.background import Background
@@ -72,7 +70,6 @@ from linnet.peer.interface import (
     Start,
     Stop,
 )
-from linnet.peer.peer import Peer
 from linnet.places.commands import WatchPlace
 from linnet.rooms.commands import AskRelay, ReadRoom
 from linnet.rooms.content import JoinRule, Newcomers
@@ -81,9 +78,13 @@ from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
+from linnet.streams.names import check_typed
 from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.records import Record
 from linnet.trace.sink import NullTrace, TraceSink
+
+if TYPE_CHECKING:
+    from linnet.net.listener import Listener
 
 STOP_LIMIT = 5.0
 """Seconds that a node has to leave its streams in good order; then its links are cut."""
@@ -103,7 +104,7 @@ class Node:
         home: Path | str | None = None,
         config: NodeConfig | None = None,
         trace: TraceSink | None = None,
-        machine: MachineFactory = Peer,
+        machine: MachineFactory | None = None,
     ) -> None:
         """With a home, `config` stands instead of its ``linnet.toml``."""
         self._home_path = None if home is None else Path(home)
@@ -119,6 +120,10 @@ class Node:
         """The time that the node goes by."""
 
     async def __aenter__(self) -> Self:
+        # What runs a node is imported when one runs: a program that imports this may do so later, or never.
+        from linnet.net.driver import Driver
+        from linnet.net.listener import listen
+
         async with contextlib.AsyncExitStack() as stack:
             self.home = home = self._read_home(stack)
             store = self._open_store(home)
@@ -196,6 +201,7 @@ class Node:
         """
         if not self._is_open:
             raise DriverStopped("the node is not running: use it inside `async with`")
+        check_typed(stream)
         return await self._batching.publish(stream, _bodies(bodies), confirm)
 
     def subscribe(
@@ -213,6 +219,7 @@ class Node:
         subscription durable: it resumes after the last event that was handled. Without `live` it
         ends with the history.
         """
+        check_typed(stream)
         command = Subscribe(self._numbered(), stream, since, name, ordered, live, receipts)
         return Subscription(command, self._driver.ask, self._background.spawn, self._register)
 
@@ -323,7 +330,11 @@ class Node:
         bound = tuple(listener.hint for listener in listeners)
         told = peer_config(self.config, self.identity.peer, bound, f"linnet {version('linnet')}")
         self.listens = told.listens
-        return self._make_machine(told, self.identity, store, SystemRandom())
+        if self._make_machine is not None:
+            return self._make_machine(told, self.identity, store, SystemRandom())
+        from linnet.peer.peer import Peer
+
+        return Peer(told, self.identity, store, SystemRandom())
 
     def end_subscriptions(self) -> None:
         """Tell every reader that the node stops."""

@@ -28,9 +28,7 @@ def ring_checks(status: NodeStatus, config: NodeConfig, ring: TrackerlessStatus)
         yield from _first(status, config)
     alone = [topic for topic in ring.rings if not topic.known]
     if ring.rings:
-        found = (
-            f"{counted(len(ring.rings), 'topic')}, {len(alone)} of them with no other known member"
-        )
+        found = f"{counted(len(ring.rings), 'topic')}, {len(alone)} of them with no other known member"
         yield Check("topics", True, found)
     uncovered = sum(topic.uncovered for topic in ring.rings)
     if uncovered:
