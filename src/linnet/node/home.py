@@ -32,7 +32,7 @@ from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, issu
 from linnet.identity.keys import SigningKey
 from linnet.node import config_file
 from linnet.node.config import ControlSection, NodeConfig
-from linnet.node.config_reference import commented_file
+from linnet.node.config_reference import new_file
 from linnet.node.keyfiles import (
     PRIVATE_DIRECTORY,
     KeyFileError,
@@ -157,7 +157,7 @@ def init(
     person = SigningKey.generate(secrets.token_bytes) if person is None else person
     with new_home(path) as home:
         write_identity(home, person, now, config.node.label)
-        write_private(home.config, commented_file(config).encode())
+        write_private(home.config, new_file(config).encode())
     return open_home(path, now)
 
 

@@ -38,7 +38,7 @@ from linnet.node.answers import expected
 from linnet.node.background import Background
 from linnet.node.batching import Batching
 from linnet.node.config import NodeConfig
-from linnet.node.config_problems import check
+from linnet.node.config_problems import check_start
 from linnet.node.content import NodeContent
 from linnet.node.content_items import ContentItems
 from linnet.node.devices import Devices
@@ -302,13 +302,13 @@ class Node:
         """Who we are and how we are configured, from the home or new."""
         if self._home_path is None:
             self.config = NodeConfig() if self._given_config is None else self._given_config
-            check(self.config)
+            check_start(self.config)
             self.identity = _new_identity(self.clock.now(), self.config.node.label)
             return None
         opened = open_home(self._home_path, self.clock.now())
         stack.enter_context(held(opened.home))
         self.config = opened.config if self._given_config is None else self._given_config
-        check(self.config)
+        check_start(self.config)
         self.identity = opened.identity
         return opened.home
 
