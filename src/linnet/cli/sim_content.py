@@ -10,7 +10,7 @@ import typer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
 from linnet.cli.output import say_json, say_table, warn
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import LatencyOption, progress_bar, simulation
 
 if TYPE_CHECKING:
     from linnet.sim.content import ContentReport
@@ -52,9 +52,6 @@ Crashes = Annotated[
     typer.Option(min=1, help="In a fault: nodes with consecutive ids that crash; without, as published."),
 ]
 Place = Annotated[int, typer.Option(min=0, help="The first of these in the order of ids.")]
-Latency = Annotated[
-    str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
-]
 Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 Trace = Annotated[
     Path | None, typer.Option(metavar="FILE.parquet", dir_okay=False, help="Write every record of the run.")
@@ -71,7 +68,7 @@ def content(
     backups: Backups = 2,
     crashes: Crashes = None,
     place: Place = 0,
-    latency: Latency = "constant:10",
+    latency: LatencyOption = "constant:10",
     seed: Seed = 1,
     trace: Trace = None,
     as_json: JsonOption = False,
