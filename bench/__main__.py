@@ -10,8 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from bench.runs import SECTIONS, run_all
-from bench.tables import as_markdown, as_text
+from bench.runs import SECTIONS, Run, run_all
+from bench.tables import as_markdown, as_text, section_lines
 
 RUNS = 5
 
@@ -40,6 +40,26 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def text_of(run: Run) -> str:
+    """A run as JSON."""
+    return json.dumps(run.as_json(), indent=1, ensure_ascii=False)
+
+
+def keep(run: Run, file: Path | None) -> None:
+    """Print what the latest section found beside the result, and write all that there is so far.
+
+    A run takes long: whoever ends it early, or whose machine does, has what was measured until then.
+    """
+    latest = run.measures[-1].section if run.measures else ""
+    for line in section_lines(run, latest):
+        print(line, file=sys.stderr, flush=True)
+    if file is not None and file != Path("-"):
+        # As a whole or not at all: it may be read while this goes on.
+        beside = file.with_name(f"{file.name}.new")
+        beside.write_text(text_of(run) + "\n")
+        beside.replace(file)
+
+
 def main() -> int:
     """Run, and print. A missed target is no failure; what could not be measured is."""
     asked = arguments()
@@ -49,14 +69,12 @@ def main() -> int:
         1 if asked.quick else RUNS,
         asked.dir,
         lambda name: print(f"measuring: {name}", file=sys.stderr, flush=True),
+        lambda run: keep(run, asked.json),
     )
     failed = any(measure.failed for measure in run.measures)
-    as_json = json.dumps(run.as_json(), indent=1, ensure_ascii=False)
     if asked.json == Path("-"):
-        print(as_json)
+        print(text_of(run))
         return int(failed)
-    if asked.json is not None:
-        asked.json.write_text(as_json + "\n")
     print(as_markdown(run) if asked.markdown else as_text(run))
     return int(failed)
 

@@ -30,7 +30,7 @@ from linnet.core.ids import Contact
 from linnet.node.addresses import contact_text, parse_hint
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
-from linnet.node.config_reference import commented_file
+from linnet.node.config_reference import new_file
 from linnet.node.content_section import ContentSection
 from linnet.node.content_types import ContentPublishReply, MatchView
 from linnet.node.control_types import SubscribedView
@@ -112,7 +112,7 @@ def configured(directory: Path, count: int, variant: Variant) -> dict[str, LiveN
     for name, node in nodes.items():
         others = tuple(address for other, address in first.items() if other != name)
         node.home.config.write_text(
-            commented_file(replace(configs[name], kademlia=replace(TABLE, bootstrap=others)))
+            new_file(replace(configs[name], kademlia=replace(TABLE, bootstrap=others)))
         )
     return nodes
 

@@ -64,6 +64,8 @@ class Run(Struct, frozen=True):
     seconds: float
     measures: tuple[Measure, ...]
     comparisons: tuple[Comparison, ...]
+    to_come: tuple[str, ...] = ()
+    """Sections that are not measured yet."""
 
     def as_json(self) -> dict[str, object]:
         """Everything, with what follows from it."""
@@ -74,6 +76,7 @@ class Run(Struct, frozen=True):
             "runs": self.runs,
             "quick": self.quick,
             "seconds": round(self.seconds, 1),
+            "to_come": self.to_come,
             "measures": [
                 {
                     "section": each.section,
@@ -101,27 +104,36 @@ class Run(Struct, frozen=True):
 
 
 def run_all(
-    only: Sequence[str], quick: bool, runs: int, directory: Path | None, tell: Callable[[str], None]
+    only: Sequence[str],
+    quick: bool,
+    runs: int,
+    directory: Path | None,
+    tell: Callable[[str], None],
+    keep: Callable[[Run], None] = lambda run: None,
 ) -> Run:
-    """Measure the sections of these names, or all."""
+    """Measure the sections of these names, or all; after each, `keep` is handed what there is so far."""
     with tempfile.TemporaryDirectory(prefix="linnet-bench-", dir=directory) as below:
         place = Path(below).resolve()
         plan = Plan(runs, 0.1 if quick else 0.4, quick, place)
         before, began = load_average(), time.perf_counter()
         measures: list[Measure] = []
-        for name in only or SECTIONS:
-            tell(name)
+        names = list(only or SECTIONS)
+        for number, name in enumerate(names, 1):
+            tell(f"{name} ({number} of {len(names)})")
             try:
                 measures += SECTIONS[name](plan)
             except WorkerFailed as error:
                 measures.append(failure(name, name, error))
-        return Run(
-            facts(place.parent),
-            before,
-            load_average(),
-            runs,
-            quick,
-            time.perf_counter() - began,
-            tuple(measures),
-            tuple(compare(measures)),
-        )
+            run = Run(
+                facts(place.parent),
+                before,
+                load_average(),
+                runs,
+                quick,
+                time.perf_counter() - began,
+                tuple(measures),
+                tuple(compare(measures)),
+                tuple(names[number:]),
+            )
+            keep(run)
+        return run

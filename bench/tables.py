@@ -29,6 +29,12 @@ def as_text(run: Run) -> str:
     return "\n".join(lines)
 
 
+def section_lines(run: Run, name: str) -> list[str]:
+    """One section, for a terminal."""
+    rows = [_measure_row(measure) for measure in run.measures if measure.section == name]
+    return [name.upper(), *_aligned([_HEADS, *rows]), ""]
+
+
 def as_markdown(run: Run) -> str:
     """For the page."""
     lines = [f"- {name}: {value}" for name, value in _facts(run)]

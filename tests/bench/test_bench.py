@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.__main__ import keep
 from bench.crew import Crew, WorkerFailed, failure
-from bench.results import Comparison, Measure
-from bench.runs import SECTIONS
+from bench.results import Comparison, Measure, Plan
+from bench.runs import SECTIONS, run_all
 from bench.targets import compare
 from bench.workers.bare_receiver import BareReceiverRole
 from bench.workers.talk import Ready
@@ -43,11 +45,37 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_json_tells_the_machine_and_its_load(written: dict[str, Any]) -> None:
     assert set(written) == {
-        "machine", "load_before", "load_after", "runs", "quick", "seconds", "measures", "targets",
+        "machine", "load_before", "load_after", "runs", "quick", "seconds", "to_come", "measures", "targets",
     }  # fmt: skip
     assert {"cpu", "python", "loop", "stores"} <= set(written["machine"])
     assert len(written["load_before"]) == len(written["load_after"]) == 3
     assert written["quick"] is True
+    assert written["to_come"] == []
+
+
+def test_what_is_measured_is_told_and_kept_section_by_section(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "bench.json"
+    seen: list[tuple[list[str], list[str]]] = []
+
+    def measured(section: str) -> Callable[[Plan], list[Measure]]:
+        def measure(plan: Plan) -> list[Measure]:
+            if file.exists():
+                so_far = json.loads(file.read_text())
+                seen.append(([each["section"] for each in so_far["measures"]], so_far["to_come"]))
+            return [Measure(section, "speed", "1/s", (1.0,))]
+
+        return measure
+
+    for name in ("encoding", "events", "store"):
+        monkeypatch.setitem(SECTIONS, name, measured(name))
+    names = ["encoding", "events", "store"]
+    run_all(names, True, 1, tmp_path, lambda name: None, lambda run: keep(run, file))
+    assert seen == [(["encoding"], ["events", "store"]), (["encoding", "events"], ["store"])]
+    assert json.loads(file.read_text())["to_come"] == []
+    told = capsys.readouterr().err
+    assert told.index("ENCODING") < told.index("EVENTS") < told.index("STORE")
 
 
 def test_json_tells_every_run_of_every_measure(written: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import typer
@@ -49,14 +50,40 @@ def test_unknown_words_are_wrong_usage() -> None:
         assert CliRunner().invoke(app, words).exit_code == 2
 
 
+def imported(code: str) -> set[str]:
+    """The modules that are there after a piece of code, in a process of its own."""
+    told = f"{code}\nimport sys; print('\\n' + ' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+HEAVY = {"httpx", "asyncio", "numpy", "starlette", "cryptography.x509", "pyspark", "linnet.lab", "linnet.sim"}
+CALL = "from linnet.cli.app import app\ntry: app({!r})\nexcept SystemExit: pass"
+
+
 def test_nothing_heavy_is_imported_for_help() -> None:
-    code = (
-        "import sys, linnet.cli.app;"
-        "heavy = {'httpx', 'asyncio', 'rich', 'numpy', 'cryptography', 'nacl', 'starlette', 'linnet.node'};"
-        "print(*sorted(heavy & set(sys.modules)))"
+    found = imported(CALL.format(["--help"]))
+    assert not (HEAVY | {"rich", "nacl", "linnet.node"}) & found
+    commands = {name for name in found if name.startswith("linnet.cli.") and not name.endswith(".commands")}
+    assert commands == {f"linnet.cli.{name}" for name in LISTING}, "no command is imported to be listed"
+
+
+LISTING = (*("app", "content", "deferred", "exits", "name", "name.group", "output", "place"),)
+
+
+def test_a_command_that_asks_the_node_imports_little_and_no_other_command(tmp_path: Path) -> None:
+    found = imported(CALL.format(["status", "--home", str(tmp_path / "none")]))
+    assert not (HEAVY | {"rich", "linnet.peer.peer", "linnet.net.driver"}) & found
+    assert "linnet.cli.status" in found
+    assert not {"linnet.cli.publish", "linnet.cli.room.send", "linnet.cli.lab.ingest"} & found
+
+
+def test_the_library_imports_what_runs_a_node_when_one_runs() -> None:
+    found = imported("from linnet import Node")
+    assert (
+        not {"linnet.lab", "linnet.sim", "linnet.cli", "linnet.peer.peer", "cryptography.x509", "httpx"}
+        & found
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
 
 
 def test_errors_are_lines_and_bugs_are_tracebacks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,3 +33,10 @@ def test_trackers_and_addresses_go_into_the_configuration(shell: Linnet, running
     assert running.address in text
     assert "127.0.0.1:7700" in text
     assert found["home"] == str(shell.home)
+
+
+def test_the_file_is_short_and_sections_can_be_added(shell: Linnet) -> None:
+    shell.ok("init")
+    file = shell.home / "linnet.toml"
+    assert len(file.read_text().splitlines()) <= 12
+    assert "docs/reference/configuration.md" in file.read_text()

@@ -18,6 +18,9 @@ def test_links_are_shown_and_a_blocked_one_goes(running: Linnet, shell: Linnet) 
             while not _is_up(running, device):
                 assert process.poll() is None
             assert device in running.ok("peers")
+            (link,) = [each for each in running.json("peers")["peers"] if each["device"] == device]
+            assert "kept" in " ".join(link["needed_for"]).split(), "the name of the stream, not its number"
+            assert link["needed"] != link["needed_for"]
             assert f"blocked {device}" in running.ok("block", device)
             assert device in running.json("status")["blocked"]
             assert not _is_up(running, device)

@@ -20,3 +20,25 @@ def test_without_a_home_nobody_is_me(shell: Linnet) -> None:
         stream_name("me/diary", shell.home)
     with pytest.raises(BadText):
         stream_name("", shell.home)
+
+
+@pytest.mark.parametrize("name", ["weather/#", "weather/*", "+/rain", "weather/rain*", "a/>"])
+def test_what_looks_like_a_wildcard_is_taken_literally_with_a_word(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stream_name(name, None) == name
+    told = capsys.readouterr().err
+    assert "names of streams are literal" in told
+    assert "linnet content subscribe" in told
+
+
+@pytest.mark.parametrize("name", ["weather", "c++", "c#/news", "#general", "5+5/x"])
+def test_other_names_are_no_wildcards(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert stream_name(name, None) == name
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["lp1xx/news", "ld1abc/x", "lt1/x"])
+def test_a_broken_id_names_no_stream(name: str) -> None:
+    with pytest.raises(BadText, match="is an id"):
+        stream_name(name, None)

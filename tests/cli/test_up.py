@@ -92,3 +92,18 @@ def test_nodes_to_begin_with_mean_the_ring_unless_there_are_trackers(shell: Linn
     assert without_trackers(tracked, Overlay.RING, []).node.overlay is Overlay.RING
     with pytest.raises(ConfigError, match=r"node\.bootstrap"):
         without_trackers(plain, None, ["nobody"])
+
+
+def test_the_relay_role_turns_on_what_the_file_says_of_it(shell: Linnet) -> None:
+    shell.ok("init")
+    with (shell.home / "linnet.toml").open("a") as file:
+        file.write('\n[relay]\nhttp = "127.0.0.1:0"\n')
+    assert "linnet up --role relay" in shell.fails(78, "up")
+    command = [*LINNET, "up", "--home", str(shell.home), "--role", "relay", "--allow", "anyone"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("address ")
+        assert process.stdout.readline().startswith("ready")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err

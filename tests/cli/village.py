@@ -50,7 +50,7 @@ def up(home: Path, *options: str) -> Iterator[Linnet]:
     """A node in a process."""
     shell = Linnet(home)
     shell.ok("init", "--label", home.name)
-    config = (home / "linnet.toml").read_text().replace("\n[rooms]\n", QUICK)
+    config = (home / "linnet.toml").read_text() + QUICK
     (home / "linnet.toml").write_text(config)
     command = [*LINNET, "up", "--home", str(home), "--json", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

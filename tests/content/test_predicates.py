@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linnet.content.kinds.box import Box
 from linnet.content.kinds.topic import TOPIC
 from linnet.content.predicates import (
     MOST_ATTRIBUTES,
@@ -183,3 +184,13 @@ def test_any_text_is_read_or_pointed_at(text: str) -> None:
     else:
         assert read_predicate(predicate.text) == predicate
     assert at is None or 0 <= at <= len(text)
+
+
+@given(st.data())
+def test_pieces_cross_no_line_and_accept_what_the_predicate_does(data: st.DataObject) -> None:
+    predicate = data.draw(predicates())
+    event = data.draw(events_of(predicate))
+    boxes = [each for piece in predicate.pieces for _, each in piece.conditions if isinstance(each, Box)]
+    assert all(box.west <= box.east for box in boxes)
+    assert any(piece.covers(event) for piece in predicate.pieces) == predicate.covers(event)
+    assert all(predicate.covers(piece) for piece in predicate.pieces)

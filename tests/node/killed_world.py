@@ -20,7 +20,7 @@ from linnet.cli.play.nodes import LiveNode
 from linnet.core.ids import Contact
 from linnet.node.addresses import contact_text, parse_hint
 from linnet.node.config import NodeConfig
-from linnet.node.config_reference import commented_file
+from linnet.node.config_reference import new_file
 from linnet.node.home import open_home
 
 STARTS = 3
@@ -127,7 +127,7 @@ def until(holds: Callable[[], bool], limit: float) -> bool:
 
 def configure(node: LiveNode, change: Callable[[NodeConfig], NodeConfig]) -> None:
     """Change the configuration of a node that has not started."""
-    node.home.config.write_text(commented_file(change(_config(node))))
+    node.home.config.write_text(new_file(change(_config(node))))
 
 
 def bootstraps(nodes: Mapping[str, LiveNode]) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from linnet.node.config import (
     StreamSection,
 )
 from linnet.node.config import TrackerSection as Tracker
-from linnet.node.config_problems import check
+from linnet.node.config_problems import check, check_start
 from linnet.node.peer_settings import peer_config
 from linnet.overlay.config import MemberConfig
 from linnet.peer.config import PeerConfig
@@ -95,7 +95,6 @@ def test_whom_a_relay_serves_is_checked() -> None:
         (RelaySection(enabled=True, http="https://192.0.2.1:1"), False, "set node.listen_wide = true"),
         (RelaySection(enabled=True, http="192.0.2.1:1"), True, "write https://192.0.2.1:1"),
         (RelaySection(enabled=True, http="127.0.0.1"), False, "has no port"),
-        (RelaySection(http="127.0.0.1:8470"), False, "has no meaning where relay.enabled is false"),
     ],
 )
 def test_where_a_relay_answers_over_http(relay: RelaySection, wide: bool, problem: str | None) -> None:
@@ -143,3 +142,11 @@ def test_a_node_on_the_edge_has_no_other_role() -> None:
         "proxy.enabled",
         "storage",
     ]
+
+
+def test_a_relay_over_http_that_no_role_turns_on_is_told_when_the_node_starts() -> None:
+    config = NodeConfig(relay=RelaySection(http="127.0.0.1:8470"))
+    check(config)
+    with pytest.raises(ConfigError, match="linnet up --role relay"):
+        check_start(config)
+    check_start(NodeConfig(relay=RelaySection(enabled=True, http="127.0.0.1:8470")))

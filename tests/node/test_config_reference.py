@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from linnet.node.config import NodeConfig, NodeSection, StorageSection, StreamSection, TraceSection
 from linnet.node.config_file import parse
-from linnet.node.config_reference import Section, commented_file, reference, sections, toml_value
+from linnet.node.config_reference import Section, new_file, reference, sections, toml_value
 from linnet.trace.records import Level
 
 PAGE = Path(__file__).parents[2] / "docs/reference/configuration.md"
@@ -29,13 +29,24 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text() == reference(), "run: python -m linnet.node.config_reference > docs/reference/…"
 
 
-def test_the_file_of_a_new_home_says_everything_and_changes_nothing() -> None:
-    text = commented_file(NodeConfig())
+def test_the_file_of_a_new_home_is_short_changes_nothing_and_says_where_all_is_explained() -> None:
+    text = new_file(NodeConfig())
     assert parse(text) == NodeConfig()
-    for section in sections():
-        assert section.header in text
-        for setting in section.settings:
-            assert f"\n# {setting.name} = " in text
+    assert len(text.splitlines()) <= 12
+    assert str(PAGE.relative_to(PAGE.parents[2])) in text
+
+
+@pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
+def test_every_section_can_be_put_behind_the_file_of_a_new_home(section: Section) -> None:
+    required = "".join(f'{each.name} = "x"\n' for each in section.settings if each.default_text == "required")
+    tomllib.loads(f"{new_file(NodeConfig())}\n{section.header.replace('NAME', 'x')}\n{required}")
+
+
+def test_the_relay_of_the_reference_can_be_put_behind_it() -> None:
+    page = PAGE.with_name("relay-http.md").read_text()
+    shown = page.split("```toml\n")[1].split("```")[0]
+    config = parse(new_file(NodeConfig(node=NodeSection(label="pi"))) + shown)
+    assert (config.node.label, config.relay.enabled, config.relay.http) == ("pi", True, "127.0.0.1:8470")
 
 
 def test_what_was_chosen_is_in_force() -> None:
@@ -45,7 +56,7 @@ def test_what_was_chosen_is_in_force() -> None:
         streams={"my stream": StreamSection(6), 'q"': StreamSection(near=True)},
         trace=TraceSection(level=Level.FULL),
     )
-    assert parse(commented_file(config)) == config
+    assert parse(new_file(config)) == config
 
 
 def test_uncommented_defaults_are_the_defaults() -> None:

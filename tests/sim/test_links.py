@@ -43,7 +43,7 @@ def test_names_mean_tables(tmp_path: Path) -> None:
         ("", "the rows must be the regions"),
         ("region,a,b\nb,0,1\na,1,0\n", "the rows must be the regions"),
         ("region,a,b\na,0,1\n", "the rows must be the regions"),
-        ("region,a,b\na,0\nb,1,0\n", "row a has 1 values for 2 regions"),
+        ("region,a,b\na,0\nb,1,0\n", "row a has 1 value for 2 regions; a table is a CSV file"),
         ("region,a\na,far\n", "'far' is no number"),
         ("region,a\na,-1\n", "-1 is no delay"),
         ("region,a\na,inf\n", "inf is no delay"),
@@ -53,6 +53,22 @@ def test_names_mean_tables(tmp_path: Path) -> None:
 def test_a_wrong_table_is_named(text: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         parse_latency(text, "table.csv")
+
+
+def test_what_is_wrong_says_what_a_table_looks_like_and_that_is_one(tmp_path: Path) -> None:
+    for name in (str(tmp_path / "none.csv"), str(_written(tmp_path, "a,b\n"))):
+        with pytest.raises(ConfigError, match="a first line region,A,B and for each region a line such as"):
+            named_latency(name)
+    assert (
+        named_latency(str(_written(tmp_path, "region,A,B\nA,0.1,12.5\nB,12.5,0.1\n"))).between("A", "B")
+        == 0.0125
+    )
+
+
+def _written(folder: Path, text: str) -> Path:
+    path = folder / "table.csv"
+    path.write_text(text)
+    return path
 
 
 @pytest.mark.parametrize("name", ["constant:x", "/nowhere/at/all.csv"])

@@ -100,12 +100,9 @@ class Village:
         commit_delay: float = 0.0,
         keep: LinkConfig | None = None,
         trace: TraceSink | None = None,
-<<<<<<< HEAD
         clocks: dict[str, float] | None = None,
         dial_only: tuple[str, ...] = (),
-=======
         stores: dict[str, Stored] | None = None,
->>>>>>> w-store
     ) -> None:
         self._dial_only = dial_only
         self.clocks = clocks or {}

@@ -1,4 +1,7 @@
-"""All commands, and what happens to an error that leaves one."""
+"""All commands, and what happens to an error that leaves one.
+
+Modules of commands are deferred: each is imported when one of its commands is called.
+"""
 
 from __future__ import annotations
 
@@ -8,91 +11,100 @@ from typing import Annotated, ParamSpec
 
 import typer
 
-from linnet.cli import (
-    block,
-    connect,
-    declare,
-    doctor,
-    edge,
-    export,
-    history,
-    import_,
-    init,
-    overlay_status,
-    peers,
-    privacy,
-    publish,
-    sim_content,
-    sim_groups,
-    sim_history,
-    sim_mass_join,
-    sim_metadata,
-    sim_overlay,
-    sim_places,
-    sim_rooms,
-    sim_streams,
-    status,
-    subscribe,
-    trust,
-    up,
-)
-from linnet.cli.chat import command as chat
 from linnet.cli.content.commands import COMMANDS as CONTENT_COMMANDS
-from linnet.cli.demo import command as demo
+from linnet.cli.deferred import Deferred, DeferredGroup, Module, add_deferred, group
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
-from linnet.cli.identity import accept, ask, backup, devices, link, recover, renew, revoke
-from linnet.cli.lab import (
-    audit,
-    generate_chats,
-    ingest,
-    match,
-    study_content,
-    study_groups,
-    study_overlay,
-    study_places,
-    study_relays,
-    study_retention,
-    study_streams,
-    watch,
-)
-from linnet.cli.lan import status as lan_status
-from linnet.cli.lan import switching
 from linnet.cli.name.group import name_group
 from linnet.cli.output import say, warn
 from linnet.cli.place.commands import COMMANDS as PLACE_COMMANDS
-from linnet.cli.play import command as play
-from linnet.cli.relay import report
-from linnet.cli.room import (
-    attach,
-    ban,
-    create,
-    fetch,
-    invite,
-    join,
-    kick,
-    leave,
-    ledger,
-    list_,
-    members,
-    power,
-    read,
-    redact,
-    relays,
-    retention,
-    security,
-    send,
-    share,
-    state,
-    unban,
-)
-from linnet.cli.room import history as room_history
-from linnet.cli.stream import allow, disallow, overlay, readers, request
 from linnet.core.errors import LinnetError
+
+block = Module("linnet.cli.block")
+connect = Module("linnet.cli.connect")
+declare = Module("linnet.cli.declare")
+doctor = Module("linnet.cli.doctor")
+edge = Module("linnet.cli.edge")
+export = Module("linnet.cli.export")
+history = Module("linnet.cli.history")
+import_ = Module("linnet.cli.import_")
+init = Module("linnet.cli.init")
+overlay_status = Module("linnet.cli.overlay_status")
+peers = Module("linnet.cli.peers")
+privacy = Module("linnet.cli.privacy")
+publish = Module("linnet.cli.publish")
+sim_content = Module("linnet.cli.sim_content")
+sim_groups = Module("linnet.cli.sim_groups")
+sim_history = Module("linnet.cli.sim_history")
+sim_mass_join = Module("linnet.cli.sim_mass_join")
+sim_metadata = Module("linnet.cli.sim_metadata")
+sim_overlay = Module("linnet.cli.sim_overlay")
+sim_places = Module("linnet.cli.sim_places")
+sim_rooms = Module("linnet.cli.sim_rooms")
+sim_streams = Module("linnet.cli.sim_streams")
+status = Module("linnet.cli.status")
+subscribe = Module("linnet.cli.subscribe")
+trust = Module("linnet.cli.trust")
+up = Module("linnet.cli.up")
+chat = Module("linnet.cli.chat.command")
+demo = Module("linnet.cli.demo.command")
+accept = Module("linnet.cli.identity.accept")
+ask = Module("linnet.cli.identity.ask")
+backup = Module("linnet.cli.identity.backup")
+devices = Module("linnet.cli.identity.devices")
+link = Module("linnet.cli.identity.link")
+recover = Module("linnet.cli.identity.recover")
+renew = Module("linnet.cli.identity.renew")
+revoke = Module("linnet.cli.identity.revoke")
+lan_status = Module("linnet.cli.lan.status")
+switching = Module("linnet.cli.lan.switching")
+play = Module("linnet.cli.play.command")
+report = Module("linnet.cli.relay.report")
+room_history = Module("linnet.cli.room.history")
+allow = Module("linnet.cli.stream.allow")
+disallow = Module("linnet.cli.stream.disallow")
+overlay = Module("linnet.cli.stream.overlay")
+readers = Module("linnet.cli.stream.readers")
+request = Module("linnet.cli.stream.request")
+graph = Module("linnet.cli.tracker.graph")
+attach = Module("linnet.cli.room.attach")
+ban = Module("linnet.cli.room.ban")
+create = Module("linnet.cli.room.create")
+fetch = Module("linnet.cli.room.fetch")
+invite = Module("linnet.cli.room.invite")
+join = Module("linnet.cli.room.join")
+kick = Module("linnet.cli.room.kick")
+leave = Module("linnet.cli.room.leave")
+ledger = Module("linnet.cli.room.ledger")
+list_ = Module("linnet.cli.room.list_")
+members = Module("linnet.cli.room.members")
+power = Module("linnet.cli.room.power")
+read = Module("linnet.cli.room.read")
+redact = Module("linnet.cli.room.redact")
+relays = Module("linnet.cli.room.relays")
+retention = Module("linnet.cli.room.retention")
+security = Module("linnet.cli.room.security")
+send = Module("linnet.cli.room.send")
+share = Module("linnet.cli.room.share")
+state = Module("linnet.cli.room.state")
+unban = Module("linnet.cli.room.unban")
+audit = Module("linnet.cli.lab.audit")
+generate_chats = Module("linnet.cli.lab.generate_chats")
+ingest = Module("linnet.cli.lab.ingest")
+match = Module("linnet.cli.lab.match")
+study_content = Module("linnet.cli.lab.study_content")
+study_groups = Module("linnet.cli.lab.study_groups")
+study_overlay = Module("linnet.cli.lab.study_overlay")
+study_places = Module("linnet.cli.lab.study_places")
+study_relays = Module("linnet.cli.lab.study_relays")
+study_retention = Module("linnet.cli.lab.study_retention")
+study_streams = Module("linnet.cli.lab.study_streams")
+watch = Module("linnet.cli.lab.watch")
 
 P = ParamSpec("P")
 
 app = typer.Typer(
     name="linnet",
+    cls=DeferredGroup,
     add_completion=False,
     no_args_is_help=True,
     # Plain help: it starts faster, and what it shows can be copied.
@@ -101,20 +113,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"\b\nFirst steps:\n  linnet demo\n  linnet init\n  linnet up\n\n{EXIT_CODES}",
 )
-sim = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-room = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-place = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-identity = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-relay = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-stream = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-edges = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-lan = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-trusting = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-without = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-lab = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-content = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-study = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-generate = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+sim = group()
+room = group()
+place = group()
+identity = group()
+relay = group()
+stream = group()
+edges = group()
+lan = group()
+trusting = group()
+without = group()
+lab = group()
+content = group()
+study = group()
+generate = group()
+tracking = group()
 
 
 def _version(wanted: bool) -> None:
@@ -151,8 +164,8 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def _add(to: typer.Typer, name: str, command: Callable[..., None], short: str, epilog: str) -> None:
-    to.command(name, short_help=short, epilog=epilog)(told(command))
+def _add(to: typer.Typer, name: str, command: Deferred, short: str, epilog: Deferred) -> None:
+    add_deferred(to, name, command, short, epilog, told)
 
 
 _add(app, "init", init.init, "Make a home with new keys.", init.EPILOG)
@@ -231,6 +244,8 @@ app.add_typer(identity, name="id", help="Who you are: backup, devices.", epilog=
 _add(app, "chat", chat.chat, "Talk in a room.", chat.EPILOG)
 _add(relay, "report", report.report, "What this relay knows.", report.EPILOG)
 app.add_typer(relay, name="relay", help="For whoever runs a relay.", epilog=EXIT_CODES)
+_add(tracking, "graph", graph.graph, "How the nodes of a stream are linked.", graph.EPILOG)
+app.add_typer(tracking, name="tracker", help="For whoever runs a tracker.", epilog=EXIT_CODES)
 _add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", sim_streams.EPILOG)
 _add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
 _add(sim, "content", sim_content.content, "Subscriptions to what is said.", sim_content.EPILOG)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 EPILOG = examples("linnet peers", "linnet peers --json | jq '.peers[] | select(.up) | .device'")
 
+_LETTERS = 16
 _COLUMNS = ("device", "state", "opened by", "round trip", "roles", "needed for", "agent")
 
 
@@ -32,7 +33,13 @@ def peers(home: HomeOption = None, as_json: JsonOption = False) -> None:
 def _row(peer: PeerView) -> tuple[object, ...]:
     state = "up" if peer.up else f"down: {peer.last_failure}" if peer.last_failure else "down"
     trip = None if peer.rtt is None else f"{peer.rtt * 1000:.1f} ms"
-    needed = [name if len(name) < 16 else f"{name[:8]}…" for name in peer.needed]
+    needed = [" ".join(map(_short, name.split(" "))) for name in peer.needed_for]
     if peer.wanted:
         needed.append("the other end")
     return (peer.device, state, "us" if peer.dialed else "them", trip, peer.roles, needed, peer.agent)
+
+
+def _short(word: str) -> str:
+    """A topic that nobody here has a name for, as little of it as tells it apart."""
+    is_number = len(word) >= _LETTERS and all(letter in "0123456789abcdef" for letter in word)
+    return f"{word[:8]}…" if is_number else word

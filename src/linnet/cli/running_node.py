@@ -24,11 +24,19 @@ def stream_name(stream: str, home: Path | None) -> str:
 
     Raises `BadText` if this cannot be the name of a stream.
     """
-    from linnet.streams.names import check_name
+    from linnet.cli.output import warn
+    from linnet.streams.names import check_name, check_typed, wildcards
 
     if stream.startswith(OWN):
         stream = f"{_person(home)}/{stream.removeprefix(OWN)}"
     check_name(stream)
+    check_typed(stream)
+    wild = wildcards(stream)
+    if wild is not None:
+        warn(
+            f"linnet: names of streams are literal: {wild!r} in {stream!r} stands for no other name; "
+            "to subscribe to whatever has an attribute: linnet content subscribe"
+        )
     return stream
 
 

@@ -11,7 +11,7 @@ from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, examples
 from linnet.cli.output import say_json, say_table, warn
 from linnet.cli.sim_nemesis import NemesisOption, SeedsOption, run_nemesis
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.simulating import LatencyOption, progress_bar, simulation
 
 if TYPE_CHECKING:
     from linnet.sim.content import ContentReport
@@ -54,9 +54,6 @@ Crashes = Annotated[
     typer.Option(min=1, help="In a fault: nodes with consecutive ids that crash; without, as published."),
 ]
 Place = Annotated[int, typer.Option(min=0, help="The first of these in the order of ids.")]
-Latency = Annotated[
-    str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
-]
 Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 Trace = Annotated[
     Path | None, typer.Option(metavar="FILE.parquet", dir_okay=False, help="Write every record of the run.")
@@ -73,7 +70,7 @@ def content(
     backups: Backups = 2,
     crashes: Crashes = None,
     place: Place = 0,
-    latency: Latency = "constant:10",
+    latency: LatencyOption = "constant:10",
     seed: Seed = 1,
     trace: Trace = None,
     nemesis: NemesisOption = None,

@@ -8,7 +8,7 @@ import typer
 
 from linnet.cli.options import JsonOption, examples
 from linnet.cli.output import say_json, say_table
-from linnet.cli.simulating import SeedOption, progress_bar, simulation
+from linnet.cli.simulating import LatencyOption, SeedOption, progress_bar, simulation
 
 if TYPE_CHECKING:
     from linnet.sim.mass_join import MassJoin
@@ -30,7 +30,6 @@ _COLUMNS = (
 
 Nodes = Annotated[int, typer.Option(min=2, max=100_000, help="Nodes that join.")]
 Degree = Annotated[int, typer.Option(min=2, max=64, help="Neighbours of a node.")]
-Latency = Annotated[str, typer.Option(metavar="TABLE", help="aws, constant:MS, or a table of your own.")]
 Throttle = Annotated[
     float, typer.Option(metavar="SECONDS", min=0.0, help="Between joins, in the throttled runs.")
 ]
@@ -43,7 +42,7 @@ def mass_join(
     nodes: Nodes = 1000,
     degree: Degree = 4,
     seed: SeedOption = 1,
-    latency: Latency = "aws",
+    latency: LatencyOption = "aws",
     throttle: Throttle = 0.05,
     at: MeasuredAt = 120.0,
     as_json: JsonOption = False,

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.simulating import SeedOption, progress_bar, show_outcome, simulation
+from linnet.cli.simulating import (
+    LatencyOption,
+    SeedOption,
+    progress_bar,
+    show_outcome,
+    simulation,
+)
 
 if TYPE_CHECKING:
     from linnet.sim.overlay_report import OverlayReport
@@ -31,7 +37,6 @@ Events = Annotated[int, typer.Option(min=1, max=10_000, help="Events published i
 Friends = Annotated[int, typer.Option(min=0, max=100, help="Honest nodes that each honest node trusts.")]
 Fanout = Annotated[int, typer.Option(min=2, max=16, help="Members that each passes an event on to.")]
 Loss = Annotated[float, typer.Option(min=0.0, max=0.5, help="Share of messages that vanish.")]
-Latency = Annotated[str, typer.Option(help="aws, constant:MS, or the path of a table of latencies.")]
 
 
 def overlay(
@@ -46,7 +51,7 @@ def overlay(
     friends: Friends = 3,
     fanout: Fanout = 3,
     loss: Loss = 0.0,
-    latency: Latency = "aws",
+    latency: LatencyOption = "aws",
     seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:

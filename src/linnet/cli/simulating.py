@@ -23,7 +23,12 @@ _EXTRA = ("numpy", "scipy", "pyarrow")
 
 SeedOption = Annotated[int, typer.Option(min=0, help="Equal seeds give equal runs.")]
 LatencyOption = Annotated[
-    str, typer.Option(metavar="TABLE", help="aws (16 regions), constant:MS, or a table of your own.")
+    str,
+    typer.Option(
+        metavar="TABLE",
+        help="aws (16 regions), constant:MS, or a CSV file of your own: a first line region,A,B and for each "
+        "region a line A,0.1,12.5 with the milliseconds one way from it to A, B and so on.",
+    ),
 ]
 TraceOption = Annotated[
     Path | None, typer.Option(metavar="FILE.parquet", dir_okay=False, help="Write every record of the run.")

@@ -11,6 +11,9 @@ LARGEST_COUNT = 2**63 - 1
 BURST_EVENTS = 256
 """Events that one signature may cover: past this, checking is no longer the ceiling."""
 
+BATCH_EVENTS = 16 * BURST_EVENTS
+"""Events of one command: a few bursts, so that one caller's pile does not hold the loop for long."""
+
 BURST_BYTES = 256 * KIB
 """Bytes of all tails of a burst; what a receiver must hold before it can check anything."""
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from linnet.core.errors import LinnetError, Refused
-from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS
+from linnet.core.limits import BATCH_EVENTS, BODY_BYTES, BURST_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.node.background import Spawn
@@ -19,9 +19,6 @@ from linnet.streams.commands import Publish, Published
 
 Ask = Callable[[Command], Awaitable[Result]]
 """Put a command to the node machine and wait for its answer."""
-
-BATCH_EVENTS = 16 * BURST_EVENTS
-"""Events of one command: a few bursts, so that one caller's pile does not hold the loop for long."""
 
 BATCH_BYTES = 16 * BURST_BYTES
 """Bytes of one command."""

@@ -71,6 +71,16 @@ def check(config: NodeConfig) -> None:
         raise ConfigError("\n".join(f"{path_text(problem.path)}: {problem.what}" for problem in found))
 
 
+def check_start(config: NodeConfig) -> None:
+    """The same of a node that starts: what a file leaves to the command line has to be decided by then."""
+    check(config)
+    if config.relay.http and not config.relay.enabled:
+        raise ConfigError(
+            "relay.http: has no meaning where relay.enabled is false; set that to true, or start with: "
+            "linnet up --role relay"
+        )
+
+
 def path_text(path: Path) -> str:
     """A path as people write it: ``streams."a b".degree``, ``storage[2].quota``."""
     text = ""
@@ -138,8 +148,6 @@ def _http_problem(config: NodeConfig) -> list[Problem]:
     found = _address_problem(path, parse_http, config.relay.http)
     if found:
         return found
-    if not config.relay.enabled:
-        return [Problem(path, "has no meaning where relay.enabled is false")]
     if not is_loopback(parse_http(config.relay.http).host) and not config.node.listen_wide:
         wider = (
             f"{config.relay.http!r} can be reached from other machines; set node.listen_wide = true if that "

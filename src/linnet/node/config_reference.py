@@ -1,4 +1,4 @@
-"""The configuration in words: its reference page, and the commented file of a new home.
+"""The configuration in words: its reference page, and the file of a new home.
 
 Both are made from the types and the docstrings below their fields.
 ``python -m linnet.node.config_reference > docs/reference/configuration.md`` writes the page.
@@ -20,15 +20,15 @@ from msgspec import NODEFAULT, Struct, inspect
 from linnet.node.config import NodeConfig
 from linnet.node.config_types import allowed
 
-_WIDTH = 100
 _HEADERS = {"storage": "[[storage]]", "streams": '[streams."NAME"]'}
 
 _INTRODUCTION = """\
 # Configuration
 
 A node reads `linnet.toml` in its home directory (`LINNET_HOME`, else `~/.linnet`) when it starts.
-`linnet init` writes one with every setting in it, commented out, at its default. A wrong or unknown
-setting stops the start with a message that names the file, the line, the field and what is allowed:
+`linnet init` writes a short one, in which only what was chosen is set; what is not there has its default.
+A wrong or unknown setting stops the start with a message that names the file, the line, the field and what
+is allowed:
 
     linnet.toml:3: node.labl: there is no such setting; did you mean label?
 
@@ -96,22 +96,27 @@ def reference() -> str:
     return "\n".join(parts)
 
 
-def commented_file(config: NodeConfig) -> str:
-    """The text of a new ``linnet.toml``: every setting, in force where it differs from its default."""
-    parts = ["# The configuration of this Linnet node. What is commented out shows the default.\n"]
+_NEW_FILE = """\
+# The configuration of this Linnet node: what is not said here has its default.
+# Every setting is explained in docs/reference/configuration.md, which this prints as well:
+#   python -m linnet.node.config_reference
+# Settings stand below the name of their section, which is there once; for example:
+#
+#   [node]
+#   listen = ["tls://0.0.0.0:7700"]   # let others dial this node, at a port that stays
+#   listen_wide = true                # other machines as well
+#   trackers = ["ld1...@192.0.2.7:7700"]
+"""
+
+
+def new_file(config: NodeConfig) -> str:
+    """The text of a new ``linnet.toml``: a few words, and what differs from its default."""
+    parts = [_NEW_FILE]
     for section in sections():
-        tables = _tables(config, section)
-        headers = [header for header, _ in tables] or [f"# {section.header}"]
-        parts.append(f"\n# {section.meaning}\n{headers[0]}\n")
-        for setting in section.settings:
-            parts.append(textwrap.indent(textwrap.fill(setting.meaning, _WIDTH), "# ") + "\n")
-            value = getattr(tables[0][1], setting.name) if tables else setting.default
-            if value == setting.default or value is None:
-                parts.append(f"# {setting.name} = {_example(setting)}\n")
-            else:
-                parts.append(f"{setting.name} = {toml_value(value)}\n")
-        for header, table in tables[1:]:
-            parts.append(f"{header}\n" + "".join(_in_force(section, table)))
+        for header, table in _tables(config, section):
+            settings = "".join(_in_force(section, table))
+            if settings or section.name in _HEADERS:
+                parts.append(f"\n{header}\n{settings}")
     return "".join(parts)
 
 
@@ -143,12 +148,6 @@ def _in_force(section: Section, table: Struct) -> Iterator[str]:
         value = getattr(table, setting.name)
         if value != setting.default and value is not None:
             yield f"{setting.name} = {toml_value(value)}\n"
-
-
-def _example(setting: Setting) -> str:
-    if setting.default is NODEFAULT or setting.default is None:
-        return f"({setting.default_text}; {allowed(setting.kind)})"
-    return setting.default_text
 
 
 def _table(kind: inspect.Type) -> inspect.StructType:

@@ -32,7 +32,7 @@ from linnet.node.control_types import (
     PublishRequest,
     SubscribeQuery,
 )
-from linnet.node.control_views import graph_view, peer_views, publish_view, status_view
+from linnet.node.control_views import graph_view, peer_views, publish_view, status_view, topic_names
 from linnet.node.device_control import DeviceControl
 from linnet.node.doctor import node_checks
 from linnet.node.edge_control import EdgeControl
@@ -92,7 +92,8 @@ class Control(
     async def peers(self, request: Request) -> Response:
         """Every link."""
         status = await self._node.status()
-        return json_response(PeersReply(peer_views(status)))
+        names = topic_names(status) | _known(await self._node.places.names())
+        return json_response(PeersReply(peer_views(status, names)))
 
     async def publish(self, request: Request) -> Response:
         """Publish events."""
@@ -183,3 +184,7 @@ class Control(
     async def openapi(self, request: Request) -> Response:
         """The description of all this."""
         return Response(self._document, media_type=Form.JSON.value)
+
+
+def _known(names: dict[TopicId, str | None]) -> dict[TopicId, str]:
+    return {topic: name for topic, name in names.items() if name}

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from linnet.core.limits import NEIGHBORS, PUBLISHERS, STREAM_NAME_CHARS
-from linnet.node.batching import BATCH_EVENTS
+from linnet.core.limits import BATCH_EVENTS, NEIGHBORS, PUBLISHERS, STREAM_NAME_CHARS
 from linnet.node.known_people import Alarm
 from linnet.overlay.config import Overlay
 from linnet.rooms.content import Membership

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from msgspec.structs import replace
 
-from linnet.core.ids import PeerId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import CaughtUp, Ended, Inserted, Item, Missed, Overdue, Unreadable
 from linnet.event.event import Event
@@ -35,6 +36,9 @@ from linnet.overlay.tracked import Graph
 from linnet.peer.interface import ContentStatus, HashTableStatus, NodeStatus, PeerStatus
 from linnet.rooms.results import RelayStatus, RoomStatus
 from linnet.streams.commands import Published, StreamStatus
+
+_PURPOSE_LETTERS = 16
+"""Letters of a topic in what a link is needed for, at least."""
 
 
 def device_text(peer: PeerId) -> str:
@@ -135,12 +139,27 @@ def _content_view(part: ContentStatus | None) -> ContentView | None:
     return ContentView(part.subscriptions, part.filters, part.rendezvous, part.arrivals)
 
 
-def peer_views(status: NodeStatus) -> tuple[PeerView, ...]:
+def topic_names(status: NodeStatus) -> dict[TopicId, str]:
+    """What the streams and rooms of a node are called."""
+    streams = {stream.topic: stream.stream for stream in status.streams}
+    return streams | {room.room: room.name for room in status.rooms if room.name}
+
+
+def peer_views(status: NodeStatus, names: Mapping[TopicId, str] | None = None) -> tuple[PeerView, ...]:
     """Every link to another node: one that is its own tracker has a link to itself as well."""
-    return tuple(_peer_view(peer) for peer in status.peers if peer.peer != status.peer)
+    known = topic_names(status) if names is None else names
+    by_start = {topic.hex()[:_PURPOSE_LETTERS]: name for topic, name in known.items()}
+    return tuple(_peer_view(peer, by_start) for peer in status.peers if peer.peer != status.peer)
 
 
-def _peer_view(status: PeerStatus) -> PeerView:
+def _named(purpose: str, names: Mapping[str, str]) -> str:
+    """What a link is needed for, with the name of the stream, room or place instead of its number."""
+    *words, topic = purpose.split(" ")
+    name = names.get(topic[:_PURPOSE_LETTERS])
+    return purpose if name is None else " ".join((*words, name))
+
+
+def _peer_view(status: PeerStatus, names: Mapping[str, str]) -> PeerView:
     """One link."""
     return PeerView(
         device_text(status.peer),
@@ -153,6 +172,7 @@ def _peer_view(status: PeerStatus) -> PeerView:
         status.agent,
         status.roles,
         _reason(status.last_failure),
+        tuple(_named(purpose, names) for purpose in status.needed),
     )
 
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from linnet.identity.keys import SIGNATURE_BYTES
-from linnet.node.devices import Outcome
 
 DeviceName = Annotated[
     str, Meta(pattern="^[0-9a-f]{16}$", max_length=16, description="how events name a device, hexadecimal")
 ]
+
+
+class Outcome(StrEnum):
+    """What became of a revocation in one room."""
+
+    REVOKED = "revoked"
+    ALREADY = "already"
+    REFUSED = "refused"
+    SKIPPED = "skipped"
+    """We are not a member there, so the room would not hear us."""
 
 
 class RevokeRequest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,6 @@ into every room that the node is in, as an event, and to the neighbours in every
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 
 from msgspec import Struct
 
@@ -20,6 +19,7 @@ from linnet.delivery.commands import Done
 from linnet.identity.cards import Card, Revocation
 from linnet.node.answers import expected
 from linnet.node.batching import Ask
+from linnet.node.device_types import Outcome
 from linnet.node.rooms import Rooms
 from linnet.rooms.access.facts import revocation_key
 from linnet.rooms.content import REVOCATION, Membership
@@ -39,16 +39,6 @@ class OwnDevice(Struct, frozen=True):
     is_revoked: bool
     """Whether this node, as a reader of streams, was told that it is ours no longer."""
     revoked_in: tuple[TopicId, ...]
-
-
-class Outcome(StrEnum):
-    """What became of a revocation in one room."""
-
-    REVOKED = "revoked"
-    ALREADY = "already"
-    REFUSED = "refused"
-    SKIPPED = "skipped"
-    """We are not a member there, so the room would not hear us."""
 
 
 class RoomOutcome(Struct, frozen=True):

@@ -35,7 +35,7 @@ from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.node import config_file
 from linnet.node.config import ControlSection, NodeConfig
-from linnet.node.config_reference import commented_file
+from linnet.node.config_reference import new_file
 from linnet.node.keyfiles import (
     PRIVATE_DIRECTORY,
     KeyFileError,
@@ -175,7 +175,7 @@ def init(
     person = SigningKey.generate(secrets.token_bytes) if person is None else person
     with new_home(path) as home:
         write_identity(home, person, now, config.node.label, keep_key)
-        write_private(home.config, commented_file(config).encode())
+        write_private(home.config, new_file(config).encode())
     return open_home(path, now)
 
 
@@ -187,7 +187,7 @@ def ask(path: Path, config: NodeConfig) -> bytes:
     device = SigningKey.generate(secrets.token_bytes)
     with new_home(path) as home:
         save_key(home.device_key, "device", device)
-        write_private(home.config, commented_file(config).encode())
+        write_private(home.config, new_file(config).encode())
     return device.public
 
 

@@ -34,15 +34,13 @@ from linnet.delivery.items import Ended
 from linnet.event.soundness import is_sound
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
-from linnet.net.driver import Driver
 from linnet.net.failure import DriverStopped
-from linnet.net.listener import Listener
 from linnet.node.addresses import contact_text, parse_contact
 from linnet.node.answers import expected
 from linnet.node.background import Background
 from linnet.node.batching import Batching
 from linnet.node.config import NodeConfig
-from linnet.node.config_problems import check
+from linnet.node.config_problems import check_start
 from linnet.node.content import NodeContent
 from linnet.node.content_items import ContentItems
 from linnet.node.devices import Devices
@@ -75,7 +73,6 @@ from linnet.peer.interface import (
     Start,
     Stop,
 )
-from linnet.peer.peer import Peer
 from linnet.places.commands import WatchPlace
 from linnet.rooms.commands import AskRelay, ReadRoom
 from linnet.rooms.content import JoinRule, Newcomers
@@ -84,6 +81,7 @@ from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
+from linnet.streams.names import check_typed
 from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.records import Kind, Record
 from linnet.trace.sink import NullTrace, TraceSink
@@ -91,6 +89,7 @@ from linnet.trace.sink import NullTrace, TraceSink
 if TYPE_CHECKING:
     # It needs an HTTP client, which costs a tenth of a second: only those who attach pay for it.
     from linnet.node.attached import AttachedNode
+    from linnet.net.listener import Listener
 
 STOP_LIMIT = 5.0
 """Seconds that a node has to leave its streams in good order; then its links are cut."""
@@ -110,7 +109,7 @@ class Node:
         home: Path | str | None = None,
         config: NodeConfig | None = None,
         trace: TraceSink | None = None,
-        machine: MachineFactory = Peer,
+        machine: MachineFactory | None = None,
     ) -> None:
         """With a home, `config` stands instead of its ``linnet.toml``; a new home is made with it."""
         self._home_path = None if home is None else Path(home)
@@ -126,6 +125,10 @@ class Node:
         """The time that the node goes by."""
 
     async def __aenter__(self) -> Self:
+        # What runs a node is imported when one runs: a program that imports this may do so later, or never.
+        from linnet.net.driver import Driver
+        from linnet.net.listener import listen
+
         async with contextlib.AsyncExitStack() as stack:
             self.home = home = self._read_home(stack)
             store = self._open_store(home)
@@ -217,6 +220,7 @@ class Node:
         """
         if not self._is_open:
             raise DriverStopped("the node is not running: use it inside `async with`")
+        check_typed(stream)
         try:
             return await self._batching.publish(stream, _bodies(bodies), confirm)
         except asyncio.CancelledError:
@@ -238,6 +242,7 @@ class Node:
         subscription durable: it resumes after the last event that was handled. Without `live` it
         ends with the history.
         """
+        check_typed(stream)
         command = Subscribe(self._numbered(), stream, since, name, ordered, live, receipts)
         return Subscription(command, self._driver.ask, self._background.spawn, self._register)
 
@@ -329,7 +334,7 @@ class Node:
         """Who we are and how we are configured, from the home or new."""
         if self._home_path is None:
             self.config = NodeConfig() if self._given_config is None else self._given_config
-            check(self.config)
+            check_start(self.config)
             self.identity = _new_identity(self.clock.now(), self.config.node.label)
             return None
         path = home_path(self._home_path)
@@ -338,7 +343,7 @@ class Node:
         opened = open_home(path, self.clock.now())
         stack.enter_context(held(opened.home))
         self.config = opened.config if self._given_config is None else self._given_config
-        check(self.config)
+        check_start(self.config)
         self.identity = opened.identity
         return opened.home
 
@@ -360,7 +365,11 @@ class Node:
         bound = tuple(listener.hint for listener in listeners)
         told = peer_config(self.config, self.identity.peer, bound, f"linnet {version('linnet')}")
         self.listens = told.listens
-        return self._make_machine(told, self.identity, store, SystemRandom())
+        if self._make_machine is not None:
+            return self._make_machine(told, self.identity, store, SystemRandom())
+        from linnet.peer.peer import Peer
+
+        return Peer(told, self.identity, store, SystemRandom())
 
     def end_subscriptions(self) -> None:
         """Tell every reader that the node stops."""

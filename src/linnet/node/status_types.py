@@ -21,6 +21,8 @@ class PeerView(Struct, frozen=True):
     agent: str
     roles: tuple[str, ...]
     last_failure: str | None
+    needed_for: tuple[str, ...] = ()
+    """The same as `needed`, with the names of streams, rooms and places instead of their numbers."""
 
 
 class PeersReply(Struct, frozen=True):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from linnet.core.counts import counted
 from linnet.core.errors import ConfigError
 from linnet.core.limits import KIB, MIB
 
@@ -43,6 +44,13 @@ def aws_latency() -> LatencyTable:
     return parse_latency(files("linnet.sim").joinpath("data/aws16.csv").read_text(), "aws16.csv")
 
 
+FORM = (
+    "a table is a CSV file with a first line region,A,B and for each region a line such as A,0.1,12.5: "
+    "the milliseconds one way from A to A, to B and so on"
+)
+"""What a table looks like, for whoever wrote another."""
+
+
 def named_latency(name: str) -> LatencyTable:
     """The table that a person means: ``aws``, ``constant:MS``, or the path of a CSV file."""
     if name == "aws":
@@ -55,7 +63,7 @@ def named_latency(name: str) -> LatencyTable:
     try:
         return parse_latency(Path(name).read_text(), name)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{name}: neither aws, nor constant:MS, nor a table: {error}") from error
+        raise ConfigError(f"{name}: neither aws, nor constant:MS, nor a table: {error}; {FORM}") from error
 
 
 def parse_latency(text: str, origin: str) -> LatencyTable:
@@ -63,11 +71,12 @@ def parse_latency(text: str, origin: str) -> LatencyTable:
     header, *rows = list(csv.reader(text.splitlines())) or [[]]
     regions = tuple(header[1:])
     if not regions or [row[0] if row else "" for row in rows] != list(regions):
-        raise ConfigError(f"{origin}: the rows must be the regions of the header, in its order")
+        raise ConfigError(f"{origin}: the rows must be the regions of the header, in its order; {FORM}")
     delays: dict[tuple[str, str], float] = {}
     for row in rows:
         if len(row) != len(header):
-            raise ConfigError(f"{origin}: row {row[0]} has {len(row) - 1} values for {len(regions)} regions")
+            has = f"row {row[0]} has {counted(len(row) - 1, 'value')} for {counted(len(regions), 'region')}"
+            raise ConfigError(f"{origin}: {has}; {FORM}")
         for region, cell in zip(regions, row[1:], strict=True):
             delays[row[0], region] = _seconds(cell, f"{origin}: {row[0]} to {region}")
     return LatencyTable(regions, delays)
@@ -77,7 +86,7 @@ def _seconds(cell: str, where: str) -> float:
     try:
         value = float(cell)
     except ValueError as error:
-        raise ConfigError(f"{where}: {cell!r} is no number") from error
+        raise ConfigError(f"{where}: {cell!r} is no number; {FORM}") from error
     if not 0 <= value < float("inf"):
         raise ConfigError(f"{where}: {cell} is no delay")
     return value / 1000

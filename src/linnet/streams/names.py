@@ -10,6 +10,8 @@ from linnet.core.limits import STREAM_NAME_CHARS
 from linnet.identity.text import Sort, from_text, to_text
 
 _TAG = b"linnet/stream/1"
+_WILD = ("#", "+", "*", "**", ">")
+"""Parts of names that stand for many in MQTT, NATS and shells."""
 
 
 def topic_of(name: str) -> TopicId:
@@ -29,6 +31,25 @@ def owner_of(name: str) -> AuthorId | None:
 def own_name(name: str, person: AuthorId) -> str:
     """``me/x`` is the stream ``x`` of the person whose node this is."""
     return f"{to_text(Sort.PERSON, person)}/{name[3:]}" if name.startswith("me/") else name
+
+
+def check_typed(name: str) -> None:
+    """Raise `BadText` if what somebody typed as a name begins with an id that is broken.
+
+    Only of what is typed: an open stream that was named so before goes on.
+    """
+    owner, slash, _ = name.partition("/")
+    for sort in Sort:
+        if slash and owner.startswith(sort):
+            try:
+                from_text(Sort.PERSON, owner)
+            except BadText as error:
+                raise BadText(f"{name!r} is no stream: what begins with {sort} is an id; {error}") from error
+
+
+def wildcards(name: str) -> str | None:
+    """The part of a name that looks as if it stood for many names, as in other systems; here none does."""
+    return next((part for part in name.split("/") if part in _WILD or part.endswith("*")), None)
 
 
 def check_name(name: str) -> None:

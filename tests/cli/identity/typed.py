@@ -50,7 +50,8 @@ class Typed(Linnet):
 @contextlib.contextmanager
 def up(home: Path) -> Iterator[Typed]:
     """A node in a process, in a home that is there."""
-    config = (home / "linnet.toml").read_text().replace("\n[rooms]\n", QUICK)
+    config = (home / "linnet.toml").read_text()
+    config += "" if "[rooms]" in config else QUICK
     (home / "linnet.toml").write_text(config)
     command = [*LINNET, "up", "--home", str(home), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -20,7 +20,7 @@ def neighbour(home: Path, relay: str) -> Iterator[Linnet]:
     shell.ok("init", "--label", home.name)
     config = home / "linnet.toml"
     stores = f'\n[names]\nstores = ["{relay}"]\n'
-    config.write_text(config.read_text().replace("\n[names]\n", stores))
+    config.write_text(config.read_text() + stores)
     command = [*LINNET, "up", "--home", str(home), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

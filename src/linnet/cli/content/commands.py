@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from linnet.cli.deferred import Deferred, Module
 
-from linnet.cli.content import advertise, groups, list_, publish, subscribe, unsubscribe
+advertise = Module("linnet.cli.content.advertise")
+groups = Module("linnet.cli.content.groups")
+list_ = Module("linnet.cli.content.list_")
+publish = Module("linnet.cli.content.publish")
+subscribe = Module("linnet.cli.content.subscribe")
+unsubscribe = Module("linnet.cli.content.unsubscribe")
 
-COMMANDS: tuple[tuple[str, Callable[..., Any], str, str], ...] = (
+COMMANDS: tuple[tuple[str, Deferred, str, Deferred], ...] = (
     ("subscribe", subscribe.subscribe, "Print what a predicate accepts.", subscribe.EPILOG),
     ("publish", publish.publish, "Say something with attributes.", publish.EPILOG),
     ("advertise", advertise.advertise, "Serve a group of your own.", advertise.EPILOG),

@@ -16,6 +16,7 @@ from linnet.cli.lab.options import (
     workshop,
 )
 from linnet.cli.options import JsonOption, examples
+from linnet.cli.simulating import LatencyOption
 
 EPILOG = examples(
     "linnet lab study streams --sizes 32,64 --repeats 2 --out streams",
@@ -29,13 +30,6 @@ Repeats = Annotated[int, typer.Option(min=1, help="Runs of each size and mode, w
 Modes = Annotated[str, typer.Option(metavar="MODE,...", help="Some of counter, naive, aware.")]
 Degree = Annotated[int, typer.Option(min=3, max=64, help="Neighbours of a node.")]
 Messages = Annotated[int, typer.Option(min=1, help="Messages in each run.")]
-Latency = Annotated[
-    str,
-    typer.Option(
-        metavar="TABLE",
-        help="aws, constant:MS, a file as `sim streams` takes it, or a folder of `lab ingest`.",
-    ),
-]
 Throttle = Annotated[
     float, typer.Option(metavar="SECONDS", min=0.0, help="Between naive joins above 1,000 nodes.")
 ]
@@ -58,7 +52,7 @@ def streams(
     modes: Modes = "counter,naive,aware",
     degree: Degree = 4,
     messages: Messages = 50,
-    latency: Latency = "aws",
+    latency: LatencyOption = "aws",
     throttle: Throttle = 0.05,
     throttled_repeats: ThrottledRepeats = 2,
     degrees: Degrees = "4,6,8,10,12,14,16",

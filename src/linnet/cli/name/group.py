@@ -6,16 +6,23 @@ from collections.abc import Callable
 
 import typer
 
+from linnet.cli.deferred import Deferred, Module, group
 from linnet.cli.exits import EXIT_CODES
-from linnet.cli.name import carry, list_, petname, publish, remove, resolve
 
-Add = Callable[[typer.Typer, str, Callable[..., None], str, str], None]
+carry = Module("linnet.cli.name.carry")
+list_ = Module("linnet.cli.name.list_")
+petname = Module("linnet.cli.name.petname")
+publish = Module("linnet.cli.name.publish")
+remove = Module("linnet.cli.name.remove")
+resolve = Module("linnet.cli.name.resolve")
+
+Add = Callable[[typer.Typer, str, Deferred, str, Deferred], None]
 
 
 def name_group(add: Add) -> typer.Typer:
     """``linnet name``, with `add` for how a command is put into a group."""
-    name = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-    known = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    name = group()
+    known = group()
     add(name, "publish", publish.publish, "Say where a label leads.", publish.EPILOG)
     add(name, "resolve", resolve.resolve, "Where does an address lead?", resolve.EPILOG)
     add(name, "list", list_.list_, "What your zone says.", list_.EPILOG)

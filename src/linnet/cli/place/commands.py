@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from linnet.cli.deferred import Deferred, Module
 
-from linnet.cli.place import (
-    admit,
-    announce,
-    eject,
-    enter,
-    guests,
-    history,
-    host,
-    leave,
-    list_,
-    look,
-    receipts,
-    reject,
-    status,
-    talk,
-    watch,
-)
+admit = Module("linnet.cli.place.admit")
+announce = Module("linnet.cli.place.announce")
+eject = Module("linnet.cli.place.eject")
+enter = Module("linnet.cli.place.enter")
+guests = Module("linnet.cli.place.guests")
+history = Module("linnet.cli.place.history")
+host = Module("linnet.cli.place.host")
+leave = Module("linnet.cli.place.leave")
+list_ = Module("linnet.cli.place.list_")
+look = Module("linnet.cli.place.look")
+receipts = Module("linnet.cli.place.receipts")
+reject = Module("linnet.cli.place.reject")
+status = Module("linnet.cli.place.status")
+talk = Module("linnet.cli.place.talk")
+watch = Module("linnet.cli.place.watch")
 
-COMMANDS: tuple[tuple[str, Callable[..., Any], str, str], ...] = (
+COMMANDS: tuple[tuple[str, Deferred, str, Deferred], ...] = (
     ("host", host.host, "Found a place.", host.EPILOG),
     ("enter", enter.enter, "Enter a place by its address.", enter.EPILOG),
     ("list", list_.list_, "Every place of the node.", list_.EPILOG),

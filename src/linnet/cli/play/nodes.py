@@ -24,7 +24,7 @@ from linnet.identity.text import Sort, from_text, to_text
 from linnet.node import home as homes
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig, NodeSection, RelaySection, TraceSection
-from linnet.node.config_reference import commented_file
+from linnet.node.config_reference import new_file
 from linnet.node.room_types import CreateRoomRequest, JoinRoomRequest
 from linnet.rooms.config import RelayChoice, RelayPolicy
 from linnet.rooms.content import Membership
@@ -150,7 +150,7 @@ class LiveNode:
         """Choose among relays by this seed, from its next start on."""
         rooms = replace(self._config.rooms, relay_choice=RelayChoice.RANDOM, relay_seed=seed)
         self._config = replace(self._config, rooms=rooms)
-        self.home.config.write_text(commented_file(self._config))
+        self.home.config.write_text(new_file(self._config))
 
     def rows(self) -> Iterator[Row]:
         """What it has recorded."""
