@@ -1,4 +1,6 @@
-"""How long an audit takes when much was lost: ``python -m bench.audit_losses [--events N N …] [--json FILE]``.
+"""How long an audit takes when much was lost.
+
+``python -m bench.audit_losses [--events N N …] [--json FILE]``
 
 One chain and two readers beside its author. Each reader drops every second event and says so: as many
 recorded drops as events. Twice the events are twice the losses, and should take about twice as long.

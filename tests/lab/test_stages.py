@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 
+from linnet.lab import contents
+from linnet.lab.contents import data_files
 from linnet.lab.errors import LabError
-from linnet.lab.manifest import FILE, Origin, file_input, read_manifest
+from linnet.lab.manifest import FILE, Origin, file_input, read_manifest, write_manifest
 from linnet.lab.stages import Workshop, open_table
 from linnet.lab.tables import MESSAGES, SUBSCRIPTIONS, Table
 
@@ -118,6 +124,92 @@ def test_opening_says_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None
     (tmp_path / "n" / FILE).write_text("{")
     with pytest.raises(LabError, match="no manifest that can be read"):
         open_table(spark, tmp_path / "n", NUMBERS)
+
+
+def parquet(folder: Path) -> Path:
+    return max(data_files(folder), key=lambda path: path.stat().st_size)
+
+
+def cut(path: Path) -> None:
+    pq.write_table(pq.read_table(path).slice(0, 1), path)
+
+
+def alter(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+def repeat(path: Path) -> None:
+    rows = pq.read_table(path)
+    pq.write_table(pa.concat_tables([rows, rows.slice(0, 1)]), path)
+
+
+def empty(path: Path) -> None:
+    rows = pq.read_table(path)
+    kinds = pa.array([None] * rows.num_rows, rows.schema.field("n").type)
+    pq.write_table(rows.set_column(0, "n", kinds), path)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (
+            cut,
+            r"the table numbers in .*n has [0-9]+ rows, and 5 were written: bring its files back, or remove",
+        ),
+        (repeat, r"numbers in .* has 6 rows, and 5 were written"),
+        (remove, r"numbers in .* rows, and 5 were written"),
+        (alter, r"numbers in .* is not what was written: part-.*\.parquet has changed"),
+        (empty, r"numbers in .* is not what was written: part-.*\.parquet has changed"),
+    ],
+)
+def test_a_table_that_was_changed_is_not_believed(
+    spark: SparkSession, tmp_path: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    workshop, build = Workshop(spark, tmp_path), Counting(spark)
+    workshop.stage("n", NUMBERS, build)
+    harm(parquet(tmp_path / "n"))
+    with pytest.raises(LabError, match=words):
+        open_table(spark, tmp_path / "n", NUMBERS)
+    with pytest.raises(LabError, match=words):
+        Workshop(spark, tmp_path).stage("n", NUMBERS, build)
+    assert build.asked == 1
+
+
+def test_a_table_whose_manifest_names_no_files_is_looked_through(spark: SparkSession, tmp_path: Path) -> None:
+    """Version 0.1.0 wrote such manifests."""
+    folder = tmp_path / "n"
+    made = Workshop(spark, tmp_path).stage("n", NUMBERS, Counting(spark))
+    write_manifest(folder, replace(made.manifest, parts=()))
+    assert open_table(spark, folder, NUMBERS).rows == 5
+    repeat(parquet(folder))
+    write_manifest(folder, replace(made.manifest, parts=(), rows=6))
+    with pytest.raises(LabError, match="one row for each n"):
+        open_table(spark, folder, NUMBERS)
+    write_manifest(folder, replace(made.manifest, parts=(), rows=6))
+    empty(parquet(folder))
+    with pytest.raises(LabError, match="must have n in every row"):
+        open_table(spark, folder, NUMBERS)
+
+
+def test_rows_that_break_a_table_are_not_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop = Workshop(spark, tmp_path)
+    with pytest.raises(LabError, match="must have n in every row, and 1 of"):
+        workshop.stage("n", NUMBERS, lambda: spark.sql("SELECT explode(array(1L, null)) AS n"))
+    twice = "SELECT explode(array(7L, 1L, 7L)) AS n"
+    with pytest.raises(LabError, match=r"one row for each n, and .* has several for n 7"):
+        workshop.stage("n", NUMBERS, lambda: spark.sql(twice))
+    monkeypatch.setattr(contents, "HERE", 1)
+    with pytest.raises(LabError, match="several for n 7"):
+        workshop.stage("n", NUMBERS, lambda: spark.sql(twice))
+    assert not (tmp_path / "n").exists()
 
 
 def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:

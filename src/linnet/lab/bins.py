@@ -4,6 +4,9 @@ A duration of up to 63 ms has a bin of its own; above that each doubling is cut 
 bin is never wider than a thirty-second of its lower end. Counts are integers, hence sums over chats,
 tasks and machines are exact. What never came (not delivered by the end of the trace) is counted in
 the bin `NEVER` and stays part of every share: a quantile or a distribution is over all that was sent.
+
+A bin does not tell where in it a duration lies. What is read from bins therefore takes every duration for
+the longest of its bin: it may be worse than the data by less than a bin, and is never better.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linnet.core.quantiles import rank
 
 NEVER = -1
 _EXACT = 64
@@ -42,6 +47,11 @@ def lower(bin: int) -> int:
     return (bin - (fine << _SHIFT)) << fine
 
 
+def upper(bin: int) -> int:
+    """The longest duration of a bin, in whole milliseconds."""
+    return lower(bin + 1) - 1
+
+
 def count_bins(durations: NDArray[np.int64]) -> dict[int, int]:
     """How many durations there are in each bin, in the order of the bins."""
     found, counts = np.unique(bin_of(durations), return_counts=True)
@@ -54,9 +64,8 @@ def total(bins: Bins) -> int:
 
 
 def share_within(bins: Bins, milliseconds: int) -> float:
-    """Share of all that took at most as long as the bin of this duration."""
-    last = int(bin_of(np.array([milliseconds], dtype=np.int64))[0])
-    count = sum(number for bin, number in bins.items() if 0 <= bin <= last)
+    """Share of all that surely took at most so long: a bin that goes on beyond it does not count."""
+    count = sum(number for bin, number in bins.items() if bin != NEVER and upper(bin) <= milliseconds)
     return count / total(bins) if bins else 0.0
 
 
@@ -66,21 +75,26 @@ def share_never(bins: Bins) -> float:
 
 
 def quantile(bins: Bins, share: float) -> int | None:
-    """The lower end of the bin below which this share of all lies; None if so many never came."""
-    wanted = share * total(bins)
+    """The upper end of the bin in which this quantile of all lies; None if so many never came."""
+    if not bins:
+        return None
+    wanted = rank(share, total(bins))
     reached = 0
     for bin in sorted(bin for bin in bins if bin != NEVER):
         reached += bins[bin]
         if reached >= wanted:
-            return lower(bin)
+            return upper(bin)
     return None
 
 
 def ecdf(bins: Bins) -> tuple[list[int], list[float]]:
-    """Durations, and the share of all that took at most so long; it ends below 1 if some never came."""
+    """Upper ends of bins, and the share of all that took at most so long.
+
+    It ends below 1 if some never came.
+    """
     durations, shares, reached = [], [], 0
     for bin in sorted(bin for bin in bins if bin != NEVER):
         reached += bins[bin]
-        durations.append(lower(bin))
+        durations.append(upper(bin))
         shares.append(reached / total(bins))
     return durations, shares

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from linnet.lab.contents import Part
 from linnet.lab.errors import LabError
 
 FILE = "_manifest.json"
@@ -55,6 +56,8 @@ class Manifest(Struct, frozen=True):
     rows: int
     seconds: float
     peak_bytes: int
+    parts: tuple[Part, ...] = ()
+    """The files that hold its rows. Manifests of version 0.1.0 do not name them."""
 
 
 def file_input(path: Path) -> Origin:

@@ -2,7 +2,7 @@
 
 A stage writes beside its place and is renamed when it is whole, manifest included, so that a table
 that has its name is finished. A study that was cut short finds what stands and goes on after it; a
-stage whose recipe has not changed does nothing.
+stage whose recipe has not changed does nothing, but see that what stands is what was written.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
+from linnet.lab.contents import check_grain, check_nulls, data_files, parts_of
 from linnet.lab.errors import LabError
 from linnet.lab.manifest import (
     FORMAT,
@@ -79,6 +80,7 @@ def open_table(spark: SparkSession, folder: Path, table: Table) -> Made:
     if (recipe.table, recipe.version) != (table.name, table.version):
         found = f"{recipe.table} of version {recipe.version}"
         raise LabError(f"{folder} holds {found}, not {table.name} of version {table.version}: make it again")
+    check_unchanged(spark, folder, table, manifest)
     if manifest.rows == 0:
         raise LabError(f"the table {table.name} in {folder.parent} is empty")
     return _read(spark, folder, table, manifest)
@@ -86,6 +88,41 @@ def open_table(spark: SparkSession, folder: Path, table: Table) -> Made:
 
 def _read(spark: SparkSession, folder: Path, table: Table, manifest: Manifest) -> Made:
     return Made(spark.read.schema(schema_of(table)).parquet(str(folder)), manifest)
+
+
+def check_unchanged(spark: SparkSession, folder: Path, table: Table, manifest: Manifest) -> None:
+    """`LabError` unless a table has the rows that its manifest says, and its files the bytes."""
+    again = "bring its files back, or remove the folder and make the table again"
+    parts = parts_of(folder)
+    rows = sum(part.rows for part in parts)
+    if rows != manifest.rows:
+        raise LabError(
+            f"the table {table.name} in {folder} has {rows:,} rows, and {manifest.rows:,} were written: "
+            f"{again}"
+        )
+    if not manifest.parts:
+        check_rows(spark, folder, table, rows)
+    elif parts != manifest.parts:
+        (first, *_) = sorted(set(parts) ^ set(manifest.parts))
+        raise LabError(
+            f"the table {table.name} in {folder} is not what was written: {first.name} has changed; {again}"
+        )
+
+
+def check_rows(spark: SparkSession, folder: Path, table: Table, rows: int) -> None:
+    """`LabError` unless every row has what it must, and a name of its own."""
+
+    def repeated() -> Row | None:
+        found = spark.read.schema(schema_of(table)).parquet(str(folder)).groupBy(*table.grain).count()
+        return found.where("count > 1").select(*table.grain).first()
+
+    check_nulls(data_files(folder), table, required_of(table))
+    check_grain(folder, table, rows, repeated)
+
+
+def required_of(table: Table) -> list[str]:
+    """The columns of which every row must have a value."""
+    return [field.name for field in schema_of(table) if not field.nullable]
 
 
 class Workshop:
@@ -127,6 +164,8 @@ class Workshop:
         if manifest is None or not reused:
             self.tell(name)
             manifest = self._make(folder, table, build, recipe)
+        else:
+            check_unchanged(self.spark, folder, table, manifest)
         self._costs[name] = StageCost(
             name=name,
             rows=manifest.rows,
@@ -142,9 +181,11 @@ class Workshop:
         began = time.perf_counter()
         with PeakMemory() as peak:
             _conforming(build(), table).write.parquet(str(fresh))
-            rows = self.spark.read.schema(schema_of(table)).parquet(str(fresh)).count()
+            parts = parts_of(fresh)
+            rows = sum(part.rows for part in parts)
+            check_rows(self.spark, fresh, table, rows)
         seconds = time.perf_counter() - began
-        manifest = Manifest(FORMAT, recipe, recipe.digest(), rows, seconds, peak.bytes)
+        manifest = Manifest(FORMAT, recipe, recipe.digest(), rows, seconds, peak.bytes, parts)
         write_manifest(fresh, manifest)
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(fresh, folder)

@@ -144,9 +144,9 @@ TRACE = Table(
     "trace",
     1,
     ", ".join(f"{name} {kind}{'' if nullable else ' NOT NULL'}" for name, kind, nullable in SCHEMA),
-    ("node", "counter"),
+    (),
 )
-"""What nodes recorded (`linnet.trace.records`)."""
+"""What nodes recorded (`linnet.trace.records`). Counters begin anew in each run, so that they name no row."""
 
 AUDIT_SIGNS = Table("audit_signs", 1, TRACE.columns, TRACE.grain)
 """The rows of a trace that are few and say much: starts, links, who takes part, what was published."""
@@ -224,14 +224,25 @@ AUDIT_READERS = Table(
 
 AUDIT_DELAYS = Table(
     "audit_delays",
-    1,
+    2,
     "topic BINARY NOT NULL, receiver INT NOT NULL, standing STRING NOT NULL, bin INT NOT NULL, early INT, "
-    "count BIGINT NOT NULL, repeated BIGINT NOT NULL, least_us BIGINT",
+    "count BIGINT NOT NULL, repeated BIGINT NOT NULL, least_us BIGINT, most_us BIGINT, sum_us BIGINT",
     ("topic", "receiver", "standing", "bin", "early"),
 )
 """Deliveries by how long they took; `standing` is ``owed``, ``history`` or ``unpublished``.
 
 `early` is the author if the delivery was recorded before the publication, and null otherwise.
+"""
+
+AUDIT_QUANTILES = Table(
+    "audit_quantiles",
+    1,
+    "topic STRING NOT NULL, receiver STRING NOT NULL, percent INT NOT NULL, us BIGINT",
+    ("topic", "receiver", "percent"),
+)
+"""Delays by nearest rank over all that was owed, exactly; null if so many did not arrive.
+
+An empty receiver stands for all of a topic, and an empty topic for all of them.
 """
 
 AUDIT_HOPS = Table(

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from linnet.core.ids import PeerId
+from linnet.core.quantiles import quantile
 from linnet.peer.interface import NodeMachine
 from linnet.sim.churn import drawn_churn, schedule_churn
 from linnet.sim.estimate import estimate
@@ -149,7 +150,7 @@ def _flow(world: StreamWorld) -> dict[str, Any]:
         "sends_per_message": meter.sent / messages,
         "duplicates_per_message": meter.duplicates / messages,
         "mean_delay_ms": 1000 * sum(delays) / len(delays) if delays else 0.0,
-        "p99_delay_ms": 1000 * delays[ceil(0.99 * len(delays)) - 1] if delays else 0.0,
+        "p99_delay_ms": 1000 * (quantile(delays, 0.99) or 0.0),
         "mean_hops": sum(hops * count for hops, count in meter.hops.items()) / receipts if receipts else 0.0,
         "max_hops": max(meter.hops, default=0),
     }

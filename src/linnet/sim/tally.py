@@ -57,7 +57,7 @@ def tally_streams(scenario: StreamScenario, hashed: bool = False) -> StreamTally
         totals["trace"] = int(kept.sha256()[:16], 16) >> 1
     return StreamTally(
         totals=totals,
-        delays=_counts(waits // 1000),
+        delays=_counts(-(-waits // 1000)),  # up: nobody got anything sooner than it came
         hops=_counts(links),
         hop_delays={int(hops): int(waits[links == hops].sum()) for hops in np.unique(links)},
         degrees=dict(sorted(played.overlay.degrees().items())),

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from linnet.cli.demo.messages import Published, Received
-from linnet.cli.demo.tally import PeerTally, percentile, publication_times, published_ids, tally
+from linnet.cli.demo.tally import PeerTally, publication_times, published_ids, tally
 from linnet.core.ids import DeviceId, PeerId
 from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.records import Kind, Level, Record
@@ -68,9 +68,3 @@ def test_the_numbers_come_from_what_was_written(tmp_path: Path) -> None:
 def test_a_peer_that_wrote_nothing_misses_everything(tmp_path: Path) -> None:
     found = tally("peer 1", tmp_path, {"a": None, "b": None}, {})
     assert (found.delivered, found.missing) == (0, 2)
-
-
-def test_percentiles_are_values_that_occurred() -> None:
-    values = [float(n) for n in range(1, 101)]
-    assert [percentile(values, share) for share in (0.0, 0.5, 0.99, 1.0)] == [1.0, 50.0, 99.0, 100.0]
-    assert percentile([], 0.5) == 0.0

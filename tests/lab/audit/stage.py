@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.lab.audit.tales import frame_of
 
 from linnet.lab.audit.activity import activity_of, begins_of, chains_of, nodes_of, signs_of, tally_of
-from linnet.lab.audit.delays import delays_of
+from linnet.lab.audit.delays import delays_of, timed_of
 from linnet.lab.audit.events import arrivals_of, has_bursts, publications_of
 from linnet.lab.audit.excuses import excuses_of
 from linnet.lab.audit.fates import fates_of, missing_pairs, unserved
@@ -78,8 +78,12 @@ class Staged:
         return self._kept(readers_of(self.activity, self.nodes, switches))
 
     @cached_property
+    def timed(self) -> DataFrame:
+        return self._kept(timed_of(self.arrivals, self.chains, self.readers))
+
+    @cached_property
     def delays(self) -> DataFrame:
-        return self._kept(delays_of(self.arrivals, self.chains, self.readers))
+        return self._kept(delays_of(self.timed))
 
     def missing(self, grace_us: int) -> DataFrame:
         lacking = self._kept(unserved(self.publications, self.arrivals, self.chains, self.readers))

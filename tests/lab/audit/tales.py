@@ -16,6 +16,7 @@ from linnet.trace.records import Kind, Record, Row, row_of
 
 BEGIN = 1_700_000_000.0
 GRACE_US = 10_000_000
+NEVER = 1 << 60
 
 Unit = tuple[TopicId, EventId, DeviceId, int, int]
 Event = tuple[bytes, bytes, int]
@@ -217,6 +218,24 @@ class Oracle:
                 excuse = self.excuse(event, node, author)
                 found[event, node] = excuse or self.fate(event, node, published, begin, end, lasts)
         return found
+
+    def delays(self) -> dict[tuple[str, str], list[int]]:
+        """Of everything owed to a reader, to a topic and to all, in order; `NEVER` if it did not come."""
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        readers = self.readers()
+        owed = [
+            (event[0], node, max(0, min(time for time, _ in came) - self.published[event][1]))
+            for (event, node), came in self.arrivals.items()
+            if event in self.published and self.published[event][1] >= readers[event[0], node][0]
+        ]
+        not_owed = ("before", "after", "away")
+        owed += [
+            (event[0], node, NEVER) for (event, node), fate in self.missing().items() if fate not in not_owed
+        ]
+        for topic, node, us_ in owed:
+            for whose in (("", ""), (topic.hex(), ""), (topic.hex(), node.hex())):
+                found[whose].append(us_)
+        return {whose: sorted(all_) for whose, all_ in found.items()}
 
     def excuse(self, event: Event, node: bytes, author: bytes) -> str | None:
         served = any(each == event for each, _ in self.arrivals)

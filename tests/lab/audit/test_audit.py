@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.lab.audit.homes import Homes, write_lines
-from tests.lab.audit.tales import Oracle, Tale
+from tests.lab.audit.homes import Homes, line_of, write_lines
+from tests.lab.audit.tales import BEGIN, Oracle, Tale, Writer
 
+from linnet.cli.demo.tally import publication_times, tally
+from linnet.core.ids import DeviceId, EventId, PeerId, TopicId
 from linnet.lab.audit.audit import Audited, audit
 from linnet.lab.audit.fates import NOT_OWED
 from linnet.lab.audit.pipeline import Parameters
 from linnet.lab.errors import LabError
 from linnet.lab.stages import Workshop
+from linnet.trace.jsonlines import FILE_NAME
+from linnet.trace.records import Kind, Record
 
 
 def test_the_summary_says_what_became_of_every_event(
@@ -41,6 +46,34 @@ def test_the_summary_says_what_became_of_every_event(
 def summary(out: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((out / "summary.json").read_text())
     return found
+
+
+def test_the_demo_and_an_audit_tell_the_same_of_one_run(spark: SparkSession, tmp_path: Path) -> None:
+    author, reader = PeerId(b"a" * 32), PeerId(b"r" * 32)
+    topic, device, luck, writer = TopicId(b"t" * 32), DeviceId(b"d" * 8), Random(3), Writer()
+    for node in (author, reader):
+        writer.start(node, BEGIN)
+    writer.write(reader, Record(Kind.CONTROL, topic, note="subscribed"), BEGIN + 1)
+    for number in range(199):
+        place = (topic, EventId(bytes([number]) * 32), device, number)
+        writer.write(author, Record(Kind.PUBLISHED, *place), BEGIN + 2 + number)
+        took = luck.choice((-0.001, 0.00043, 0.0621, 0.5127, 1.2345678)) + luck.random() / 100
+        writer.write(reader, Record(Kind.DELIVERED, *place), BEGIN + 2 + number + took)
+    run = tmp_path / "run"
+    for node, name in ((author, "author"), (reader, "reader")):
+        lines = [line_of(row) for row in writer.rows if row.node == node]
+        write_lines(run / name / "trace" / FILE_NAME, lines)
+    demo = tally("reader", run / "reader", {}, publication_times([run / "author"]))
+    findings = audit(Workshop(spark, tmp_path / "out"), [run], Parameters()).findings
+    (found,) = findings.readers
+    assert found.delivered == found.owed == 199
+    assert (found.latency.p50, found.latency.p99) == (demo.p50_ms, demo.p99_ms)
+    assert (findings.latency.p50, findings.latency.p99) == (demo.p50_ms, demo.p99_ms)
+    assert found.latency.p50 not in (None, 0, found.latency.p99)
+    figures = {each["id"]: each["measured"] for each in summary(tmp_path / "out")["figures"]}
+    told = ("mean", "p50", "p90", "p95", "p99", "max")
+    assert all(figures[f"latency.{name}"] > 0 for name in told)
+    assert figures["latency.p95"] <= figures["latency.max"]
 
 
 def test_what_was_lost_fails_it_with_an_example(audited: tuple[Audited, Path], homes: Homes) -> None:

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+from tests.lab.audit.tales import NEVER as NEVER_CAME
 from tests.lab.audit.tales import Oracle, Tale
 
+from linnet.core.quantiles import quantile, within_ms
 from linnet.lab.audit.audit import Audited
 from linnet.lab.audit.findings import Sums
 from linnet.lab.bins import NEVER, total
@@ -44,6 +47,22 @@ def test_topics_are_the_sums_of_their_readers(audited: tuple[Audited, Path], ora
         assert topic.bins.get(NEVER, 0) == topic.owed - topic.delivered
         events = [event for event in oracle.published if event[0].hex() == topic.topic]
         assert topic.published == len(events)
+
+
+def test_latency_is_that_of_every_delivery(audited: tuple[Audited, Path], oracle: Oracle) -> None:
+    findings, delays = audited[0].findings, oracle.delays()
+    told = {(each.topic, each.receiver or ""): each.latency for each in (*findings.topics, *findings.readers)}
+    told["", ""] = findings.latency
+    owed = {whose: found for whose, found in told.items() if whose in delays}
+    assert set(owed) == set(delays)
+    for whose, latency in owed.items():
+        came = [us for us in delays[whose] if us != NEVER_CAME]
+        for percent, ms in ((50, latency.p50), (90, latency.p90), (95, latency.p95), (99, latency.p99)):
+            exact = quantile(delays[whose], percent / 100)
+            assert exact is not None
+            assert ms == (None if exact == NEVER_CAME else within_ms(exact))
+        assert latency.most == (within_ms(came[-1]) if came else None)
+        assert latency.mean == (pytest.approx(sum(came) / len(came) / 1000) if came else None)
 
 
 def test_losses_are_the_first_by_time(audited: tuple[Audited, Path], oracle: Oracle) -> None:

@@ -13,7 +13,7 @@ from linnet.lab.audit.pipeline import Parameters
 from linnet.lab.stages import Workshop
 
 TABLES = ("trace", "quarantine", "signs", "tally", "nodes", "activity", "links", "chains", "readers")
-MORE = ("publications", "arrivals", "delays", "hops", "unserved", "missing", "completeness")
+MORE = ("publications", "arrivals", "delays", "hops", "unserved", "missing", "completeness", "quantiles")
 
 
 def test_each_table_is_a_stage_with_its_cost(audited: tuple[Audited, Path]) -> None:
@@ -30,4 +30,4 @@ def test_another_grace_makes_only_what_depends_on_it(
     shutil.copytree(audited[1], out)
     told: list[str] = []
     audit(Workshop(spark, out, told.append), [homes.folder], Parameters(grace_ms=0))
-    assert told == ["missing", "completeness"]
+    assert told == ["missing", "completeness", "quantiles"]

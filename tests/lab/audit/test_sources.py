@@ -10,11 +10,12 @@ import pytest
 from tests.lab.audit.homes import HEADER, TORN, Homes, write_lines
 from tests.lab.audit.tales import Tale
 
+from linnet.core.ids import PeerId
 from linnet.lab.audit.labels import node_labels
 from linnet.lab.audit.sources import find_sources, look
 from linnet.lab.errors import LabError
 from linnet.trace.columns import ColumnTrace
-from linnet.trace.records import Level
+from linnet.trace.records import Kind, Level, Record
 
 ROW = '{"time":1.5,"node":"6e","counter":0,"kind":"online","events":1}'
 
@@ -76,6 +77,25 @@ def test_a_table_that_is_no_trace_is_told(tmp_path: Path) -> None:
     place = whole.schema.get_field_index("time")
     pq.write_table(whole.set_column(place, "time", pa.array([], pa.int64())), path)
     with pytest.raises(LabError, match="time is int64, not double"):
+        find_sources([path])
+
+
+def test_a_table_of_rows_that_lack_something_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    trace = ColumnTrace()
+    for second in (1.0, 2.0, 3.0):
+        trace.write(PeerId(b"n" * 32), Record(Kind.ONLINE), second)
+    rows = trace.to_arrow()
+    pq.write_table(rows, path)
+    assert find_sources([path]).tables == (path,)
+    loose = pa.schema([field.with_nullable(True) for field in rows.schema])
+    lacking = [
+        {**row, "kind": None if number == 1 else row["kind"]} for number, row in enumerate(rows.to_pylist())
+    ]
+    pq.write_table(pa.Table.from_pylist(lacking, loose), path)
+    with pytest.raises(
+        LabError, match=r"trace must have kind in every row, and 1 of 3 rows of .*run\.parquet"
+    ):
         find_sources([path])
 
 

@@ -67,7 +67,7 @@ def test_events_amount_to_what_was_published_and_delivered(
             continue
         delay = min(time for time, _ in came) - oracle.published[event][1]
         wanted[event[0], "delivered", 0] += 1
-        wanted[event[0], "delay", int(bin_of(np.array([max(0, delay) // 1000]))[0])] += 1
+        wanted[event[0], "delay", int(bin_of(np.array([-(-max(0, delay) // 1000)]))[0])] += 1
         if len(came) > 1:
             wanted[event[0], "repeated", 0] += len(came) - 1
     assert sums == wanted

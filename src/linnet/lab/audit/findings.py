@@ -8,10 +8,12 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from linnet.core.quantiles import within_ms
 from linnet.lab.audit.activity import holes_of
 from linnet.lab.audit.delays import Standing
 from linnet.lab.audit.fates import Fate
 from linnet.lab.audit.pipeline import Tables
+from linnet.lab.audit.quantiles import everyone
 from linnet.lab.bins import NEVER
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
@@ -35,7 +37,22 @@ _SUMS = (
     "gaps_filled",
     "resent",
 )
+_EVERYONE = ("", "")
+_TIMES = ("count", "sum_us", "most_us")
 _WRONG = (Kind.REJECTED, Kind.DROPPED, Kind.EXPIRED, Kind.EVICTED)
+
+
+class Latency(Struct, frozen=True, kw_only=True):
+    """How long deliveries took that were owed, in milliseconds, rounded up; None if so many never came."""
+
+    p50: int | float | None = None
+    """Quantiles are over all that was owed, by nearest rank (`linnet.core.quantiles`)."""
+    p90: int | float | None = None
+    p95: int | float | None = None
+    p99: int | float | None = None
+    mean: float | None = None
+    """Of those that arrived, as is `most`; None if none did."""
+    most: int | float | None = None
 
 
 class Sums(Struct, frozen=True, kw_only=True):
@@ -62,6 +79,7 @@ class Sums(Struct, frozen=True, kw_only=True):
     published: int
     bins: dict[int, int]
     """Delays of what was owed; what was not delivered never came."""
+    latency: Latency
 
 
 class NodeSeen(Struct, frozen=True, kw_only=True):
@@ -145,6 +163,7 @@ class Findings(Struct, frozen=True, kw_only=True):
     """Over all topics, told or not, by the names of `Sums`."""
     bins: dict[int, int]
     """Delays of all that was owed, told or not."""
+    latency: Latency
 
     def total(self, name: str) -> int:
         """A sum over all topics; see `Sums`."""
@@ -157,6 +176,7 @@ def find(tables: Tables, skew_us: int) -> Findings:
     per_topic = _worst(tables.completeness.frame.drop("receiver"), ["topic"])
     per_reader = _worst(tables.completeness.frame, ["topic", "receiver"])
     published = _published(tables, per_topic + per_reader)
+    latencies = _latencies(tables, per_topic + per_reader)
     totals = _totals(tables)
     nodes = _nodes(tables)
     shown_nodes = nodes.orderBy(F.desc("holes"), F.desc("crashes"), "node").limit(SHOWN).collect()
@@ -164,8 +184,8 @@ def find(tables: Tables, skew_us: int) -> Findings:
     skews = _skews(tables.delays.frame, names, skew_us)
     found = Findings(
         rows=sums[0] or 0,
-        topics=_sums(per_topic, _bins(tables, per_topic, by_reader=False), published),
-        readers=_sums(per_reader, _bins(tables, per_reader, by_reader=True), published),
+        topics=_sums(per_topic, _bins(tables, per_topic, by_reader=False), published, latencies),
+        readers=_sums(per_reader, _bins(tables, per_reader, by_reader=True), published, latencies),
         nodes=tuple(NodeSeen(**row.asDict()) for row in shown_nodes),
         topic_count=tables.completeness.frame.select("topic").distinct().count(),
         reader_count=tables.completeness.rows,
@@ -182,6 +202,7 @@ def find(tables: Tables, skew_us: int) -> Findings:
         reconnects=_reconnects(nodes, per_reader),
         totals=totals,
         bins=_all_bins(tables, totals["owed"] - totals["delivered"]),
+        latency=latencies.get(_EVERYONE, Latency()),
     )
     names.unpersist()
     return found
@@ -197,7 +218,10 @@ def _worst(completeness: DataFrame, key: list[str]) -> list[Row]:
 
 
 def _sums(
-    rows: list[Row], bins: dict[tuple[str, str | None], dict[int, int]], published: dict[str, int]
+    rows: list[Row],
+    bins: dict[tuple[str, str | None], dict[int, int]],
+    published: dict[str, int],
+    latencies: dict[tuple[str, str], Latency],
 ) -> tuple[Sums, ...]:
     found = []
     for row in rows:
@@ -206,7 +230,15 @@ def _sums(
         delays = dict(bins.get((row.topic, receiver), {}))
         if never := row.owed - row.delivered:
             delays[NEVER] = never
-        found.append(Sums(receiver=receiver, bins=delays, published=published.get(row.topic, 0), **values))
+        found.append(
+            Sums(
+                receiver=receiver,
+                bins=delays,
+                published=published.get(row.topic, 0),
+                latency=latencies.get((row.topic, receiver or ""), Latency()),
+                **values,
+            )
+        )
     return tuple(found)
 
 
@@ -225,6 +257,35 @@ def _bins(tables: Tables, rows: list[Row], by_reader: bool) -> dict[tuple[str, s
     for row in delays.groupBy(*key, "bin").agg(F.sum("count").alias("events")).collect():
         found.setdefault((row.topic, row.name if by_reader else None), {})[row.bin] = row.events
     return found
+
+
+def _latencies(tables: Tables, told: list[Row]) -> dict[tuple[str, str], Latency]:
+    """Of those that are told and of all together, by the names of `linnet.lab.tables.AUDIT_QUANTILES`."""
+    topics = ["", *sorted({row.topic for row in told})]
+    receivers = ["", *sorted({row.receiver for row in told if "receiver" in row})]
+    shown = F.col("topic").isin(topics) & F.col("receiver").isin(receivers)
+    found: dict[tuple[str, str], dict[str, int | float]] = {}
+    for row in tables.quantiles.frame.where(shown & F.col("us").isNotNull()).collect():
+        found.setdefault((row.topic, row.receiver), {})[f"p{row.percent}"] = within_ms(row.us)
+    names = tables.nodes.frame.select(F.col("number").alias("receiver"), F.lower(F.hex("node")).alias("name"))
+    named = (
+        tables.delays.frame.where(F.col("standing") == Standing.OWED.value)
+        .join(F.broadcast(names), "receiver")
+        .select(F.lower(F.hex("topic")).alias("topic"), F.col("name").alias("receiver"), *_TIMES)
+    )
+    for row in (
+        everyone(named, *_TIMES)
+        .where(shown)
+        .groupBy("topic", "receiver")
+        .agg(
+            F.sum("count").alias("number"), F.sum("sum_us").alias("sum_us"), F.max("most_us").alias("most_us")
+        )
+        .collect()
+    ):
+        each = found.setdefault((row.topic, row.receiver), {})
+        each["mean"] = row.sum_us / row.number / 1000
+        each["most"] = within_ms(max(0, row.most_us))
+    return {whose: Latency(**numbers) for whose, numbers in found.items()}
 
 
 def _totals(tables: Tables) -> dict[str, int]:

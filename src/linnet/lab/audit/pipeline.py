@@ -17,10 +17,11 @@ from linnet.lab.audit.activity import (
     tally_of,
 )
 from linnet.lab.audit.completeness import completeness_of
-from linnet.lab.audit.delays import delays_of
+from linnet.lab.audit.delays import delays_of, timed_of
 from linnet.lab.audit.events import arrivals_of, has_bursts, hops_of, publications_of
 from linnet.lab.audit.excuses import excuses_of
 from linnet.lab.audit.fates import fates_of, missing_pairs, unserved
+from linnet.lab.audit.quantiles import quantiles_of
 from linnet.lab.audit.quarantine import quarantine_of
 from linnet.lab.audit.readers import readers_of, sessions_of, switches_of
 from linnet.lab.audit.reading import table_rows, trace_rows
@@ -38,6 +39,7 @@ from linnet.lab.tables import (
     AUDIT_MISSING,
     AUDIT_NODES,
     AUDIT_PUBLICATIONS,
+    AUDIT_QUANTILES,
     AUDIT_READERS,
     AUDIT_SIGNS,
     AUDIT_TALLY,
@@ -70,6 +72,7 @@ class Tables(Struct, frozen=True):
     hops: Made
     missing: Made
     completeness: Made
+    quantiles: Made
     quarantine: Made | None
 
 
@@ -96,9 +99,11 @@ def run_stages(workshop: Workshop, sources: Sources, parameters: Parameters) -> 
         lambda: arrivals_of(trace, chains.frame, nodes.frame, publications.frame, has_bursts(activity.frame)),
         publications,
     )
-    delays = stage(
-        AUDIT_DELAYS, lambda: delays_of(arrivals.frame, chains.frame, readers.frame), arrivals, readers
-    )
+
+    def timed() -> DataFrame:
+        return timed_of(arrivals.frame, chains.frame, readers.frame)
+
+    delays = stage(AUDIT_DELAYS, lambda: delays_of(timed()), arrivals, readers)
     hops = stage(AUDIT_HOPS, lambda: hops_of(arrivals.frame, chains.frame), arrivals)
     lacking = stage(
         AUDIT_UNSERVED,
@@ -118,18 +123,15 @@ def run_stages(workshop: Workshop, sources: Sources, parameters: Parameters) -> 
     missing = stage(AUDIT_MISSING, missing_build, lacking, grace_ms=parameters.grace_ms)
     made = (readers, delays, missing, activity, nodes)
     completeness = stage(AUDIT_COMPLETENESS, lambda: completeness_of(*(each.frame for each in made)), *made)
-    return Tables(
-        nodes,
-        activity,
-        links,
-        chains,
-        publications,
-        readers,
+    quantiles = stage(
+        AUDIT_QUANTILES,
+        lambda: quantiles_of(timed(), delays.frame, completeness.frame, nodes.frame),
         delays,
-        hops,
-        missing,
         completeness,
-        quarantine,
+    )
+    return Tables(
+        *(nodes, activity, links, chains, publications, readers, delays, hops, missing, completeness),
+        *(quantiles, quarantine),
     )
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linnet.lab.audit.findings import EXAMPLES, SHOWN, Findings, Wrong
+from linnet.lab.audit.findings import EXAMPLES, SHOWN, Findings, Sums, Wrong
 from linnet.lab.audit.labels import short
 from linnet.lab.audit.pipeline import Parameters
-from linnet.lab.bins import NEVER, ecdf, quantile
+from linnet.lab.bins import NEVER, ecdf
 from linnet.lab.report import plots
 from linnet.lab.report.parts import Cell, Check, Figure, Grid, Plot, Report, Section, StageCost
 
 READERS = (
-    *("reader", "topic", "owed ", "delivered ", "missing ", "lost ", "duplicates ", "p50 ms ", "p99 ms "),
-    *("gaps filled ", "reconnects "),
+    *("reader", "topic", "owed ", "delivered ", "missing ", "lost ", "duplicates ", "p50 ms "),
+    *("p95 ms ", "p99 ms ", "mean ms ", "max ms ", "gaps filled ", "reconnects "),
 )
 _CURVES = 8
 
@@ -91,7 +91,6 @@ def _first_loss(findings: Findings, labels: Labels) -> str:
 
 
 def _figures(findings: Findings) -> tuple[Figure, ...]:
-    bins = findings.bins
     numbers: list[tuple[str, str, str, Cell]] = [
         ("rows", "rows of the trace", "rows", findings.rows),
         ("nodes", "nodes", "nodes", findings.node_count),
@@ -117,9 +116,12 @@ def _figures(findings: Findings) -> tuple[Figure, ...]:
         ("duplicates", "duplicates that were filtered out", "events", findings.total("duplicates")),
         ("gaps_filled", "gaps filled", "gaps", findings.total("gaps_filled")),
         ("resent", "events that came by asking", "events", findings.total("resent")),
-        ("latency.p50", "half arrived within", "ms", quantile(bins, 0.5) if bins else None),
-        ("latency.p90", "90 % arrived within", "ms", quantile(bins, 0.9) if bins else None),
-        ("latency.p99", "99 % arrived within", "ms", quantile(bins, 0.99) if bins else None),
+        ("latency.mean", "mean of those that arrived", "ms", findings.latency.mean),
+        ("latency.p50", "half arrived within", "ms", findings.latency.p50),
+        ("latency.p90", "90 % arrived within", "ms", findings.latency.p90),
+        ("latency.p95", "95 % arrived within", "ms", findings.latency.p95),
+        ("latency.p99", "99 % arrived within", "ms", findings.latency.p99),
+        ("latency.max", "the slowest of those that arrived took", "ms", findings.latency.most),
         ("holes", "rows missing from traces", "rows", findings.holes),
         ("crashes", "runs that ended without a goodbye", "runs", findings.crashes),
         ("skewed", "pairs of nodes whose clocks differ", "pairs", findings.skew_count),
@@ -143,14 +145,18 @@ def reader_rows(findings: Findings, labels: Labels) -> list[tuple[Cell, ...]]:
             each.owed - each.delivered,
             each.lost,
             each.duplicates,
-            quantile(each.bins, 0.5) if each.bins else None,
-            quantile(each.bins, 0.99) if each.bins else None,
+            *_times(each),
             each.gaps_filled,
             findings.reconnects.get(each.receiver or ""),
         )
         for each in findings.readers
     ]
     return rows
+
+
+def _times(sums: Sums) -> tuple[Cell, ...]:
+    found = sums.latency
+    return (found.p50, found.p95, found.p99, found.mean, found.most)
 
 
 def _sections(findings: Findings, labels: Labels) -> list[Section]:
@@ -218,13 +224,14 @@ def _topics(findings: Findings) -> Grid:
             "cut",
             "lost",
         ),
-        *("not owed", "history", "repeated", "gaps filled", "came by asking", "p50 ms", "p99 ms"),
+        *("not owed", "history", "repeated", "gaps filled", "came by asking"),
+        *("p50 ms", "p95 ms", "p99 ms", "mean ms", "max ms"),
     )
     rows = tuple(
         (
             *(short(t.topic), t.published, t.readers, t.owed, t.delivered, t.stored, t.explained, t.pending),
             *(t.cut, t.lost, t.not_owed, t.history, t.repeated, t.gaps_filled, t.resent),
-            *(quantile(t.bins, share) if t.bins else None for share in (0.5, 0.99)),
+            *_times(t),
         )
         for t in findings.topics
     )

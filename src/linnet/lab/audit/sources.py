@@ -11,10 +11,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from msgspec import Struct
 
+from linnet.lab.contents import check_nulls
 from linnet.lab.errors import LabError
+from linnet.lab.tables import TRACE
 from linnet.trace.arrow import ARROW_SCHEMA
 from linnet.trace.jsonlines import FILE_NAME, Header, Line
-from linnet.trace.records import SCHEMA_VERSION, Level
+from linnet.trace.records import SCHEMA, SCHEMA_VERSION, Level
 
 _TAIL = 1 << 16
 """Bytes at the end of a file in which its last line begins; a longer one is no row of ours."""
@@ -110,6 +112,7 @@ def check_columns(path: Path) -> None:
         kind = found.field(field.name).type
         if kind != field.type:
             raise LabError(f"{path} is no trace: {field.name} is {kind}, not {field.type}")
+    check_nulls([path], TRACE, [name for name, _, nullable in SCHEMA if not nullable])
 
 
 def look(path: Path) -> LineFile:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from linnet.lab.audit.activity import BEGINS, ENDS
 from linnet.lab.audit.reading import microseconds
 from linnet.lab.bins import NEVER
-from linnet.lab.spark.binning import bin_column
+from linnet.lab.spark.binning import bin_column, whole_milliseconds
 from linnet.streams.policy import POLICY
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
@@ -137,13 +137,12 @@ def sums_of_events(events: DataFrame, readers: DataFrame, *, final: bool) -> Dat
     arrivals = told.select("topic", "published_us", F.explode("arrivals").alias("came")).select(
         "topic", (F.col("came.us") - F.col("published_us")).alias("delay"), "came.times"
     )
-    milliseconds = F.floor(F.greatest(F.col("delay"), F.lit(0)) / 1000).cast("bigint")
     foreign = events.where(F.col("published_us").isNull())
     one, none = F.lit(1).cast("bigint"), F.lit(0)
     parts = [
         _sum(told, F.lit(PUBLISHED), none, one),
         _sum(arrivals, F.lit(DELIVERED), none, one),
-        _sum(arrivals, F.lit(DELAY), bin_column(milliseconds), one),
+        _sum(arrivals, F.lit(DELAY), bin_column(whole_milliseconds(F.col("delay"))), one),
         _sum(arrivals.where("times > 1"), F.lit(REPEATED), none, F.col("times") - 1),
         _sum(foreign, F.lit(UNPUBLISHED), none, F.size("arrivals").cast("bigint")),
     ]

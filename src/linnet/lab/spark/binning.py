@@ -11,6 +11,14 @@ _EXACT = 64
 _SHIFT = 5
 
 
+def whole_milliseconds(microseconds: Column) -> Column:
+    """Milliseconds for a bin: rounded up, so that nothing seems faster than it was; below 0 it is 0.
+
+    Below 0 is what a clock that is ahead makes of a delay.
+    """
+    return F.call_function("div", F.greatest(microseconds, F.lit(0)) + 999, F.lit(1000)).cast("bigint")
+
+
 def bin_column(milliseconds: Column) -> Column:
     """The bin of a duration in whole milliseconds, as `linnet.lab.bins.bin_of` has it."""
     safe = F.greatest(milliseconds, F.lit(_EXACT).cast("bigint"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.lab.bins import NEVER, lower
+from linnet.lab.bins import NEVER, upper
 from linnet.lab.report.published import read_published
 from linnet.lab.studies.relays.metrics import Pool
 from linnet.lab.studies.relays.report import figures, sections
@@ -50,6 +50,6 @@ def test_the_page_has_both_populations_with_their_plots() -> None:
     ]
     assert [len(part.plots) for part in parts] == [0, 4, 4]
     by_margin = parts[1].grids[0].rows
-    assert by_margin[0] == ("margin 1", "P2P", 100, 0.05, lower(400) / 1000, 40, 0.25, None)
+    assert by_margin[0] == ("margin 1", "P2P", 100, 0.05, upper(400) / 1000, 40, 0.25, None)
     assert by_margin[2][-1] == 3
     assert parts[1].grids[1].rows[2] == ("event-hours held by each relay of a room", 2)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil
 
 from msgspec import Struct
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from linnet.core.quantiles import rank
 from linnet.lab.metrics.repeats import Spread, spread
 
 HISTOGRAMS = ("delay_ms", "hops", "hop_delay", "degrees")
@@ -75,7 +75,7 @@ def read_outcomes(counts: DataFrame) -> Outcomes:
 
 def quantile(bins: Mapping[int, int], share: float) -> int | None:
     """The least bin up to which at least this share lies; None of nothing."""
-    wanted = ceil(share * sum(bins.values()))
+    wanted = rank(share, sum(bins.values()))
     reached = 0
     for bin, count in sorted(bins.items()):
         reached += count
