@@ -57,7 +57,9 @@ class Pair:
         self.diary = f"{_found(r'lp1[a-z0-9]+', ann.run('status', '--json'))}/diary"
         ann.run("stream", "allow", "me/diary", _found(r"lr1\w+", ben.run("stream", "request", self.diary)))
         ann.run("publish", "me/diary", "dear diary")
-        ben.until("dear diary", "subscribe", self.diary, "--from", "beginning", "--timeout", "5", "--name", "d")
+        ben.until(
+            "dear diary", "subscribe", self.diary, "--from", "beginning", "--timeout", "5", "--name", "d"
+        )
         ann.run("publish", "weather", "rain")
         self.down()
 
@@ -105,7 +107,9 @@ def test_everything_that_was_written_is_there(pair: Pair) -> None:
     assert "milk?" in said
     assert "lemon!" in said
     assert "the kettle is on" in ann.run("place", "history", "shop")
-    assert "ben" in ann.run("stream", "readers", "me/diary") or "1" in ann.run("stream", "readers", "me/diary")
+    assert "ben" in ann.run("stream", "readers", "me/diary") or "1" in ann.run(
+        "stream", "readers", "me/diary"
+    )
     ann.down()
     assert "all are sound" in ann.run("doctor", "--store")
 

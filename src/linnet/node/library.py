@@ -88,8 +88,8 @@ from linnet.trace.sink import NullTrace, TraceSink
 
 if TYPE_CHECKING:
     # It needs an HTTP client, which costs a tenth of a second: only those who attach pay for it.
-    from linnet.node.attached import AttachedNode
     from linnet.net.listener import Listener
+    from linnet.node.attached import AttachedNode
 
 STOP_LIMIT = 5.0
 """Seconds that a node has to leave its streams in good order; then its links are cut."""
@@ -127,7 +127,6 @@ class Node:
     async def __aenter__(self) -> Self:
         # What runs a node is imported when one runs: a program that imports this may do so later, or never.
         from linnet.net.driver import Driver
-        from linnet.net.listener import listen
 
         async with contextlib.AsyncExitStack() as stack:
             self.home = home = self._read_home(stack)
