@@ -49,7 +49,8 @@ def test_a_wrong_clock_is_what_the_machine_sees() -> None:
 
 
 def test_an_error_of_a_machine_ends_its_node_and_is_told() -> None:
-    clerk, errors = Clerk(), []
+    clerk = Clerk()
+    errors: list[Exception] = []
     clerk.is_ill = True
     assert OpenMachine("a", clerk, Dials(), errors.append, 0.0).handle(GONE, 1.0) == []
     assert [str(error) for error in errors] == ["ill"]
