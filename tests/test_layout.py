@@ -15,7 +15,6 @@ SOURCE = ROOT / "src" / "linnet"
 MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 
 TESTED_ELSEWHERE = {
-    "content/application.py": "everything that an application asks: tests/content/test_scout.py",
     "content/branches.py": "values: tests/content/test_scout.py, tests/content/test_backups.py",
     "content/commands.py": "values without behaviour",
     "cli/content/commands.py": "each is typed: tests/cli/content and tests/cli/test_app.py",
@@ -38,7 +37,6 @@ TESTED_ELSEWHERE = {
     "content/directory.py": "a protocol, and values: tests/content/test_elections.py",
     "content/effects.py": "names of unions; mypy closes them",
     "content/keeping.py": "each message: tests/content/test_backups.py, tests/content/test_trackers.py",
-    "content/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "content/notices.py": "everything that comes down: tests/content/test_scout.py",
     "content/upstream.py": "every subscription that goes up: tests/content/test_scout.py",
     "content/walks.py": "every event that goes up: tests/content/test_scout.py",

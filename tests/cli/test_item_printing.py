@@ -22,7 +22,7 @@ Item = Word | SubscribedView | EndedView
 
 
 class WordPrinter(ItemPrinter[Item]):
-    called = "words"
+    called = ("word", "words")
     look = "linnet words"
 
     def _print(self, item: Item) -> None:

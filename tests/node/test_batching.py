@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from linnet.core.errors import LinnetError, Refused
 from linnet.core.ids import EventId, TopicId
-from linnet.core.limits import BODY_BYTES
+from linnet.core.limits import BATCH_EVENTS, BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.net.failure import DriverStopped
 from linnet.node.background import Background
-from linnet.node.batching import BATCH_BYTES, BATCH_EVENTS, Batching
+from linnet.node.batching import BATCH_BYTES, Batching
 from linnet.peer.interface import Command, Result
 from linnet.streams.commands import Publish, Published
 

@@ -13,7 +13,8 @@ from linnet.core.reasons import Reason
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey, device_id
 from linnet.net.clock import Clock
-from linnet.node.devices import Outcome, OwnDevice
+from linnet.node.device_types import Outcome
+from linnet.node.devices import OwnDevice
 from linnet.node.home import init
 from linnet.node.library import Node
 from linnet.node.room import Room

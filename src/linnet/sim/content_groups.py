@@ -40,7 +40,7 @@ class GroupsWorld(ContentWorld):
         self.network.ask(self.identities[name].peer, JoinGroups(self._subscriptions, predicate))
         return self._subscriptions
 
-    def publish(self, name: str, attributes: str, body: bytes) -> int:
+    def publish(self, name: str, attributes: str, body: bytes, confirm: float = 0.0) -> int:
         """Let a node say something in its group; the number of its answer."""
-        command = PublishToGroup(group_of(attributes), attributes, body)
+        command = PublishToGroup(group_of(attributes), attributes, body, confirm)
         return self.network.ask(self.identities[name].peer, command)

@@ -12,8 +12,7 @@ from linnet.cli.identity.revoke import choose_device, outcome_text
 from linnet.core.errors import BadText
 from linnet.identity.keys import device_id
 from linnet.identity.text import Sort, to_text
-from linnet.node.device_types import DeviceView, RoomOutcomeView
-from linnet.node.devices import Outcome
+from linnet.node.device_types import DeviceView, Outcome, RoomOutcomeView
 
 
 def view(label: str, number: int, this: bool = False) -> DeviceView:

@@ -10,7 +10,7 @@ import typer
 from linnet.cli.exits import ExitCode
 from linnet.cli.lab.options import MasterOption, MemoryOption, OutOption, lab_extra, workshop
 from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say, say_table, warn
+from linnet.cli.output import say, say_raw, say_table, warn
 
 if TYPE_CHECKING:
     from linnet.lab.audit.audit import Audited
@@ -60,7 +60,7 @@ def audit(
 
         audited = run_audit(made, traces, parameters)
     if as_json:
-        say((out / "summary.json").read_bytes().strip())
+        say_raw((out / "summary.json").read_bytes().strip())
     else:
         _say(audited, out)
     for check in audited.report.failures():

@@ -96,10 +96,10 @@ def _stopped_by_signals() -> Generator[None]:
 
 def say_report(report: Report, out: Path, as_json: bool) -> None:
     """The figures of a study, where the report lies, and exit 1 if something does not hold."""
-    from linnet.cli.output import say, say_table, warn
+    from linnet.cli.output import say, say_raw, say_table, warn
 
     if as_json:
-        say((out / "summary.json").read_bytes().strip())
+        say_raw((out / "summary.json").read_bytes().strip())
     else:
         # All of them are in the report; whoever looks at a terminal wants those that can be compared.
         compared = [each for each in report.figures if each.published is not None] or report.figures
