@@ -420,6 +420,25 @@ def test_those_who_moved_find_each_other_by_a_member_who_did_not() -> None:
     moving.get("ann", SendToRoom(room, (b"x",)), Sent)
 
 
+def test_two_who_moved_find_each_other_by_a_tracker_which_is_not_told_before() -> None:
+    moving = Moving()
+    moving.add("tracker", PeerConfig(is_tracker=True))
+    known = PeerConfig(trackers=(moving.contact("tracker"),))
+    for name in ("ann", "ben"):
+        moving.add(name, known)
+    room = moving.get("ann", CreateRoom("tea", rule=JoinRule.PUBLIC), RoomMade).room
+    moving.get("ben", JoinRoom(room, None, (moving.contact("ann"),)), RoomMade)
+    moving.run(300.0)
+    assert moving.linked("ann") == {"ben"}
+    assert moving.status("tracker").tracked == (), "a small room is not told to trackers"
+    moving.stop("ann", "ben")
+    moving.run(5.0)
+    moving.start("ann", "ben", port=2)
+    moving.run(180.0)
+    assert "ben" in moving.linked("ann")
+    moving.get("ann", SendToRoom(room, (b"x",)), Sent)
+
+
 def test_a_relay_that_moved_is_found_by_whoever_it_finds() -> None:
     moving = Moving()
     room_of(moving, "ann", "ben", "cal", relay=True)
