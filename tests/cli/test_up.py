@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -28,6 +29,27 @@ def test_it_says_its_address_and_stops_on_a_signal(shell: Linnet, number: signal
         process.send_signal(number)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_the_port_is_the_same_at_the_next_start_and_it_is_said_if_it_is_not(shell: Linnet) -> None:
+    shell.ok("init")
+    command = [*LINNET, "up", "--home", str(shell.home), "--json"]
+
+    def started() -> tuple[str, str]:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            address = json.loads(process.stdout.readline())["address"]
+            process.terminate()
+            _, told = process.communicate(timeout=20)
+        return address, told
+
+    first, _ = started()
+    assert started() == (first, "")
+    with socket.create_server(("127.0.0.1", int(first.rpartition(":")[2]))):
+        second, told = started()
+    assert second != first
+    assert f"{first.partition('@')[2]} is in use by another program" in told
+    assert started() == (second, "")
 
 
 def test_without_a_home_it_says_what_to_do(shell: Linnet) -> None:

@@ -159,6 +159,9 @@ async def test_members_whose_ports_are_taken_find_each_other_by_the_relay(homes:
         await homes.arrives("ada", room, "after the move")
         told = (await homes.nodes["relay"].overlay.privacy()).addresses
         assert any(each.others for each in told), "it was the relay who told"
+        await homes.stop("ada")
+        traced = "".join(each.read_text() for each in (homes.path / "ada" / "trace").iterdir())
+        assert f"{before['ada'].partition('@')[2]} is in use by another program" in traced
 
 
 async def test_a_relay_whose_port_is_taken_is_found_again(homes: Village) -> None:

@@ -9,18 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from linnet.core.effects import Blame, Hold, Release, Send, SetTimer
+from linnet.core.effects import Blame, HangUp, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.inputs import Received
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.identity.keys import SigningKey
-from linnet.peer.config import PeerConfig
+from linnet.peer.config import LinkConfig, PeerConfig
+from linnet.peer.interface import Connect
 from linnet.peer.whereabouts import (
     FORGOTTEN,
     KEPT,
     LOOKS,
     RECORDS,
+    STRANGERS,
     TURNS,
     AddressBook,
     Company,
@@ -321,6 +324,38 @@ def test_so_many_devices_are_kept_and_the_oldest_make_way() -> None:
     assert scene.book.heard_of(peer_of("n1")) is not None
 
 
+def test_so_many_who_were_never_met_are_kept_of_one_topic() -> None:
+    scene = Scene()
+    scene.share(TEA, "ann", "ben")
+    scene.hear("ann", word("ben"))
+    for number in range(STRANGERS):
+        scene.hear("ann", word(f"n{number}"))
+    assert scene.book.heard_of(peer_of("n0")) is not None
+    effects, _ = scene.book.on_message(peer_of("ann"), Located(TEA, (word("one more"),)), NOW)
+    evicted = Record(Kind.EVICTED, peer=peer_of("n0"), reason=Reason.TOO_MANY, note="addresses")
+    assert effects[0] == evicted
+    assert scene.book.heard_of(peer_of("n0")) is None
+    assert scene.book.heard_of(peer_of("n1")) is not None
+    assert scene.book.heard_of(peer_of("ben")) is not None, "who was met does not make way"
+    scene.company = [Company(TEA, tuple(map(peer_of, ("ann", "ben", "n1"))))]
+    scene.hear("ann", word("yet another"))
+    assert scene.book.heard_of(peer_of("n1")) is not None, "it was met since"
+
+
+def test_a_message_of_many_addresses_counts_as_many() -> None:
+    moving = Moving()
+    room = room_of(moving, "ann", "ben", relay=False)
+    ann, ben = moving.network.machine(moving.peer("ann")), moving.peer("ben")
+    records = tuple(word(f"n{number}") for number in range(RECORDS))
+    now = moving.network.now
+    allowed = int(LinkConfig().control_rate * 10 / RECORDS)
+    for _ in range(allowed):
+        effects = ann.handle(Received(ben, Located(room, records)), now)
+        assert not any(isinstance(each, HangUp) for each in effects)
+    ends = [ann.handle(Received(ben, Located(room, records)), now) for _ in range(2)]
+    assert HangUp(ben, Reason.FLOODING) in ends[-1]
+
+
 def test_what_was_heard_long_ago_is_forgotten() -> None:
     scene = Scene()
     scene.share(TEA, "ann")
@@ -385,6 +420,25 @@ def test_those_who_moved_find_each_other_by_a_member_who_did_not() -> None:
     moving.get("ann", SendToRoom(room, (b"x",)), Sent)
 
 
+def test_two_who_moved_find_each_other_by_a_tracker_which_is_not_told_before() -> None:
+    moving = Moving()
+    moving.add("tracker", PeerConfig(is_tracker=True))
+    known = PeerConfig(trackers=(moving.contact("tracker"),))
+    for name in ("ann", "ben"):
+        moving.add(name, known)
+    room = moving.get("ann", CreateRoom("tea", rule=JoinRule.PUBLIC), RoomMade).room
+    moving.get("ben", JoinRoom(room, None, (moving.contact("ann"),)), RoomMade)
+    moving.run(300.0)
+    assert moving.linked("ann") == {"ben"}
+    assert moving.status("tracker").tracked == (), "a small room is not told to trackers"
+    moving.stop("ann", "ben")
+    moving.run(5.0)
+    moving.start("ann", "ben", port=2)
+    moving.run(180.0)
+    assert "ben" in moving.linked("ann")
+    moving.get("ann", SendToRoom(room, (b"x",)), Sent)
+
+
 def test_a_relay_that_moved_is_found_by_whoever_it_finds() -> None:
     moving = Moving()
     room_of(moving, "ann", "ben", "cal", relay=True)
@@ -425,7 +479,5 @@ def test_whoever_shares_nothing_learns_nothing() -> None:
     assert eve._parts.whereabouts._heard == {}  # type: ignore[attr-defined]
 
 
-def _connect(moving: Moving, name: str) -> object:
-    from linnet.peer.interface import Connect
-
+def _connect(moving: Moving, name: str) -> Connect:
     return Connect(moving.contact(name))

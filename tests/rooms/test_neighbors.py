@@ -281,3 +281,40 @@ def test_a_stopped_room_holds_nobody_and_asks_for_nothing() -> None:
     assert scene.room.know([contact(5)], NOW) == []
     assert scene.down(1) == []
     assert set(scene.room.start(NOW)) == {hold(1), hold(5)}
+
+
+def joins(effects: list[NeighborsEffect]) -> bool:
+    return any(isinstance(each, Send) and isinstance(each.message, Join) for each in effects)
+
+
+def test_who_reaches_nobody_for_a_minute_asks_the_trackers() -> None:
+    scene = Scene(trackers=True)
+    scene.greet(1)
+    scene.down(1)
+    assert not joins(scene.room.dial_failed(peer_id(1), NOW + 59.9))
+    assert joins(scene.room.dial_failed(peer_id(1), NOW + 60.0))
+    assert scene.room.in_graph
+    scene.room.dial_failed(peer_id(1), NOW + 5000.0)
+    assert scene.room.in_graph, "as long as it reaches nobody"
+    scene.greet(1, now=NOW + 6000.0)
+    assert not scene.room.in_graph
+
+
+def test_trackers_are_not_asked_while_anyone_is_there_or_nobody_is_known() -> None:
+    alone = Scene(trackers=True)
+    assert not joins(alone.room.settle(NOW + 600.0)), "there is nobody else yet"
+    scene = Scene(trackers=True)
+    scene.greet(1)
+    scene.greet(2)
+    scene.down(1)
+    assert not joins(scene.room.dial_failed(peer_id(1), NOW + 600.0))
+    related = Scene(trackers=True)
+    related.greet(1)
+    related.room.relays([contact(9)], NOW)
+    related.context.links[peer_id(9)] = None
+    related.down(1)
+    assert not joins(related.room.dial_failed(peer_id(1), NOW + 600.0))
+    without = Scene()
+    without.greet(1)
+    without.down(1)
+    assert not joins(without.room.dial_failed(peer_id(1), NOW + 600.0))

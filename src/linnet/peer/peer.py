@@ -244,6 +244,9 @@ class Peer:
 
     def _on_located(self, peer: PeerId, message: Located, now: float) -> list[Asking]:
         """Somebody tells where devices are: whoever needs them tries them there at once."""
+        # Each costs a signature: a message of many counts as many.
+        if not all(self._links.spend(peer, now) for _ in message.records[1:]):
+            return self._too_much(peer)
         told, learned = self._parts.whereabouts.on_message(peer, message, now)
         effects: list[Asking] = [*told]
         for each in learned:

@@ -43,6 +43,9 @@ OWNER = "whereabouts"
 PROTOCOL = "whereabouts"
 RECORDS = 64
 """Devices of one topic that one message tells of: more than a room's mesh or a place's branch has."""
+STRANGERS = 64
+"""Devices of one topic that nobody here has met and that others tell of; beyond this the first make way.
+Anyone who takes part could invent devices without end."""
 KEPT = 4096
 """Devices whose addresses are kept, of all topics; beyond this those heard of first are forgotten."""
 FORGOTTEN = 90 * 86_400.0
@@ -154,6 +157,8 @@ class AddressBook:
         self._own: Whereabouts | None = None
         self._heard: dict[PeerId, _Kept] = {}
         """The latest are last."""
+        self._strangers: dict[TopicId, dict[PeerId, None]] = {}
+        """Devices that were only told of, by topic, the latest last."""
         self._told: dict[PeerId, dict[PeerId, int]] = {}
         """Peers with a link who understand, and of whom each was told, by which number."""
         self._due: dict[PeerId, int] = {}
@@ -227,35 +232,41 @@ class AddressBook:
         company = next((each for each in self._company() if each.topic == message.topic), None)
         if company is None or peer not in company.peers:
             note = "addresses: its sender shares no such topic with us"
-            record = Record(Kind.REJECTED, message.topic, peer=peer, reason=Reason.NOT_IN_TOPIC, note=note)
-            return [record], []
+            return [
+                Record(Kind.REJECTED, message.topic, peer=peer, reason=Reason.NOT_IN_TOPIC, note=note)
+            ], []
         effects: list[WhereaboutsEffect] = []
         learned: list[Learned] = []
-        for record in message.records:
+        for word in message.records:
             told = self._told.get(peer)
             if told is not None:
-                told[record.peer] = max(record.number, told.get(record.peer, 0))
-            known = self.heard_of(record.peer)
-            if known is not None and not self._is_newer(record, known):
-                if record.peer == peer and known != record:
-                    # It has lost its memory: with its own word of before it finds a larger number.
-                    effects.append(Send(peer, Located(message.topic, (known,))))
-                continue
-            try:
-                check(record)
-            except RemoteError as error:
-                note = "addresses"
-                rejected = Record(Kind.REJECTED, message.topic, peer=peer, reason=error.reason, note=note)
-                effects += [rejected, Blame(peer, error.reason)]
-                continue
-            if self._is_ours(record):
-                # Said by this device before it lost its memory: what holds now needs a larger number.
-                self._sign(record.number + 1, now)
-                effects += self._look_at(self._told)
-            else:
-                effects += self._keep(record, now)
-                learned.append(Learned(message.topic, Contact(record.peer, record.addresses)))
-        return [*effects, *(self._look_at(self._told) if learned else ())], learned
+                told[word.peer] = max(word.number, told.get(word.peer, 0))
+            known = self.heard_of(word.peer)
+            if known is None or self._is_newer(word, known):
+                effects += self._hear(peer, word, company, now)
+                if self.heard_of(word.peer) == word:
+                    learned.append(Learned(message.topic, Contact(word.peer, word.addresses)))
+            elif word.peer == peer and known != word:
+                # It has lost its memory: with its own word of before it finds a larger number.
+                effects.append(Send(peer, Located(message.topic, (known,))))
+        return effects, learned
+
+    def _hear(self, peer: PeerId, word: Whereabouts, company: Company, now: float) -> list[WhereaboutsEffect]:
+        """Take in what is newer than what was known, if its device said so."""
+        try:
+            check(word)
+        except RemoteError as error:
+            note = "addresses"
+            rejected = Record(Kind.REJECTED, company.topic, peer=peer, reason=error.reason, note=note)
+            return [rejected, Blame(peer, error.reason)]
+        if self._is_ours(word):
+            # Said by this device before it lost its memory: what holds now needs a larger number.
+            self._sign(word.number + 1, now)
+            return self._look_at(self._told)
+        effects = self._keep(word, now)
+        if word.peer not in company.peers:
+            effects += self._bound_strangers(company, word.peer)
+        return [*effects, *self._look_at(self._told)]
 
     def _is_newer(self, record: Whereabouts, known: Whereabouts) -> bool:
         """Whether a word counts before the one that is known; of our own also another of the same number."""
@@ -275,11 +286,26 @@ class AddressBook:
         self._cells.put(_HEARD, record.peer, _encode(kept))
         effects: list[WhereaboutsEffect] = []
         while len(self._heard) > KEPT:
-            oldest = next(iter(self._heard))
-            del self._heard[oldest]
-            self._cells.delete(_HEARD, oldest)
-            effects.append(Record(Kind.EVICTED, peer=oldest, reason=Reason.TOO_MANY, note="addresses"))
+            effects += self._forget(next(iter(self._heard)))
         return effects
+
+    def _bound_strangers(self, company: Company, peer: PeerId) -> list[WhereaboutsEffect]:
+        strangers = self._strangers.setdefault(company.topic, {})
+        strangers.pop(peer, None)
+        strangers[peer] = None
+        effects: list[WhereaboutsEffect] = []
+        while len(strangers) > STRANGERS:
+            oldest = next(iter(strangers))
+            del strangers[oldest]
+            if oldest not in company.peers:  # Since then it may have been met.
+                effects += self._forget(oldest)
+        return effects
+
+    def _forget(self, peer: PeerId) -> list[WhereaboutsEffect]:
+        if self._heard.pop(peer, None) is None:
+            return []
+        self._cells.delete(_HEARD, peer)
+        return [Record(Kind.EVICTED, peer=peer, reason=Reason.TOO_MANY, note="addresses")]
 
     def _tell(self, peer: PeerId, company: Company, now: float) -> list[WhereaboutsEffect]:
         told = self._told[peer]

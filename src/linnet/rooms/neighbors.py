@@ -5,6 +5,9 @@ network, if there are any, build a random regular graph for it, as for a stream,
 go once the graph stands; without trackers everyone holds `mesh` others at random. Whoever has greeted
 and is there is `online`, whatever brought the link about, and that is all that passing on asks.
 
+Whoever reaches nobody of a room for a minute, neither members nor a relay, asks the trackers as well, if
+there are any: all may have moved, and a tracker knows where they are now.
+
 There are no timers here: what is due is looked at whenever something happens.
 """
 
@@ -45,6 +48,8 @@ _LIVELY = 600.0
 """Seconds since it was met that a device counts as online, where we do not hold links to all."""
 _TOLD = 32
 """Devices that were met last, for the ring to begin with."""
+_LONELY = 60.0
+"""Seconds without any member or relay after which trackers are asked also in a small room."""
 _STAY_FIRST, _STAY_MOST = 600.0, 4 * 3600.0
 """Seconds to stay in a graph at least. A room that seemed small and was not is believed less each time."""
 
@@ -80,6 +85,7 @@ class Neighbors:
         self._in_graph = self._was_near = False
         self._stay = _STAY_FIRST
         self._stay_until = self._left_at = float("-inf")
+        self._alone_since: float | None = None
         self._relays: dict[PeerId, Contact] = {}
         self._expelled: dict[PeerId, tuple[AuthorId | None, Contact | None]] = {}
         """Devices that are held no more, whatever others tell of them; the latest are last."""
@@ -238,9 +244,12 @@ class Neighbors:
         if not self._is_on:
             return []
         effects: list[NeighborsEffect] = []
-        if not self._in_graph and self._wants_graph():
+        is_lonely = self._is_lonely(now)
+        if not self._in_graph and (self._wants_graph() or is_lonely):
             effects += self._join(now)
-        elif self._in_graph and not self._is_ring and (self._was_near or self._is_over(now)):
+        elif (
+            self._in_graph and not self._is_ring and (self._was_near or self._is_over(now)) and not is_lonely
+        ):
             effects += self._leave(now)
         if not self._graph:
             effects += self._mesh.resize(self._most)
@@ -266,6 +275,16 @@ class Neighbors:
         A ring also finds members who are nowhere where they were met before.
         """
         return self._is_ring or (bool(self._trackers) and len(self._online) > self._most)
+
+    def _is_lonely(self, now: float) -> bool:
+        """Whether others are known, and neither they nor a relay were reached for a while."""
+        is_alone = not self._online and not any(relay in self._links for relay in self._relays)
+        if not is_alone or self.nearby is not None or not self._trackers or not len(self._book):
+            self._alone_since = None
+            return False
+        if self._alone_since is None:
+            self._alone_since = now
+        return now - self._alone_since >= _LONELY
 
     def _is_over(self, now: float) -> bool:
         """Whether we stayed for long, and so few are there that a mesh will do, with a quarter to spare."""
