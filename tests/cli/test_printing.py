@@ -71,6 +71,14 @@ def test_where_a_history_begins() -> None:
     assert text.endswith("; older events were evicted; 2 of 5 events are shown")
 
 
+def test_a_history_that_storage_nodes_did_not_answer_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    items: list[ItemView] = [event("a"), CaughtUpView(None, False, "timeout"), EndedView(None)]
+    with pytest.raises(Failure, match="storage nodes are known, and none answered"):
+        Printer(False, None, None, is_history=True).run(iter(items), None)
+    Printer(False, None, None, is_history=True).run(iter([CaughtUpView(None, False, "no_storage")]), None)
+    assert capsys.readouterr().out == "a\n"
+
+
 def test_a_time_limit_interrupts_whatever_waits() -> None:
     with pytest.raises(Expired), time_limit(0.05):
         time.sleep(30)

@@ -89,6 +89,17 @@ def test_what_the_log_holds_is_told_by_when_it_was_stored() -> None:
         assert answer.message.due == (due,)  # type: ignore[union-attr]
 
 
+def test_the_log_is_not_searched_for_who_came_after_us() -> None:
+    context = context_of("them")
+    us = Voice("them", topic=Stream("tea", context).topic)
+    Stream("tea", context).archive.keep(us.say(b"a"), NOW - 5.0)
+    stream = Stream("tea", context)
+    stream.neighbor_up(B, NOW)
+    stream.archive.stored_since = None  # type: ignore[assignment,method-assign]
+    (answer,) = stream.on_heads(A, Heads(stream.topic, (), 1_000), NOW + 2.0)
+    assert answer.message.due == (1,)  # type: ignore[union-attr]
+
+
 def test_what_was_said_since_is_missing_and_what_was_said_before_is_not() -> None:
     scene = Scene()
     scene.heads(7, due=5)
@@ -174,3 +185,13 @@ def test_no_claim_of_others_changes_our_own_chain() -> None:
     stream.on_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)
     assert stream.intake.chains[us.key].base == 0
     assert items(stream.on_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)) == []
+
+
+def test_false_answers_silence_nobody() -> None:
+    scene = Scene()
+    units = scene.ann.units(5)
+    scene.heads(10**9, due=10**12)
+    assert bodies(scene.hear(units[3])) == texts(units[3]), "it is live, whatever was said of it"
+    short = Heads(scene.stream.topic, (scene.place(4), scene.place(5)), 0, (4,))
+    scene.stream.on_heads(A, short, NOW)
+    assert bodies(scene.hear(units[4])) == texts(units[4])

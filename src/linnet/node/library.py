@@ -214,8 +214,9 @@ class Node:
         """Publish a body or several, in this order, and tell what became of them.
 
         They are durable here when this returns. With `confirm`, waits so many seconds for storage
-        nodes to say that they keep them. Raises `Refused`, and then nothing was published; `StoreError` if
-        the store cannot be written, and then the node has ended.
+        nodes to say that they keep them, and not at all if there are none: `Published.unconfirmed` says
+        so. Raises `Refused`, and then nothing was published; `StoreError` if the store cannot be written,
+        and then the node has ended.
         """
         if not self._is_open:
             raise DriverStopped("the node is not running: use it inside `async with`")

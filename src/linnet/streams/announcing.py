@@ -52,6 +52,8 @@ class Announcing:
         self._asked_of_us: dict[PeerId, float] = {}
         """Since when each peer has read the topic that told us so, by our clock."""
         self._asked_by_us: dict[PeerId, None] = {}
+        self._began_at: float | None = None
+        """When somebody was first told anything: what the log held when the stream was opened is older."""
         self._news = 0
         self._is_armed = False
 
@@ -114,6 +116,8 @@ class Announcing:
         places = self._places(since, self._archive.places() if keeps else None)
         if not places and since >= 0:
             return []
+        if self._began_at is None:
+            self._began_at = now
         waited = self._waited(peer, now)
         return [
             Send(peer, self._heads(peer, tuple(places[start : start + CHAINS_PER_MESSAGE]), waited))
@@ -137,13 +141,13 @@ class Announcing:
     def _due(self, place: ChainPlace, moment: float) -> int:
         """The first number of a chain that was said since a moment; behind its end if none was."""
         chain = self._intake.chains.get(place.author + place.device)
+        first = None if chain is None else chain.moments.since(moment)
+        found = place.last + 1 if first is None else min(first, place.last + 1)
+        if self._began_at is not None and moment > self._began_at:
+            return found  # Most who ask came later than we did: the log need not be searched.
         stored = place.last if chain is None else min(place.last, chain.restored)
-        found = (
-            place.last + 1,
-            self._archive.stored_since(place.author, place.device, place.first, stored, moment),
-            None if chain is None else chain.moments.since(moment),
-        )
-        return min(first for first in found if first is not None)
+        first = self._archive.stored_since(place.author, place.device, place.first, stored, moment)
+        return found if first is None else min(first, found)
 
     def policy(self, peers: Iterable[PeerId]) -> list[AnnouncingEffect]:
         """Show peers the owner's policy, if there is one."""

@@ -213,9 +213,9 @@ class Stream:
         """Somebody says how far the chains go; what we lack of them is missing."""
         storage = peer in self.storage
         effects: list[StreamEffect] = [*self.due.hear_out(peer, heads, self.keeps, now)]
-        final = self.due.is_final(heads)
+        final, answers = self.due.is_final(heads), heads.due or ()
         for number, place in enumerate(heads.chains):
-            first_due = heads.due[number] if heads.due and number < len(heads.due) else None
+            first_due = min(answers[number], place.last + 1) if number < len(answers) else None
             try:
                 if first_due is not None:
                     effects += self._settle(place, first_due, now)
