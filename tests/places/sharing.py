@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from linnet.places.channel.psyc import Modifier
 from linnet.places.commands import Announce, Announced, HostPlace, PlaceIs
+from linnet.places.deed import Policy
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places_world import HOST, PlacesWorld
 
@@ -17,10 +18,12 @@ def shared_place(
     loss: float = 0.0,
     entered: int | None = None,
     world: type[PlacesWorld] = PlacesWorld,
+    policy: Policy = Policy.PUBLIC,
 ) -> PlacesWorld:
     """A place with guests, the first of whom are co-hosts; those past `entered` are still outside."""
     made = world(guests, seed, LinkModel(named_latency("aws"), loss=loss))
-    made.found()
+    made.welcomes = policy.admits
+    made.found(policy)
     for name in made.guests[:entered]:
         made.enter(name)
     share(made, *made.guests[:cohosts])

@@ -14,13 +14,22 @@ from tests.places.recounting import Recount, drawn
 from tests.places.sharing import everybody, heard, run, shared_place
 
 from linnet.places.commands import Announced, Entered, EnterPlace
+from linnet.places.deed import Policy
 from linnet.sim.luck import named_luck
 from linnet.sim.places_world import HOST, PlacesWorld
 
 FOUND = (11, 15, 21, 36, 40)
 """These found something once: a device that opened a term twice, words out of order, a guest that
 started over twice."""
-SEEDS = range(60) if os.environ.get("LINNET_SOAK") else (*range(3), *FOUND)
+SEEDS = tuple(range(60)) if os.environ.get("LINNET_SOAK") else (*range(3), *FOUND)
+CASES = [
+    *((Policy.PUBLIC, seed) for seed in SEEDS),
+    *(
+        (policy, seed)
+        for policy in (Policy.ANONYMOUS, Policy.CLOSED, Policy.PRIVATE)
+        for seed in SEEDS[: max(2, len(SEEDS) // 3)]
+    ),
+]
 VOICES = (HOST, "guest0", "guest1")
 GUESTS, LATE = 8, 3
 
@@ -73,9 +82,9 @@ class Schedule:
         self.down = None
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_everything_that_was_said_is_there_once_and_in_each_speakers_order(seed: int) -> None:
-    world = shared_place(GUESTS, seed, cohosts=2, entered=GUESTS - LATE)
+@pytest.mark.parametrize(("policy", "seed"), CASES)
+def test_everything_that_was_said_is_there_once_and_in_each_speakers_order(policy: Policy, seed: int) -> None:
+    world = shared_place(GUESTS, seed, cohosts=2, entered=GUESTS - LATE, policy=policy)
     luck = named_luck(seed, "schedule")
     schedule, recount = Schedule(world, luck), Recount(world)
     asked = dict[int, tuple[str, str]]()

@@ -181,6 +181,9 @@ class Place:
         is_other, effects = self.lineage.told(peer, terms, now)
         self.voicing.turns.sure()
         out: list[PlaceEffect] = [*effects]
+        if self.parts.terms.awaited and self._neighbour(peer) is not None:
+            # Whoever tells of terms has what they are built on, also if it is below us.
+            self.parts.missing.connect(peer, now)
         entry = self.parts.entry
         if terms.done and entry is not None and entry.term > self.parts.term and not self.taking.started_over:
             # Where our first entry stands and there is another, we were put out in between: terms of that

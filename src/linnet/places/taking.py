@@ -371,22 +371,25 @@ class Taking:
 
     def _undone(self, shift: Shift, gone: list[Row], now: float) -> list[TakingEffect]:
         parts = self._parts
-        parts.missing.rewind(shift.fragment + 1, shift.message)
+        # Whoever cut may count messages that it knew of once: here those stand whose beginning does.
+        begun = [row.message - 1 for row in gone if row.is_first]
+        last = min([shift.message, *begun])
+        parts.missing.rewind(shift.fragment + 1, last)
         if shift.fragment >= 0:
             parts.missing.saw(shift.fragment, now)
-        term, last = parts.told
+        term, told = parts.told
         if term >= parts.term:
-            parts.missing.saw(last, now)
+            parts.missing.saw(told, now)
         parts.toward = None
-        parts.membership.undo(shift.message)
+        parts.membership.undo(last)
         parts.relaying.forget()
         parts.relaying_up.forget()
         messages = list(dict.fromkeys(row.message for row in gone))
         broken = parts.assembly.cut(messages)
-        told, records = self.heed(parts.order.rollback(shift.message))
+        changed, records = self.heed(parts.order.rollback(last))
         if parts.order.is_lost:
-            again, noted = self.heed(parts.recall_states())
-            told, records = [*told, *again], [*records, *noted]
+            again, faults = self.heed(parts.recall_states())
+            changed, records = [*changed, *again], [*records, *faults]
             self.lost_state = parts.order.is_lost
         units = (parts.fragments.unit(row) for row in gone)
         if any(unit is not None and unit.device == parts.context.device for unit in units):
@@ -394,7 +397,8 @@ class Taking:
         note = f"{len(gone)} fragments behind {shift.fragment} are orphaned by term {parts.term}"
         let_go = forget_orphans(parts.fragments, parts.context.device)
         noted = [Record(Kind.DROPPED, parts.id, reason=Reason.STALE, note=note), *let_go]
-        promises: list[PlacePromise] = [*told, *self._watching.taken_back(messages, broken)]
+        taken = self._watching.taken_back(messages, broken) if messages else []
+        promises: list[PlacePromise] = [*changed, *taken]
         return [*noted, *records, AfterCommit(tuple(promises))]
 
     def _adopted(self, now: float) -> list[TakingEffect]:

@@ -152,6 +152,7 @@ def test_a_rollback_behind_the_base_loses_the_state_and_says_so() -> None:
     data = State(variables={"_a": b"1"})
     order.full(50, data.encode(), data.digest())
     assert order.rollback(49) == [Rebuilt(0, {"_a": None}, lost=True)]
+    assert order.is_lost, "which is not the same as a state without anything in it"
     assert (order.applied, order.signed, order.state.variables) == (0, 0, {})
 
 

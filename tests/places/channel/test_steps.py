@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import msgpack
+
 from linnet.core.ids import TopicId
 from linnet.places.channel.psyc import Modifier
 from linnet.places.channel.steps import MESSAGE_BYTES, Meta, Step, Steps
@@ -46,3 +48,9 @@ def test_what_was_taken_back_is_gone_from_the_cells() -> None:
 
 def test_a_step_names_the_one_before_and_what_it_costs() -> None:
     assert (_ONE.before, _TWO.before, _TWO.cost) == (2, 5, MESSAGE_BYTES)
+
+
+def test_what_was_kept_before_states_could_be_lost_is_read() -> None:
+    cells = MemoryStore().cells
+    cells.put(f"place state {PLACE.hex()}", b"m", msgpack.encode((2, True, 7)))
+    assert Steps(PLACE, cells, PlacesConfig()).meta == Meta(2, True, 7, lost=False)

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId, EventId
@@ -350,3 +351,56 @@ def test_a_former_co_host_opens_nothing_that_the_deed_does_not_name() -> None:
     with pytest.raises(RemoteError) as raised:
         terms.offer(world.opens(EVE, 2, (HOST, 10), 20))
     assert raised.value.reason is Reason.NOT_A_PUBLISHER
+
+
+def test_what_a_device_said_in_a_term_that_it_had_to_open_again_is_told_apart_by_its_chain() -> None:
+    world = World()
+    first = world.opens(HOST, 1, None, 10)
+    lost = replace(world.opens(ANNA, 2, (HOST, 7), 9), seq=0)  # fragments 8 and 9, under 0 and 1 of her chain
+    later = Opening(3, 10, 11, Cut(2, 9, 10, event_id(2, 9, ANNA)), BOB, device(BOB), event_id(3, 10, BOB), 0)
+    again = Opening(
+        2, 9, 10, Cut(1, 8, 9, event_id(1, 8, HOST)), ANNA, device(ANNA), event_id(2, 9, ANNA, 1), 2
+    )
+    world.fragments[event_id(2, 9, ANNA)] = Spoken(2, 9, 10, device(ANNA), 1)
+    world.fragments[again.event] = Spoken(2, 9, 10, device(ANNA), 2)
+    for openings in ((first, again, lost, later), (later, lost, first, again)):
+        terms = Terms(deed(), world.fragments.get)
+        for each in openings:
+            terms.offer(each)
+        which = terms.line[1].opening
+        own, other = (lost, again) if which == lost else (again, lost)
+        assert terms.where(head(2, 9), device(ANNA), own.seq) is Where.IN_LINE
+        if other.seq is not None:
+            assert terms.where(head(2, 9), device(ANNA), other.seq) is Where.ORPHANED
+        # The third term is built on what she said in the first of hers, and on nothing else.
+        assert (len(terms.line) == 3) == (which == lost)
+
+
+def test_behind_what_cannot_be_seen_the_last_word_of_a_device_counts() -> None:
+    cuts = (Cut(1, 8, 9, event_id(1, 8, HOST)), Cut(1, 7, 8, event_id(1, 7, HOST)))
+    for seqs in ((4, 9), (9, 4)):
+        openings = [
+            Opening(
+                2, cut.fragment + 1, cut.message + 1, cut, ANNA, device(ANNA), event_id(2, 8, ANNA, seq), seq
+            )
+            for cut, seq in zip(cuts, seqs, strict=True)
+        ]
+        terms = Terms(deed(), {}.get, Base(2, 20))
+        for each in openings:
+            terms.offer(each)
+        assert terms.voice is not None
+        assert terms.voice.seq == 9
+
+
+def test_a_line_that_is_cut_before_we_came_in_is_none_that_we_can_follow() -> None:
+    world = World()
+    first = world.opens(HOST, 1, None, 10)
+    terms = Terms(deed(), {}.get, Base(1, 9))
+    terms.offer(first)
+    assert not terms.is_adrift
+    terms.offer(world.opens(ANNA, 2, (HOST, 8), 12))
+    assert terms.is_adrift
+    seen = Terms(deed(), world.fragments.get, Base(1, 8))
+    for each in world.openings:
+        seen.offer(each)
+    assert not seen.is_adrift
