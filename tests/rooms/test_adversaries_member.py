@@ -594,6 +594,33 @@ def test_a_device_that_was_revoked_in_the_room_is_not_listened_to() -> None:
     ]
 
 
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+def test_a_revoked_device_makes_nobody_powerful_by_any_time_with_an_accomplice(hours: int) -> None:
+    """Long after everyone has the revocation it writes on old heads, and who is of level 0 passes it on."""
+    siege, pen = with_mal("ann", "bob", "cid", "r0", seed=30, level=100)
+    accomplice(siege)
+    pen.note(siege.log("ann"))
+    old, device = siege.control(), pen.identity.card.device
+    word = pen.write(REVOCATION, device.hex(), Revoked(revoke(person_key(siege, "mal"), device, 1)), old)
+    assert sent_by(siege, word, "ann") is None
+    siege.run(3600.0)
+    before = siege.state("ann").digest
+    time = word.events[0].time + hours * 3_600_000
+    levels = {siege.person("mal"): 100, siege.person("eve"): 100}
+    gift = pen.write(POWER, "", Power(users=levels), old, fork=True, time=time)
+    rule = pen.write(JOIN_RULES, "", JoinRules(JoinRule.PUBLIC), (gift.head,), fork=True, time=time)
+    for stolen in (gift, rule):
+        siege.tell("eve", "ann", Data(stolen.unit, 1, 0, 0, pen.identity.card))
+        siege.tell("eve", "r0", RelaySend(siege.room, 9, (stolen.unit,), (pen.identity.card,)))
+    siege.run(60.0)
+    relay = siege.relay_room("r0")
+    assert relay.dag.knows(gift.head), "it came nowhere: this shows nothing"
+    for view in (relay.view, *(siege.member_room(name).view for name in ("ann", "bob", "cid"))):
+        assert view.level_of(siege.person("eve")) == 0
+        assert view.join_rule() is JoinRule.INVITE
+    assert {siege.state(name).digest for name in ("ann", "bob", "cid")} == {before}
+
+
 def tells_nothing(heard: list[Message]) -> None:
     """Who we are is said to whoever may be a member; how far the room is, and who is in it, is not."""
     assert heard

@@ -387,3 +387,54 @@ def test_who_joins_while_only_relays_are_there_knows_what_the_invitation_called_
     circle.get("ann", SetState(circle.room, NAME, "", b"coffee"), Sent)
     circle.run(60.0)
     assert circle.status("cid").name == "coffee"
+
+
+@pytest.mark.parametrize("by_relay", [False, True])
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_thief_with_a_younger_device_and_the_key_does_not_put_the_elder_out(
+    heard: bool, by_relay: bool
+) -> None:
+    """The thief's word is first, and the owner is refused everywhere; the owner's answer settles it."""
+    circle = Circle("ann", "bob", "r0", seed=45)
+    circle.found("ann", "bob", "r0")
+    person = second_device(circle, "phone", of="ann")
+    circle.run(1.0)
+    circle.join("phone", by="bob")
+    circle.run(5.0)
+    # What the phone says in good hands makes it younger than the laptop, for everybody.
+    circle.get("phone", SetRetention(circle.room, 1_000_000), Sent)
+    circle.run(5.0)
+    if not heard:
+        circle.offline("ann")
+        circle.run(1.0)
+    laptop, phone = (circle.identity[name].card.device for name in ("ann", "phone"))
+    circle.get("phone", RevokeInRoom(circle.room, revoke(person, laptop, 1)), Sent)
+    circle.run(10.0)
+    bobs = circle.rooms("bob")._registry.get(circle.room)
+    assert bobs is not None
+    assert bobs.view.is_revoked(circle.person("ann"), laptop)
+    if by_relay:
+        circle.offline("bob", "phone")
+        circle.run(1.0)
+    if not heard:
+        circle.online("ann")
+        circle.run(1.0)
+    circle.get("ann", RevokeInRoom(circle.room, revoke(person, phone, 2)), Sent)
+    circle.run(120.0)
+    if by_relay:
+        circle.offline("ann")
+        circle.online("bob")
+        circle.run(60.0)
+        bobs = circle.rooms("bob")._registry.get(circle.room)
+        assert bobs is not None
+        assert not bobs.view.is_revoked(circle.person("ann"), laptop)
+        circle.online("ann")
+        circle.run(60.0)
+    for name in ("ann", "bob"):
+        room = circle.rooms(name)._registry.get(circle.room)
+        assert room is not None
+        assert room.view.is_revoked(circle.person("ann"), phone), name
+        assert not room.view.is_revoked(circle.person("ann"), laptop), name
+    circle.say("ann", "still me")
+    circle.run(60.0)
+    assert "still me" in circle.heard("bob")
