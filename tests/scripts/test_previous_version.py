@@ -8,7 +8,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-
 from scripts.previous_version import packed
 
 ROOT = Path(__file__).parents[2]
@@ -23,9 +22,12 @@ def _names(archive: bytes) -> dict[str, bytes]:
 
 
 def test_the_packed_version_is_the_commit_that_was_released() -> None:
-    known = shutil.which("git") is not None and not subprocess.run(
-        ["git", "-C", str(ROOT), "cat-file", "-e", COMMIT], capture_output=True, check=False
-    ).returncode
+    known = (
+        shutil.which("git") is not None
+        and not subprocess.run(
+            ["git", "-C", str(ROOT), "cat-file", "-e", COMMIT], capture_output=True, check=False
+        ).returncode
+    )
     if not known:
         pytest.skip(f"the history does not reach back to {COMMIT}: a shallow clone, or an archive")
     files = _names(VECTOR.read_bytes())
