@@ -2,8 +2,8 @@
 
 python scripts/previous_version.py eaae3b3 tests/vectors/linnet-0.1.0.tar.xz
 
-The tests run it in processes of its own, also where the clone has no history. What a node does not need (the lab, the
-simulator, the helpers of tests) is left out. The same commit always gives the same bytes.
+The tests run it in processes of its own, also where the clone has no history. What a node does not need (the
+lab, the simulator, the helpers of tests) is left out. The same commit always gives the same files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def packed(commit: str) -> bytes:
     """The sources of a commit, as a compressed archive."""
     paths = ["src/linnet", *(f":(exclude)src/linnet/{name}" for name in LEFT_OUT)]
     command = ["git", "-C", str(ROOT), "archive", "--format=tar", commit, "--", *paths]
-    tar = subprocess.run(command, capture_output=True, check=True).stdout
+    tar = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603 - our own words
     return lzma.compress(tar, preset=9 | lzma.PRESET_EXTREME)
 
 

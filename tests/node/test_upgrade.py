@@ -1,7 +1,7 @@
 """A home that version 0.1.0 wrote is opened by this version, and goes on with one that stays behind.
 
-Everything that a home can hold is in it: a stream on a ring, a sealed stream, an encrypted room, a place. Whoever
-changes a format or a message finds out here.
+Everything that a home can hold is in it: a stream on a ring, a sealed stream, an encrypted room, a place.
+Whoever changes a format or a message finds out here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from tests.node.versions import THIS, Device, unpacked
 
 pytestmark = pytest.mark.timeout(300)
 
-READ = ("--from", "beginning", "--no-state", "--timeout", "5")
+PATIENCE = ("--timeout", "10")
+READ = ("--from", "beginning", "--no-state", *PATIENCE)
 KILLS = (0.25, 0.45, 0.6, 0.75, 0.9, 1.1)
 """Seconds after its start at which the first start of this version is killed, one after the other."""
 
@@ -58,7 +59,16 @@ class Pair:
         ann.run("stream", "allow", "me/diary", _found(r"lr1\w+", ben.run("stream", "request", self.diary)))
         ann.run("publish", "me/diary", "dear diary")
         ben.until(
-            "dear diary", "subscribe", self.diary, "--from", "beginning", "--timeout", "5", "--name", "d"
+            "dear diary",
+            "subscribe",
+            self.diary,
+            "--from",
+            "beginning",
+            "--count",
+            "1",
+            *PATIENCE,
+            "--name",
+            "d",
         )
         ann.run("publish", "weather", "rain")
         self.down()
@@ -124,9 +134,11 @@ def test_the_two_versions_go_on_together(pair: Pair) -> None:
     ann.run("place", "announce", "shop", "cake is served")
     ben.until("cake is served", "place", "history", "shop")
     ann.run("publish", "me/diary", "a new day")
-    ben.until("a new day", "subscribe", pair.diary, "--timeout", "5", "--name", "d")
+    ben.until("a new day", "subscribe", pair.diary, "--count", "1", *PATIENCE, "--name", "d")
     ben.run("publish", "weather", "sun")
-    heard = ann.until("sun", "subscribe", "weather", "--from", "beginning", "--timeout", "5", "--name", "w")
+    heard = ann.until(
+        "sun", "subscribe", "weather", "--from", "beginning", "--count", "1", *PATIENCE, "--name", "w"
+    )
     assert "sun" in heard
 
 

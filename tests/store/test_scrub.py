@@ -103,8 +103,12 @@ def test_what_is_damaged_can_still_be_evicted(path: Path) -> None:
     topic = chain_of(ANN, 1)[0].unit.topic
     alter(path, "UPDATE unit SET raw = x'00' WHERE position = ?", 1)
     with closing(SqliteStore(path, is_sound)) as store:
+        assert len(store.log.read(topic, 0, 10)) == 10
+        (damage,) = store.log.take_damage()
+        assert store.log.is_damaged(damage)
         assert len(store.log.evict(topic, 2.0, None, 2 * COUNT)) == COUNT
         assert store.log.kept(topic).units == 0
+        assert not store.log.is_damaged(damage)
 
 
 def test_pages_of_a_damaged_log_are_as_long_as_was_asked(path: Path) -> None:

@@ -117,6 +117,28 @@ def test_what_is_damaged_is_told_and_fetched_again(village: Village, bad: tuple[
     assert len(village.stores["s0"].log.read(topic_of(STREAM), 0, 100)) == len(SAID)
 
 
+def test_what_is_new_comes_in_its_turn_while_something_is_mended(village: Village) -> None:
+    """The answer to a question may hold more than what was damaged: that is not written out of turn."""
+    reader = village.subscribe("p1")
+    village.run(5.0)
+    for body in SAID[:6]:
+        village.publish("p0", body, wait=1.0)
+    village.crash("s0")
+    for body in SAID[6:]:
+        village.publish("p0", body, wait=1.0)
+    disk = village.stores["s0"]
+    assert isinstance(disk, OnDisk)
+    disk.alter(SAID[2])
+    village.restart("s0")
+    own = village.subscribe("s0", since=0.0, wait=60.0)
+    again = village.subscribe("s0", since=0.0, wait=20.0)
+    assert village.bodies("p1", reader) == SAID
+    assert village.bodies("s0", own) == [body for body in SAID if body != SAID[2]]
+    assert village.bodies("s0", again) == SAID
+    positions = [entry.first for _, entry in disk.log.read(topic_of(STREAM), 0, 100)]
+    assert positions == list(range(len(SAID)))
+
+
 def test_a_durable_subscription_is_told_of_what_is_damaged(village: Village) -> None:
     village.subscribe("s0", name="diary", wait=2.0)
     village.crash("s0")

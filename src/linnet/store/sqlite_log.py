@@ -92,8 +92,10 @@ class SqliteLog:
         return news
 
     def is_damaged(self, damage: Damage) -> bool:
-        """Whether a unit is still damaged."""
-        return _place(damage) in self._damaged
+        """Whether a unit is still damaged, and still held."""
+        position, _ = self._damaged.get(_place(damage), (0, None))
+        topic = self._topics.get(damage.topic)
+        return position > (0 if topic is None else topic.cut)
 
     def append(self, entry: Entry) -> int | None:
         """Store a unit and return its position; None if a unit of this head is there already."""

@@ -15,6 +15,7 @@ from linnet.core.stores import Damage
 from linnet.core.timers import Tick
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Resend, Resent
+from linnet.event.event import Verified
 from linnet.streams.joined import Joined
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind, Record
@@ -59,10 +60,12 @@ class Mending:
         """What somebody holds of a range: perhaps what is damaged here."""
         if not any(damage.topic == stream.topic for damage in self._wanted):
             return []
+        log = self._context.store.log
         good, _ = stream.intake.check_all(resent.units, resent.cards, None)
         for verified in good:
-            stream.archive.keep(verified, now)
-        log = self._context.store.log
+            # What is not damaged here comes by the stream's own way, in its turn.
+            if log.is_damaged(_as_damage(verified)):
+                stream.archive.keep(verified, now)
         mended = [damage for damage in self._wanted if not log.is_damaged(damage)]
         for damage in mended:
             del self._wanted[damage]
@@ -73,6 +76,9 @@ class Mending:
         """It is time to ask again, somebody else."""
         self._armed = False
         self._pause = min(LONGEST_PAUSE, 2 * self._pause)
+        # A room or a place may have mended its own meanwhile, or it was evicted.
+        log = self._context.store.log
+        self._wanted = {each: tries for each, tries in self._wanted.items() if log.is_damaged(each)}
         return [*self._ask(self._wanted), *self._arm()]
 
     def _arm(self) -> list[MendingEffect]:
@@ -83,7 +89,7 @@ class Mending:
 
     def _ask(self, wanted: Iterable[Damage]) -> list[MendingEffect]:
         sends: list[MendingEffect] = []
-        for damage in list(wanted)[:ASKED_AT_ONCE]:
+        for damage in sorted(wanted, key=self._wanted.__getitem__)[:ASKED_AT_ONCE]:
             stream = self._joined.get(damage.topic)
             sources = [] if stream is None else self._sources(stream)
             if sources and damage.first is not None and damage.last is not None:
@@ -97,6 +103,11 @@ class Mending:
         known = dict.fromkeys((*stream.storage, *stream.flood.neighbors))
         own = self._context.peer
         return [peer for peer in known if peer in self._context.links and peer != own]
+
+
+def _as_damage(verified: Verified) -> Damage:
+    unit = verified.unit
+    return Damage(unit.topic, unit.author, unit.device, unit.seq, len(unit.tails), verified.head)
 
 
 def _record(kind: Kind, damage: Damage, peer: PeerId | None, note: str) -> Record:

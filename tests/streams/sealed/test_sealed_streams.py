@@ -10,13 +10,13 @@ from tests.streams.sealed.readership import OWNER, Readership
 from linnet.core.errors import RemoteError
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
+from linnet.core.stores import Store
 from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.sim.luck import SeededEntropy
-from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Published, Revoke
 from linnet.streams.names import topic_of
 from linnet.streams.sealed.envelope import LONGEST, is_sealed, open_event, read_clear
@@ -25,7 +25,7 @@ from linnet.streams.sealed.vault import GRANTED, OWNING, READING, Vault
 SPACES = (OWNING, READING, GRANTED, "policy", "card", "cursor")
 
 
-def everything(store: MemoryStore, scene: Readership) -> bytes:
+def everything(store: Store, scene: Readership) -> bytes:
     """All that a store holds of the stream, and all of its cells."""
     entries = store.log.read(topic_of(scene.stream), 0, 10_000)
     cells = [key + value for space in SPACES for key, value in store.cells.scan(space)]
