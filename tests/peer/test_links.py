@@ -177,6 +177,17 @@ def test_too_many_control_messages_are_too_many_until_time_has_passed() -> None:
     assert links.spend(BEN, 0.0), "who has no link, such as ourselves, is not counted"
 
 
+def test_a_clock_that_is_put_back_makes_nobody_a_flooder_or_a_forger() -> None:
+    links = linked(ANN)
+    assert sum(links.spend(ANN, -3600.0) for _ in range(200)) == 100
+    assert sum(links.spend(ANN, -3599.0) for _ in range(200)) == 0, "what was too much has to be made up for"
+    others = linked(BEN)
+    forged = Blame(BEN, Reason.BAD_SIGNATURE)
+    assert others.blame(forged, 0.0) == []
+    assert others.blame(forged, -3600.0) == []
+    assert others.blame(forged, -3600.0) == [HangUp(BEN, Reason.FORGING)]
+
+
 def test_offences_are_forgiven_with_time_and_too_many_are_not() -> None:
     links = linked(ANN)
     forged = Blame(ANN, Reason.BAD_SIGNATURE)

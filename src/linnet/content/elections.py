@@ -52,6 +52,8 @@ class Elections:
         self._avoided: dict[PeerId, float] = {}
         self._shuns_us: dict[PeerId, float] = {}
         self._pending: dict[NodeId, str] = {}
+        self._lost: dict[str, None] = {}
+        """Attributes for which a lookup found nobody, though others are known."""
         self._named_by: dict[PeerId, PeerId] = {}
         """Nodes that were said to be closer, and by whom."""
         self._unheeded: dict[PeerId, float] = {}
@@ -72,10 +74,7 @@ class Elections:
         if not self._config.confirm or now < self._confirmed.get(attribute, 0.0):
             self._confirmed.setdefault(attribute, now)
             return OURS, []
-        if key in self._pending:
-            return PENDING, []
-        self._pending[key] = attribute
-        return PENDING, [Locate(key)]
+        return PENDING, self.look(attribute)
 
     def located(self, found: Located, now: float) -> str | None:
         """A lookup has ended: the attribute that can be decided now."""
@@ -85,13 +84,35 @@ class Elections:
         # Who answered a lookup is there, whatever became of a link to it.
         for contact in found.contacts:
             self.forgive(contact.peer)
+        is_lost = not found.contacts and any(until > now for until in self._avoided.values())
+        self._lost.pop(attribute, None)
         closer = self._closer(found.key, found.contacts, now)
         if closer is None:
+            if is_lost:
+                self._lost[attribute] = None
             self._better.pop(attribute, None)
             self._confirmed[attribute] = now + self._config.confirmed
         else:
             self._better[attribute] = closer
+            if self._confirmed.pop(attribute, None) is not None:
+                self.left.append(attribute)
         return attribute
+
+    def look(self, attribute: str) -> list[Locate]:
+        """Look all over the network again; until that ends, what was decided counts."""
+        key = attribute_key(attribute)
+        if key in self._pending:
+            return []
+        self._pending[key] = attribute
+        return [Locate(key)]
+
+    def lost_sight(self, attribute: str, now: float) -> bool:
+        """Whether somebody closer to an attribute cannot be reached: it was there, and may be again."""
+        return any(self.is_avoided(peer, now) and self.is_closer(peer, attribute) for peer in self._avoided)
+
+    def is_lost(self, attribute: str) -> bool:
+        """Whether this node is the rendezvous since it reaches none of those whom it knows."""
+        return attribute in self._lost and attribute in self._confirmed
 
     def heed(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
         """Somebody says that another is closer to what we act as rendezvous of; whether that is so.

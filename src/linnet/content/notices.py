@@ -110,10 +110,11 @@ class Notices:
         said_as: str = "",
         mirrored: list[KeptRoute] | None = None,
         own_only: bool = False,
+        unknown: bool = False,
     ) -> list[ContentEffect]:
         """Send an event to all routes that want it, but one, and to who was the rendezvous `before`, whose
-        filters the `keepers` keep, but not to who answered that one. What became of it is in `counted`,
-        now or later."""
+        filters the `keepers` keep, but not to who answered that one. If it is `unknown` whether others want
+        it, that counts as a branch that did not answer. What became of it is in `counted`, now or later."""
         way = (passing.id, attribute)
         wanted = self._wanted(attribute, passing, mirrored, own_only)
         ledger = Ledger(passing, hops, upstream)
@@ -124,6 +125,8 @@ class Notices:
             ledger.count = ledger.count.plus(count)
         if self._ours in wanted:
             ledger.count = ledger.count.plus(self._take(passing, hops, now))
+        if unknown:
+            ledger.count = ledger.count.plus(Count(0, 1))
         ledger.deadline = now + (self._patience() if patience is None else patience * _EARLIER)
         self.lately.went_down(WentBy(now, way, passing, hops))
         self._ledgers.open[way] = None

@@ -25,6 +25,7 @@ from linnet.content.commands import (
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
 from linnet.content.directory import Directory, Located
+from linnet.content.doubts import LOOK, Doubts
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import Elections
 from linnet.content.keeping import Keeping
@@ -87,6 +88,7 @@ class Scout:
         self._backups = Backups(ours, config, directory, self.elections, reach, self.table, self._book)
         self._upstream = Upstream(ours, config, self.elections, reach, self.table, self._backups, self._book)
         self._claims = Claims(config, directory, reach)
+        self._doubts = Doubts(config, self.elections)
         self._predecessors = Predecessors(ours, config, self._claims, self._copies, self.table)
         self._application = Application(context, config)
         self._notices = Notices(
@@ -303,6 +305,8 @@ class Scout:
             effects += self._claims.claim(attribute, found.contacts)
             if attribute not in before:
                 self._predecessors.took(attribute, now)
+            if not found.contacts or self.elections.lost_sight(attribute, now):
+                effects += self._doubts.begin(attribute, now)
         else:
             self._predecessors.left(attribute)
             effects += self._splits.left(attribute)
@@ -324,6 +328,8 @@ class Scout:
             return self._trackers.fired()
         if tick.what == CONFIRM:
             return self._application.fired(tick)
+        if tick.what == LOOK:
+            return self._doubts.fired(tick, now)
         if tick.what == LAPSE:
             return self._lapse(PeerId(tick.key), now)
         return self._turn(now)

@@ -113,7 +113,8 @@ class Upstream:
                 return [*lookups, *effects]
             return [*lookups, *effects, *self._answer(ask.waiters, None)]
         before = self._next.get(ask.attribute)
-        if before is not None and before.peer != decided.peer:
+        is_another = before is not None and before.peer != decided.peer
+        if is_another:
             self._elsewhere[ask.attribute] = None
         effects = self._left(ask.attribute, decided)
         self._next[ask.attribute] = decided
@@ -127,7 +128,19 @@ class Upstream:
             ask.peer = decided.peer
             self._open[self._number] = ask
             effects.append(SetTimer(self._wait(ask), _tick(self._number)))
+        if is_another:
+            effects += self._tell_rest(ask, now)
         return [*lookups, *effects]
+
+    def _tell_rest(self, ask: _Ask, now: float) -> list[ContentEffect]:
+        """A next hop that was another before was told one predicate: tell it all others, since the one before
+        was told that nothing counts any more."""
+        told = self._told[ask.attribute] = Filters()
+        told.add(ask.predicate)
+        effects: list[ContentEffect] = []
+        for predicate in self._table.asked(ask.attribute):
+            effects += self.tell(ask.attribute, predicate, 0, [], now, moved=True)
+        return effects
 
     def _beside(self, attribute: str, now: float) -> tuple[tuple[Contact, ...], Contact | None]:
         """What the next hop is told beside what is asked for: who can name this node's routes in its place,

@@ -165,6 +165,7 @@ class Walks:
             before=before,
             keepers=keepers,
             answered=self._trackers.known(way),
+            unknown=self._elections.is_lost(way[1]),
         )
         if not self._config.reliable:
             walk.passing = None

@@ -254,7 +254,8 @@ class Links:
         # `_refilled`, written out: this is asked for every message.
         rate = self._config.control_rate
         left, at = link.allowance
-        left += (now - at) * rate
+        if now > at:  # A clock may be put back.
+            left += (now - at) * rate
         left = (left if left < rate * 10.0 else rate * 10.0) - 1.0
         link.allowance = (left, now)
         return left >= 0
@@ -353,4 +354,4 @@ class Links:
 
 def _refilled(bucket: tuple[float, float], most: float, rate: float, now: float) -> float:
     left, at = bucket
-    return min(most, left + (now - at) * rate)
+    return min(most, left + max(0.0, now - at) * rate)

@@ -169,6 +169,23 @@ def test_who_is_up_before_those_of_its_configuration_tries_again() -> None:
     assert [each.peer for each in second.machine.table.contacts()] == [first.contact.peer]
 
 
+def test_who_has_lost_all_others_finds_them_again_when_they_are_back() -> None:
+    world = KademliaWorld(1, SMALL)
+    first, second, third = world.add(), world.add(), world.add()
+    world.join(first, ())
+    for host in (second, third):
+        world.join(host, [first])
+        world.run(10.0)
+    others = [first, second]
+    world.kill(others)
+    for _ in range(SMALL.failures):
+        world.find(third, KEY)
+    assert len(third.machine.table) == 0
+    for host in others:
+        host.alive = True
+    assert {each.peer for each in world.find(third, KEY).contacts} == {each.contact.peer for each in others}
+
+
 def test_after_a_restart_those_are_asked_who_were_known_before() -> None:
     world = town(16)
     host = living(world)[0]

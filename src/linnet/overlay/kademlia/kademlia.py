@@ -175,6 +175,9 @@ class Kademlia:
     ) -> int:
         self._number += 1
         self.table.touch(target, now)
+        if not len(self.table):
+            # All were lost, as where the others were away at once: those of before may be there again.
+            seeds = (*seeds, *self._bootstrap, *self._known.load())
         known = (*self.table.nearest(target, self._config.k), *seeds)
         self._lookups[self._number] = Lookup(target, self._own.peer, known, self._config, wants_records)
         return self._number

@@ -1,0 +1,51 @@
+"""A rendezvous that is one only because somebody closer is gone looks again, until a period is over.
+
+Whoever is gone may come back without its memory, and so may all others at once: then nobody knows of this node
+and what is asked for here, and nobody will tell it. So it looks by itself: soon, and then at least as often
+as events are kept for those who were elsewhere, so that it is sent what it missed.
+"""
+
+from __future__ import annotations
+
+from linnet.content.config import ContentConfig
+from linnet.content.directory import Locate
+from linnet.content.effects import OWNER, ContentEffect
+from linnet.content.elections import Elections
+from linnet.core.effects import SetTimer
+from linnet.core.timers import Tick
+
+LOOK = "look"
+
+
+class Doubts:
+    """The attributes of which this node is the rendezvous for want of others, and how often it looked."""
+
+    def __init__(self, config: ContentConfig, elections: Elections) -> None:
+        self._config = config
+        self._elections = elections
+        self._looks: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+
+    def begin(self, attribute: str, now: float) -> list[ContentEffect]:
+        """Somebody closer was there and is not found any more, or nobody is found at all."""
+        is_new = attribute not in self._until
+        self._until[attribute] = now + self._config.refresh
+        if not is_new:
+            return []
+        self._looks[attribute] = 0
+        return [self._timer(attribute)]
+
+    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
+        """It is time to look again; if another is the rendezvous now, that is over."""
+        attribute = tick.key.decode()
+        if attribute not in self._elections.held or now >= self._until[attribute]:
+            del self._until[attribute], self._looks[attribute]
+            return []
+        self._looks[attribute] += 1
+        looks: list[Locate] = self._elections.look(attribute)
+        return [*looks, self._timer(attribute)]
+
+    def _timer(self, attribute: str) -> SetTimer[Tick]:
+        most = self._config.lately or self._config.confirmed
+        wait = min(most, self._config.resend * 2 ** min(16, self._looks[attribute]))
+        return SetTimer(wait, Tick(OWNER, LOOK, attribute.encode()))

@@ -1,0 +1,114 @@
+"""A rendezvous for want of others looks again, until it finds them or a period is over."""
+
+from __future__ import annotations
+
+from tests.content.test_elections import FAR, KEY, NEAR, OURSELVES, Known
+
+from linnet.content.commands import Fate, Outcome
+from linnet.content.config import ContentConfig
+from linnet.content.directory import Locate, Located
+from linnet.content.doubts import LOOK, Doubts
+from linnet.content.effects import OWNER
+from linnet.content.elections import Elections
+from linnet.content.keys import attribute_key, distance
+from linnet.core.effects import SetTimer
+from linnet.core.ids import Contact
+from linnet.core.timers import Tick
+from linnet.sim.content_world import ContentWorld
+
+TICK = Tick(OWNER, LOOK, b"stock")
+CONFIG = ContentConfig(resend=2.0, lately=10.0, refresh=60.0)
+
+
+def rendezvous(config: ContentConfig = CONFIG) -> tuple[Elections, Doubts]:
+    elections = Elections(OURSELVES, config, Known(FAR))
+    elections.decide("stock", 0.0)
+    elections.located(Located(KEY, (Contact(FAR),)), 0.0)
+    return elections, Doubts(config, elections)
+
+
+def test_it_looks_soon_and_then_as_often_as_events_are_kept_and_no_more_after_a_period() -> None:
+    elections, doubts = rendezvous()
+    effects = doubts.begin("stock", 0.0)
+    assert doubts.begin("stock", 0.0) == [], "one timer is enough"
+    now, waits = 0.0, []
+    while effects:
+        (timer,) = [each for each in effects if isinstance(each, SetTimer)]
+        assert timer.timer == TICK
+        waits.append(timer.delay)
+        now += timer.delay
+        effects = doubts.fired(TICK, now)
+        if effects:
+            assert effects[0] == Locate(KEY)
+            elections.located(Located(KEY, (Contact(FAR),)), now)
+    assert waits == [2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 10.0, 10.0]
+    assert doubts.begin("stock", now) == [SetTimer(2.0, TICK)], "and may begin anew"
+
+
+def test_it_looks_no_more_when_another_is_the_rendezvous() -> None:
+    elections, doubts = rendezvous()
+    doubts.begin("stock", 0.0)
+    assert doubts.fired(TICK, 2.0)[0] == Locate(KEY)
+    elections.located(Located(KEY, (Contact(NEAR),)), 2.0)
+    assert (elections.held, elections.left) == ([], ["stock"])
+    assert doubts.fired(TICK, 6.0) == []
+
+
+def test_without_events_that_are_kept_it_looks_as_long_as_a_lookup_counts() -> None:
+    _, doubts = rendezvous(ContentConfig(resend=2.0, lately=0.0, confirmed=3.0))
+    doubts.begin("stock", 0.0)
+    assert doubts.fired(TICK, 2.0) == [Locate(KEY), SetTimer(3.0, TICK)]
+
+
+def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
+    """Nodes in the order of their distance to the rendezvous of "stock"."""
+    world = ContentWorld(nodes, 1)
+    key = attribute_key("stock")
+    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
+    world.run(0.5)
+    return world, ordered
+
+
+def test_who_was_there_while_all_others_restarted_is_served_again() -> None:
+    """Nobody of them knows of it or of what it asked for: it has to find them by itself."""
+    world, ordered = small_world(6)
+    *others, last = ordered
+    world.subscribe(last, "stock")
+    world.run(3.0)
+    for name in others:
+        world.crash(name)
+    world.run(2.0)
+    for name in others:
+        peers = [world.identities[each].peer for each in others if each != name]
+        world.tables.know(world.identities[name].peer, peers)
+        world.come_back(name)
+    world.run(30.0)
+    request = world.publish(others[1], "stock", b"x")
+    world.run(10.0)
+    answer = world.network.answers[request]
+    assert isinstance(answer, Outcome)
+    assert answer.fates == (Fate("stock", 1, 0, None, matches=1),)
+    assert world.bodies(last) == [b"x"]
+
+
+def test_what_is_said_where_nobody_can_be_reached_is_not_told_as_if_nobody_wanted_it() -> None:
+    world, (near, far) = small_world(2)
+    world.subscribe(near, "stock")
+    world.subscribe(far, "stock")
+    world.run(3.0)
+    world.crash(near)
+    world.run(1.0)
+    request = world.publish(far, "stock", b"x")
+    world.run(10.0)
+    answer = world.network.answers[request]
+    assert isinstance(answer, Outcome)
+    assert answer.fates == (Fate("stock", 1, 1, None, matches=1),), "here, and who else is not known"
+
+
+def test_who_never_knew_anybody_knows_that_nobody_else_wants_it() -> None:
+    world, (alone,) = small_world(1)
+    request = world.publish(alone, "stock", b"x")
+    world.run(10.0)
+    answer = world.network.answers[request]
+    assert isinstance(answer, Outcome)
+    assert answer.fates == (Fate("stock", 0, 0, None),)
