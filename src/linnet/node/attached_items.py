@@ -6,7 +6,7 @@ from typing import assert_never
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Item, Missed, Overdue, Unreadable
+from linnet.delivery.items import CaughtUp, Ended, Inserted, Item, Missed, Overdue, Unreadable
 from linnet.event.event import Event, Tail
 from linnet.identity.text import Sort, from_text
 from linnet.node.control_types import (
@@ -14,6 +14,7 @@ from linnet.node.control_types import (
     EndedView,
     EventView,
     HeartbeatView,
+    InsertedView,
     ItemView,
     MissedView,
     OverdueView,
@@ -46,6 +47,9 @@ def item_of(view: ItemView) -> Item | None:
         case OverdueView(event=told, people=people):
             names = tuple(AuthorId(from_text(Sort.PERSON, person)) for person in people)
             return Overdue(TopicId(b""), EventId(from_text(Sort.EVENT, told)), names)
+        case InsertedView(event=event_text, before=before):
+            ids = (EventId(from_text(Sort.EVENT, each)) for each in (event_text, before))
+            return Inserted(TopicId(b""), *ids)
         case SubscribedView() | HeartbeatView() | WarningView():
             return None
         case _:
