@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -23,12 +22,16 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from linnet.lab.errors import CheckFailed, LabError
+from linnet.lab.spark.failures import GOES_ON, TROUBLES, said_by, shortage
 from linnet.lab.spark.java import java_home, java_version
+from linnet.lab.spark.scratch import scratch_folder
 from linnet.lab.spark.shipping import write_library
 
 MASTER = "local[*]"
 JAVA_OPTIONS = "LINNET_JAVA_OPTIONS"
 """More options for Java. Short jobs take a third less with -XX:TieredStopAtLevel=1 -XX:+UseSerialGC."""
+LEAST_MB = 512
+"""Spark sets 300 MiB aside and wants half as much again; Java counts a part of its heap as not usable."""
 _GIB = 1 << 30
 _LOCAL = re.compile(r"local(\[(\*|[1-9][0-9]*)\])?")
 _CLUSTER = re.compile(r"spark://[^\s/]+:[0-9]+")
@@ -40,6 +43,10 @@ _MEMORY = re.compile(r"[1-9][0-9]*[mg]")
 def default_memory() -> str:
     """Java's heap: a quarter of the machine, from 1 to 3 GiB; Python's workers need theirs too."""
     return f"{min(3, max(1, psutil.virtual_memory().total // (4 * _GIB)))}g"
+
+
+def _megabytes(heap: str) -> int:
+    return int(heap[:-1]) * (1024 if heap[-1] == "g" else 1)
 
 
 def check_master(master: str) -> None:
@@ -60,32 +67,66 @@ def open_session(
     heap = memory or default_memory()
     if not _MEMORY.fullmatch(heap):
         raise LabError(f"--memory {heap!r}: write megabytes or gigabytes, such as 800m or 2g")
+    if _megabytes(heap) < LEAST_MB:
+        raise LabError(
+            f"--memory {heap} is too little for Spark, which needs {LEAST_MB}m: give it that or more"
+        )
     if (outer := SparkSession.getActiveSession()) is not None:
         with _tasks_told():
             yield outer
         return
-    scratch = Path(tempfile.mkdtemp(prefix="linnet-lab-"))
-    before = dict(os.environ)
-    try:
+    with ExitStack() as kept:
+        scratch = _scratch(kept)
+        kept.enter_context(_shortages_told(heap, scratch))
+        kept.enter_context(_environment_kept())
         os.environ.update(_environment(scratch))
         session = _start(master, heap, name, scratch)
         java = session.sparkContext._gateway.proc  # type: ignore[union-attr]
         try:
-            with _tasks_told():
+            # While Java is there to be asked.
+            with _shortages_told(heap, scratch), _tasks_told():
                 yield session
         except (Py4JError, ConnectionError, EOFError) as error:
             if _ended(java) is None:
                 raise
             raise LabError(
                 f"Java ended with status {_ended(java)} in the middle of the job: was it killed, or short of "
-                "memory (--memory)? What is whole stays: the same command goes on from there"
+                f"memory (--memory)? {GOES_ON}"
             ) from error
         finally:
             _stop(session, java)
+
+
+@contextmanager
+def _environment_kept() -> Generator[None]:
+    before = dict(os.environ)
+    try:
+        yield
     finally:
         os.environ.clear()
         os.environ.update(before)
-        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch(kept: ExitStack) -> Path:
+    try:
+        return kept.enter_context(scratch_folder())
+    except OSError as error:
+        raise LabError(
+            f"there is no room for scratch files in {tempfile.gettempdir()}: {error.strerror}. Make room, or "
+            "set TMPDIR to a folder on another disk"
+        ) from error
+
+
+@contextmanager
+def _shortages_told(heap: str, scratch: Path) -> Generator[None]:
+    """A full disk and too little memory are told as such, and not as what Java makes of them."""
+    try:
+        yield
+    except TROUBLES as error:
+        told = shortage(error, heap, scratch)
+        if told is None:
+            raise
+        raise told from error
 
 
 def _environment(scratch: Path) -> dict[str, str]:
@@ -105,7 +146,8 @@ def _configuration(scratch: Path) -> Path:
     folder = scratch / "conf"
     folder.mkdir(exist_ok=True)
     (folder / "log4j2.properties").write_text(
-        "rootLogger.level = error\n"
+        # What goes wrong reaches us as an exception, once; of a full disk everyone who meets it would tell.
+        "rootLogger.level = off\n"
         "rootLogger.appenderRef.stderr.ref = stderr\n"
         "appender.stderr.type = Console\n"
         "appender.stderr.name = stderr\n"
@@ -114,12 +156,7 @@ def _configuration(scratch: Path) -> Path:
         "appender.stderr.layout.pattern = spark: %m%n%ex{0}\n"
         # Otherwise the gateway announces a level of its own.
         "logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer\n"
-        "logger.gateway.level = error\n"
-        # What a broken task says reaches us as an exception, once.
-        "logger.tasks.name = org.apache.spark.scheduler\n"
-        "logger.tasks.level = off\n"
-        "logger.executor.name = org.apache.spark.executor\n"
-        "logger.executor.level = off\n"
+        "logger.gateway.level = off\n"
     )
     return folder
 
@@ -131,7 +168,9 @@ def _start(master: str, heap: str, name: str, scratch: Path) -> SparkSession:
     try:
         session = builder.getOrCreate()
     except Exception as error:  # Spark raises whatever its Java side did
-        raise LabError(f"Spark does not start on {master}: {str(error).splitlines()[0]}") from error
+        told = shortage(error, heap, scratch)
+        last = [words for words in said_by(error) if words not in ("", "None")][-1]
+        raise told or LabError(f"Spark does not start on {master}: {last.splitlines()[0]}") from error
     if not _LOCAL.fullmatch(master):
         session.sparkContext.addPyFile(str(write_library(scratch)))
     logging.getLogger("py4j").setLevel(logging.ERROR)
