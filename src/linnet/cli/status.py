@@ -67,7 +67,7 @@ def _facts(reply: StatusReply) -> list[tuple[str, str]]:
         ("reachable", reachable),
         ("links", f"{up} up of {len(reply.peers)}"),
         ("tracked", counted(len(reply.tracked), "stream")),
-        ("blocked", f"{len(reply.blocked)} devices"),
+        ("blocked", counted(len(reply.blocked), "device")),
         *_network(reply),
     ]
 
@@ -76,11 +76,11 @@ def _network(reply: StatusReply) -> list[tuple[str, str]]:
     """What this node does for others in the hash table and in content, if it does."""
     facts: list[tuple[str, str]] = []
     if (table := reply.hash_table) is not None:
-        records = f"{table.kept} records kept for others, {table.placed} of our own placed"
-        facts.append(("hash table", f"{table.known} nodes known, {records}"))
+        records = f"{counted(table.kept, 'record')} kept for others, {table.placed:,} of our own placed"
+        facts.append(("hash table", f"{counted(table.known, 'node')} known, {records}"))
     if (content := reply.content) is not None:
-        told = f"{content.subscriptions} subscriptions, {content.filters} filters held"
-        facts.append(("content", f"{told}, rendezvous of {len(content.rendezvous)} attributes"))
+        told = f"{counted(content.subscriptions, 'subscription')}, {counted(content.filters, 'filter')} held"
+        facts.append(("content", f"{told}, rendezvous of {counted(len(content.rendezvous), 'attribute')}"))
     return facts
 
 

@@ -32,4 +32,4 @@ def test_a_named_reader_goes_on(tea: Tea) -> None:
 
 def test_a_time_limit_ends_it(tea: Tea) -> None:
     said = tea.ada.fails(1, "room", "read", "tea", "--count", "1", "--timeout", "0.2")
-    assert "0 of 1 events came in 0.2 s" in said
+    assert "0 of 1 event came in 0.2 s" in said
