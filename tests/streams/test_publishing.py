@@ -135,7 +135,14 @@ def test_once_the_tracker_has_said_that_nobody_keeps_it_nothing_is_waited_for() 
     outcome = scene.outcome(scene.say(b"a"))
     assert scene.publishing.published(7, outcome, 5.0) == [SetTimer(5.0, confirm_tick(7))]
     told = replace(outcome, unconfirmed=Reason.NO_STORAGE)
-    assert scene.publishing.storage(()) == [CancelTimer(confirm_tick(7)), Reply(7, told)]
+    assert scene.publishing.storage(()) == [SetTimer(1.0, confirm_tick(7))], "one may be about to come"
+    assert scene.publishing.fired(confirm_tick(7), NOW) == [CancelTimer(confirm_tick(7)), Reply(7, told)]
+    scene.publishing.published(6, outcome, 5.0, NOW)
+    assert SetTimer(5.0, confirm_tick(6)) in scene.publishing.storage((STORAGE,)), "it came: there is time"
+    scene.publishing.storage(())
+    scene.publishing.fired(confirm_tick(6), NOW)
+    scene.publishing.none_since = NOW
+    assert scene.publishing.published(6, outcome, 5.0, NOW + 0.5) == [SetTimer(1.0, confirm_tick(6))]
     assert scene.publishing.published(8, outcome, 5.0) == [Reply(8, told)]
     assert scene.publishing.published(9, outcome, 0.0) == [Reply(9, outcome)], "nobody was to confirm it"
 

@@ -9,8 +9,8 @@ _WORDS = {
         "no tracker is known, so nobody can be found; name one with: linnet up --tracker KEY@HOST:PORT"
     ),
     Reason.UNREACHABLE_INBOUND.value: (
-        "neither this node nor any other here can be dialled, and two that only dial never meet; "
-        "set listen in linnet.toml on one of them, or run a node that listens"
+        "this node cannot be dialled, and nobody who can be dialled is here so far: two that only dial never "
+        "meet; set listen in linnet.toml on one of them, or run a node that listens"
     ),
 }
 

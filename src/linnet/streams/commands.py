@@ -168,7 +168,7 @@ class Published(Struct, frozen=True, gc=False):
     fates: tuple[Fate, ...]
     unsent: Reason | None = None
     """Why there is no neighbour, if that is known. ``no_address``: no tracker is known;
-    ``unreachable_inbound``: nobody can dial this node, and nobody who can be dialled is there."""
+    ``unreachable_inbound``: nobody can dial this node, and nobody whom it could dial was named so far."""
     unconfirmed: Reason | None = None
     """If all were to confirm it and did not: ``no_storage``, nobody could; ``timeout``, not in time."""
 

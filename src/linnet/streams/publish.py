@@ -54,7 +54,7 @@ def publish(
     # The answer goes out after the commit: what this node keeps for others is kept by then.
     kept = (Fate(context.peer, True, now),) if stream.stores else ()
     outcome = Published(stream.topic, first, tuple(ids), len(stream.flood.neighbors), kept, unsent)
-    for effect in stream.publishing.published(request, outcome, confirm):
+    for effect in stream.publishing.published(request, outcome, confirm, now):
         if isinstance(effect, Reply):
             promises.append(effect)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from msgspec.structs import replace
 
@@ -30,6 +31,8 @@ from linnet.trace.records import Kind, Record
 OWNER = "publishing"
 BACKLOG_BYTES = 8 * MIB
 """Bytes of what was published while nobody was there, held in memory for whoever comes first."""
+NONE_PAUSE = 1.0
+"""Seconds that a storage node may still appear after a tracker said that there is none."""
 _TAIL_OVERHEAD = 96
 """Bytes of a tail beside its body, at most: what a burst is cut by."""
 
@@ -41,10 +44,11 @@ PublishingEffect = (
 class _Waiting:
     """A publish whose caller wants to hear from storage nodes."""
 
-    __slots__ = ("last", "outcome", "request")
+    __slots__ = ("confirm", "last", "outcome", "request")
 
-    def __init__(self, request: int, outcome: Published, last: int) -> None:
+    def __init__(self, request: int, outcome: Published, last: int, confirm: float) -> None:
         self.request = request
+        self.confirm = confirm
         self.outcome = outcome
         self.last = last
 
@@ -61,8 +65,10 @@ class Publishing:
         self._watched: dict[PeerId, None] = {}
         self._waiting: dict[int, _Waiting] = {}
         self._settled = -1
-        self._told = False
-        """Whether a tracker has said who keeps the topic, if anybody does."""
+        self._has_none = False
+        """Whether a tracker's last word was that nobody keeps the topic."""
+        self.none_since: float | None = None
+        """Since when it is known that nobody keeps the topic; None: somebody may."""
         self._backlog: deque[Verified] = deque()
         self._backlog_bytes = 0
         self.prev: EventId | None = None
@@ -106,31 +112,40 @@ class Publishing:
         self._backlog_bytes = 0
         return backlog
 
-    def published(self, request: int, outcome: Published, confirm: float) -> list[PublishingEffect]:
+    def published(
+        self, request: int, outcome: Published, confirm: float, now: float = inf
+    ) -> list[PublishingEffect]:
         """Answer the caller, at once or when storage nodes have confirmed."""
         effects = self._watch()
         if confirm <= 0:
             return [*effects, Reply(request, outcome)]
-        if self._told and not self._storage:
+        none_since = None if self._storage else self.none_since
+        if none_since is not None and now >= none_since + NONE_PAUSE:
             # Whoever keeps the stream itself has confirmed by that.
             why = None if outcome.fates else Reason.NO_STORAGE
             return [*effects, Reply(request, replace(outcome, unconfirmed=why))]
         last = outcome.first + len(outcome.ids) - 1
-        self._waiting[request] = _Waiting(request, outcome, last)
-        return [*effects, SetTimer(confirm, self._confirm_tick(request))]
+        self._waiting[request] = _Waiting(request, outcome, last, confirm)
+        patience = confirm if none_since is None else min(confirm, NONE_PAUSE)
+        return [*effects, SetTimer(patience, self._confirm_tick(request))]
 
     def storage(self, nodes: Sequence[Contact]) -> list[PublishingEffect]:
         """These nodes keep the topic."""
-        self._told = True
+        had_none, self._has_none = self._has_none, not nodes
         self._storage = {
             contact.peer: contact.hints for contact in nodes if contact.peer != self._context.peer
         }
         effects = self._watch() if self.next else []
-        return effects if self._storage else [*effects, *self._answer_all()]
+        if self._storage and not had_none:
+            return effects
+        for waiting in self._waiting.values():
+            patience = waiting.confirm if self._storage else min(waiting.confirm, NONE_PAUSE)
+            effects.append(SetTimer(patience, self._confirm_tick(waiting.request)))
+        return effects
 
     def alone_here(self) -> list[PublishingEffect]:
         """There is nobody who could confirm anything."""
-        self._told = True
+        self.none_since = -inf
         return [] if self._storage else self._answer_all()
 
     def up(self, peer: PeerId) -> list[PublishingEffect]:

@@ -280,6 +280,7 @@ class Stream:
         ours = self._context.peer
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
         others = tuple(self.storage.values())
+        self.publishing.none_since = None if others else now
         self.confirming.storage(others)
         self.opening.storage(self.storage)
         mine = (Contact(ours),) if self.stores else ()

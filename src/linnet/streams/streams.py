@@ -182,7 +182,6 @@ class Streams:
             first = stream.publishing.next
             unsent = self._joined.why_alone(stream)
             effects += publish(stream, self._context, request, tails, command.confirm, now, unsent)
-            effects += self._unreachable(stream)
             if self._unsent is not None:
                 self._unsent.published(stream, first)
         except RemoteError as error:
@@ -364,7 +363,7 @@ class Streams:
         )
         if was_told or not stream.is_unreachable:
             return []
-        note = "no neighbour: neither this node nor any other here can be dialled"
+        note = "no neighbour: this node cannot be dialled, and the tracker has nobody who can be"
         return [Record(Kind.CONTROL, stream.topic, reason=Reason.UNREACHABLE_INBOUND, note=note)]
 
     def fired(self, tick: Tick, now: float) -> list[StreamEffect]:
