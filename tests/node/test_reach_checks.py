@@ -46,7 +46,7 @@ def looked(
 
 
 def with_room(room: RoomStatus, *peers: PeerStatus) -> NodeStatus:
-    return replace(NODE, rooms=(room,), peers=peers, company=(Company(TEA, (ANN,)),))
+    return replace(NODE, rooms=(room,), peers=peers, company=(Company(TEA, (), (ANN,)),))
 
 
 def test_a_room_whose_members_do_not_answer_is_named_with_since_when_and_the_next_step() -> None:

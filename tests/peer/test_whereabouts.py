@@ -79,7 +79,7 @@ class Scene:
         return self.book.start(now)
 
     def share(self, topic: TopicId, *names: str, moved_only: bool = False) -> None:
-        self.company.append(Company(topic, tuple(map(peer_of, names)), moved_only))
+        self.company.append(Company(topic, tuple(map(peer_of, names)), moved_only=moved_only))
 
     def up(self, *names: str) -> None:
         for name in names:
@@ -215,6 +215,18 @@ def test_only_those_are_told_who_share_a_topic_with_the_owner() -> None:
         + [(peer_of("ben"), False)] * 2
         + [(peer_of("cal"), False)]
     )
+
+
+def test_who_was_only_met_before_is_told_of_and_neither_told_nor_believed() -> None:
+    scene = Scene()
+    scene.company = [Company(TEA, (peer_of("ann"),), (peer_of("ben"),))]
+    scene.up("ann", "ben")
+    scene.hear("ann", word("ben"))
+    assert scene.told() == {"ann": [(TEA, "ours", 1)]}, "from ann we have it: it is not told what it said"
+    scene.book.link_down(peer_of("ann"))
+    scene.up("ann")
+    assert scene.told() == {"ann": [(TEA, "ours", 1), (TEA, "ben", 1)]}
+    assert scene.hear("ben", word("ben", 2)) == []
 
 
 def test_where_others_name_fresh_addresses_only_who_has_moved_is_told_of() -> None:

@@ -48,7 +48,7 @@ class _Sight:
 
     def __init__(self, status: NodeStatus, now: float) -> None:
         self._links = {link.peer: link for link in status.peers}
-        self._company = {each.topic: each.peers for each in status.company}
+        self._company = {each.topic: (*each.here, *each.known) for each in status.company}
         self._started = status.started_at
         self._now = now
 

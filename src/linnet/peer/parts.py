@@ -88,12 +88,12 @@ class Parts:
         """Who shares a room, a place or a stream with this node; on the edge nobody is told of."""
         if self._is_edge:
             return
-        for topic, peers in self.rooms.company():
-            yield Company(topic, peers)
-        for topic, peers in self.places.company():
-            yield Company(topic, peers, moved_only=True)
-        for topic, peers in self.streams.company():
-            yield Company(topic, peers, moved_only=True, unless_moved=False)
+        for topic, here, known in self.rooms.company():
+            yield Company(topic, here, known)
+        for topic, here, known in self.places.company():
+            yield Company(topic, here, known, moved_only=True)
+        for topic, here in self.streams.company():
+            yield Company(topic, here, moved_only=True, unless_moved=False)
 
 
 def _keeper(config: PeerConfig) -> KeeperConfig | None:

@@ -100,11 +100,18 @@ class Company(Struct, frozen=True, gc=False):
     """Who takes part in a topic of this node, as far as is known here."""
 
     topic: TopicId
-    peers: tuple[PeerId, ...]
+    here: tuple[PeerId, ...]
+    """Who has shown to take part, on a link that is open: they are told, and believed."""
+    known: tuple[PeerId, ...] = ()
+    """Who else took part when it was met: they are told of, and not told."""
     moved_only: bool = False
     """Whether of others only those who have moved are told of."""
     unless_moved: bool = True
     """Whether we tell our own word though we have not moved."""
+
+    def has(self, peer: PeerId) -> bool:
+        """Whether a device takes part as far as is known."""
+        return peer in self.here or peer in self.known
 
 
 class Learned(Struct, frozen=True, gc=False):
@@ -219,7 +226,7 @@ class AddressBook:
             return [*released, SetTimer(SEEK_AGAIN, _SEEK)]
         effects: list[WhereaboutsEffect] = []
         for company in self._company():
-            for peer in company.peers:
+            for peer in company.here:
                 if peer in self._due:
                     effects += self._tell(peer, company, now)
         self._due = {peer: looks + 1 for peer, looks in self._due.items() if looks + 1 < len(LOOKS)}
@@ -230,7 +237,7 @@ class AddressBook:
     ) -> tuple[list[WhereaboutsEffect], list[Learned]]:
         """Somebody tells where devices are; the second is what was new."""
         company = next((each for each in self._company() if each.topic == message.topic), None)
-        if company is None or peer not in company.peers:
+        if company is None or peer not in company.here:
             note = "addresses: its sender shares no such topic with us"
             return [
                 Record(Kind.REJECTED, message.topic, peer=peer, reason=Reason.NOT_IN_TOPIC, note=note)
@@ -264,7 +271,7 @@ class AddressBook:
             self._sign(word.number + 1, now)
             return self._look_at(self._told)
         effects = self._keep(word, now)
-        if word.peer not in company.peers:
+        if not company.has(word.peer):
             effects += self._bound_strangers(company, word.peer)
         return [*effects, *self._look_at(self._told)]
 
@@ -297,7 +304,7 @@ class AddressBook:
         while len(strangers) > STRANGERS:
             oldest = next(iter(strangers))
             del strangers[oldest]
-            if oldest not in company.peers:  # Since then it may have been met.
+            if not company.has(oldest):  # Since then it may have been met.
                 effects += self._forget(oldest)
         return effects
 
@@ -310,7 +317,7 @@ class AddressBook:
     def _tell(self, peer: PeerId, company: Company, now: float) -> list[WhereaboutsEffect]:
         told = self._told[peer]
         records: list[Whereabouts] = []
-        for owner in dict.fromkeys((self._ours, *company.peers)):
+        for owner in dict.fromkeys((self._ours, *company.here, *company.known)):
             record = None if owner == peer else self.heard_of(owner)
             if record is None or told.get(owner, 0) >= record.number:
                 continue

@@ -107,12 +107,12 @@ class Places:
         """Whether this subscription is one of a place."""
         return subscription in self._watched
 
-    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
-        """Of each place, the devices that are known to be in it: those beside us, and those told of."""
+    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...], tuple[PeerId, ...]]]:
+        """Of each place, the devices beside us, and those that are known to be in it."""
         return [
-            (topic, tuple(dict.fromkeys((*tree.upstreams, *tree.downstreams, *known))))
+            (topic, (*tree.upstreams, *tree.downstreams), known)
             for topic, tree, known in (
-                (topic, each.parts.tree, (contact.peer for contact in each.visiting.contacts))
+                (topic, each.parts.tree, tuple(contact.peer for contact in each.visiting.contacts))
                 for topic, each in self._places.items()
                 if not each.parts.is_out
             )

@@ -121,10 +121,14 @@ class Neighbors:
         return None if known is None else known.person
 
     @property
-    def company(self) -> tuple[PeerId, ...]:
-        """Devices that take part in the room as far as is known: who is here, relays, who was met before."""
-        met = (peer for peer in self._book.by_freshness() if self._met(peer))
-        return tuple(dict.fromkeys((*self._online, *self._relays, *met)))
+    def met(self) -> tuple[PeerId, ...]:
+        """Devices that took part in the room when they were met, the latest first, and its relays."""
+        return (*self._relays, *(peer for peer in self._book.by_freshness() if self._met(peer)))
+
+    @property
+    def relays_here(self) -> tuple[PeerId, ...]:
+        """Relays of the room, by its state, to whom a link is open."""
+        return tuple(peer for peer in self._relays if peer in self._links)
 
     def contacts(self, limit: int) -> tuple[Contact, ...]:
         """Relays and devices that were met, where they were met, to tell others."""

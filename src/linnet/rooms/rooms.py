@@ -176,11 +176,15 @@ class Rooms:
         served = () if self._relay is None else self._relay.status()
         return (*map(status_of, self._registry), *served)
 
-    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
-        """Of each room, the devices that take part in it as far as is known here, relays among them."""
+    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...], tuple[PeerId, ...]]]:
+        """Of each room, who has greeted and is here, relays among them, and who was met before."""
         if self._registry.setting.only is not None:
             return []  # On the edge nobody is told where others are.
-        own = [(room.id, room.neighbors.company) for room in self._registry if room.is_active]
+        own = [
+            (room.id, (*room.neighbors.online, *room.neighbors.relays_here), room.neighbors.met)
+            for room in self._registry
+            if room.is_active
+        ]
         return own if self._relay is None else [*own, *self._relay.company()]
 
     def located(self, room: TopicId, contact: Contact, now: float) -> list[RoomEffect]:

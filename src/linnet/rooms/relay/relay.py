@@ -174,9 +174,9 @@ class Relay:
         """How every room that is served stands, in short."""
         return tuple(room.status() for room in self._rooms.values())
 
-    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
-        """Of each room, who is here, members and relays."""
-        return [(room.room, room.here) for room in self._rooms.values()]
+    def company(self) -> list[tuple[TopicId, tuple[PeerId, ...], tuple[PeerId, ...]]]:
+        """Of each room, who is here, members and relays; of those who were here before nothing is kept."""
+        return [(room.room, room.here, ()) for room in self._rooms.values()]
 
     def examine(self) -> RelayReport:
         """All that this relay knows."""
