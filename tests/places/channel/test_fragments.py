@@ -320,6 +320,25 @@ CHAIN_OF_MESSAGES = [
 """Four messages in two pieces each, with a small one between the pieces of each."""
 
 
+def test_the_last_change_of_state_before_a_cut_is_found_also_where_the_index_forgot_it(
+    store: CommittingStore,
+) -> None:
+    held = fragments(store)
+    for number in range(6):
+        changes = number in (1, 2, 4)
+        put(held, head(number, number + 1, flags=WHOLE | (STATE if changes else 0)))
+    for message in (2, 3, 5):
+        # As version 0.1.0 left it: nothing was known before the last hash.
+        store.cells.delete(f"place state index {PLACE.hex()}", message.to_bytes(8, "big"))
+    held = fragments(store)
+    held.orphan(3, 9)
+    assert held.standing.state == 3
+    held.orphan(1, 9)
+    assert held.standing.state == 2
+    held.orphan(0, 9)
+    assert held.standing.state == 0
+
+
 class AgainstTheModel(RuleBasedStateMachine):
     """Both engines beside a dict of what was stored, in any order, with cuts and restarts."""
 

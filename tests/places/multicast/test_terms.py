@@ -385,7 +385,7 @@ def test_behind_what_cannot_be_seen_the_last_word_of_a_device_counts() -> None:
             )
             for cut, seq in zip(cuts, seqs, strict=True)
         ]
-        terms = Terms(deed(), lambda head: None, Base(2, 20))
+        terms = Terms(deed(), World().fragments.get, Base(2, 20))
         for each in openings:
             terms.offer(each)
         assert terms.voice is not None
@@ -395,7 +395,7 @@ def test_behind_what_cannot_be_seen_the_last_word_of_a_device_counts() -> None:
 def test_a_line_that_is_cut_before_we_came_in_is_none_that_we_can_follow() -> None:
     world = World()
     first = world.opens(HOST, 1, None, 10)
-    terms = Terms(deed(), lambda head: None, Base(1, 9))
+    terms = Terms(deed(), World().fragments.get, Base(1, 9))
     terms.offer(first)
     assert not terms.is_adrift
     terms.offer(world.opens(ANNA, 2, (HOST, 8), 12))
