@@ -104,16 +104,27 @@ def tell(reply: NameReply, as_json: bool) -> None:
         warn("no node that keeps records has a link to yours: it is found at your own node alone for now")
 
 
+BEGINNING_CHARS = 32
+"""Characters of an id that are taken for the beginning of one, at most."""
+
+
 def _place(node: ControlClient, text: str) -> tuple[str, tuple[str, ...]]:
     """The place that is meant, and where it is entered if an address says so."""
     from linnet.cli.exits import Failure
     from linnet.cli.name.wording import fault_text
     from linnet.cli.place.finding import find_place
-    from linnet.identity.text import Sort
+    from linnet.core.errors import BadText
+    from linnet.identity.text import Sort, from_text, to_text
     from linnet.node.name_types import ResolveNameRequest
 
     if text.strip().lower().startswith(Sort.TOPIC):
-        return find_place(node, text), ()
+        try:
+            return to_text(Sort.TOPIC, from_text(Sort.TOPIC, text)), ()
+        except BadText:
+            # The beginning of an id is short; a long one is meant to be whole, and is mistyped.
+            if len(text.strip()) > BEGINNING_CHARS:
+                raise
+            return find_place(node, text), ()
     found = node.resolve_name(ResolveNameRequest(text))
     if found.place is None:
         raise Failure(fault_text(found))
