@@ -8,6 +8,7 @@
     device.card.before  the card before it, in case this one was dated by a wrong clock
     linnet.toml     the configuration
     events.db       what survives a restart
+    events.db.mark  how far it was, so that its loss is noticed
     ports           the ports that the system chose at the first start
     trace/          what was recorded
     control.sock    where the command line asks, while a node runs
