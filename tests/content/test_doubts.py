@@ -1,7 +1,8 @@
-"""A rendezvous for want of others looks again, until it finds them or a period is over."""
+"""A rendezvous whose others are gone looks again, until it finds them or some time is over."""
 
 from __future__ import annotations
 
+import pytest
 from tests.content.test_elections import FAR, KEY, NEAR, OURSELVES, Known
 
 from linnet.content.commands import Fate, Outcome
@@ -69,10 +70,24 @@ def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
     return world, ordered
 
 
-def test_who_was_there_while_all_others_restarted_is_served_again() -> None:
-    """Nobody of them knows of it or of what it asked for: it has to find them by itself."""
+def test_where_who_keeps_its_filters_is_gone_it_looks_for_a_shorter_time() -> None:
+    config = ContentConfig(resend=2.0, lately=10.0, refresh=60.0, avoided=5.0)
+    elections, doubts = rendezvous(config)
+    assert doubts.abandoned("stock", 0.0) == [SetTimer(2.0, TICK)]
+    assert doubts.fired(TICK, 9.0) == [Locate(KEY), SetTimer(4.0, TICK)]
+    elections.located(Located(KEY, (Contact(FAR),)), 9.0)
+    assert doubts.fired(TICK, 10.0) == []
+    doubts.begin("stock", 0.0)
+    assert doubts.abandoned("stock", 1.0) == []
+    assert doubts.fired(TICK, 59.0) == [Locate(KEY), SetTimer(4.0, TICK)], "the longer time counts"
+
+
+@pytest.mark.parametrize("place", [0, 5])
+def test_who_was_there_while_all_others_restarted_is_served_again(place: int) -> None:
+    """Nobody of them knows of it or of what it asked for: it has to find them by itself, or they it."""
     world, ordered = small_world(6)
-    *others, last = ordered
+    last = ordered[place]
+    others = [name for name in ordered if name != last]
     world.subscribe(last, "stock")
     world.run(3.0)
     for name in others:

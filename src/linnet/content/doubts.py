@@ -1,8 +1,9 @@
-"""A rendezvous that is one only because somebody closer is gone looks again, until a period is over.
+"""A rendezvous looks again if somebody closer is gone, or who keeps its filters: others may not find it any more.
 
 Whoever is gone may come back without its memory, and so may all others at once: then nobody knows of this node
 and what is asked for here, and nobody will tell it. So it looks by itself: soon, and then at least as often
-as events are kept for those who were elsewhere, so that it is sent what it missed.
+as events are kept for those who were elsewhere, so that it is sent what it missed. Who is asked in a lookup
+knows of it again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ LOOK = "look"
 
 
 class Doubts:
-    """The attributes of which this node is the rendezvous for want of others, and how often it looked."""
+    """The attributes of which this node may not be the only rendezvous, and how often it looked."""
 
     def __init__(self, config: ContentConfig, elections: Elections) -> None:
         self._config = config
@@ -28,8 +29,15 @@ class Doubts:
 
     def begin(self, attribute: str, now: float) -> list[ContentEffect]:
         """Somebody closer was there and is not found any more, or nobody is found at all."""
+        return self._begin(attribute, now + self._config.refresh)
+
+    def abandoned(self, attribute: str, now: float) -> list[ContentEffect]:
+        """One who keeps the filters of this node as rendezvous is gone."""
+        return self._begin(attribute, now + 2 * self._config.avoided)
+
+    def _begin(self, attribute: str, until: float) -> list[ContentEffect]:
         is_new = attribute not in self._until
-        self._until[attribute] = now + self._config.refresh
+        self._until[attribute] = max(until, self._until.get(attribute, until))
         if not is_new:
             return []
         self._looks[attribute] = 0

@@ -282,6 +282,8 @@ class Scout:
         effects = self._reach.gone(peer, event.reason)
         effects += self._book.gone(peer)
         self.elections.link_gone(peer, event.reason, now)
+        for attribute in self._backups.kept_by(peer) if self.elections.is_avoided(peer, now) else ():
+            effects += self._doubts.abandoned(attribute, now)
         effects += self._keeping.replaced(self._backups.gone(peer, now), now)
         effects += self._upstream.gone(peer, now)
         effects += self._notices.gone(peer, now)
