@@ -127,3 +127,16 @@ def test_who_never_knew_anybody_knows_that_nobody_else_wants_it() -> None:
     answer = world.network.answers[request]
     assert isinstance(answer, Outcome)
     assert answer.fates == (Fate("stock", 0, 0, None),)
+
+
+def test_a_subscription_stands_with_nobody_while_nobody_can_be_reached() -> None:
+    world, (near, far) = small_world(2)
+    world.subscribe(far, "stock")
+    world.run(3.0)
+    assert world.is_settled(far)
+    world.crash(near)
+    world.run(1.0)
+    assert not world.is_settled(far)
+    world.come_back(near)
+    world.run(30.0)
+    assert world.is_settled(far)

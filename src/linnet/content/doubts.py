@@ -1,9 +1,9 @@
-"""A rendezvous looks again if somebody closer is gone, or who keeps its filters: others may not find it any more.
+"""A rendezvous looks again if somebody closer is gone, or who keeps its filters.
 
-Whoever is gone may come back without its memory, and so may all others at once: then nobody knows of this node
-and what is asked for here, and nobody will tell it. So it looks by itself: soon, and then at least as often
-as events are kept for those who were elsewhere, so that it is sent what it missed. Who is asked in a lookup
-knows of it again.
+Whoever is gone may come back without its memory, and so may all others at once: then nobody knows of this
+node and what is asked for here, and nobody will tell it. So it looks by itself: soon, and then at least as
+often as events are kept for those who were elsewhere, so that it is sent what it missed. Who is asked in a
+lookup knows of it again.
 """
 
 from __future__ import annotations

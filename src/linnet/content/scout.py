@@ -129,9 +129,13 @@ class Scout:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all subscriptions stand and all events have arrived, as far as this node knows."""
+        """Whether all subscriptions stand and all events have arrived, as far as this node knows.
+
+        Where none of the nodes can be reached that it knows, subscriptions stand with nobody.
+        """
         parts = (self._upstream, self._walks, self._notices, self._backups)
-        return all(part.is_settled for part in parts)
+        asked = {attribute: None for attribute, _ in self._application.own.values()}
+        return all(part.is_settled for part in parts) and not any(map(self.elections.is_lost, asked))
 
     @property
     def remembered(self) -> int:
