@@ -12,8 +12,11 @@ from linnet.content.doubts import LOOK, Doubts
 from linnet.content.effects import OWNER
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, distance
+from linnet.content.predicates import read_predicate
+from linnet.content.table import FilterTable
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.sim.content_world import ContentWorld
 
@@ -25,7 +28,9 @@ def rendezvous(config: ContentConfig = CONFIG) -> tuple[Elections, Doubts]:
     elections = Elections(OURSELVES, config, Known(FAR))
     elections.decide("stock", 0.0)
     elections.located(Located(KEY, (Contact(FAR),)), 0.0)
-    return elections, Doubts(config, elections)
+    table = FilterTable()
+    table.add(OURSELVES, "stock", read_predicate("stock"))
+    return elections, Doubts(config, elections, table)
 
 
 def test_it_looks_soon_and_then_as_often_as_events_are_kept_and_no_more_after_a_period() -> None:
@@ -59,6 +64,19 @@ def test_without_events_that_are_kept_it_looks_as_long_as_a_lookup_counts() -> N
     _, doubts = rendezvous(ContentConfig(resend=2.0, lately=0.0, confirmed=3.0))
     doubts.begin("stock", 0.0)
     assert doubts.fired(TICK, 2.0) == [Locate(KEY), SetTimer(3.0, TICK)]
+
+
+def test_where_nothing_is_asked_for_it_looks_only_while_it_reaches_nobody() -> None:
+    elections = Elections(OURSELVES, CONFIG, Known(FAR))
+    doubts = Doubts(CONFIG, elections, FilterTable())
+    elections.link_gone(FAR, Reason.CRASHED, 0.0)
+    elections.decide("stock", 0.0)
+    elections.located(Located(KEY, ()), 0.0)
+    doubts.begin("stock", 0.0)
+    assert doubts.fired(TICK, 2.0) == [Locate(KEY), SetTimer(4.0, TICK)]
+    elections.located(Located(KEY, (Contact(FAR),)), 2.0)
+    assert elections.held == ["stock"]
+    assert doubts.fired(TICK, 6.0) == []
 
 
 def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:

@@ -12,6 +12,7 @@ from linnet.content.config import ContentConfig
 from linnet.content.directory import Locate
 from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import Elections
+from linnet.content.table import FilterTable
 from linnet.core.effects import SetTimer
 from linnet.core.timers import Tick
 
@@ -21,9 +22,10 @@ LOOK = "look"
 class Doubts:
     """The attributes of which this node may not be the only rendezvous, and how often it looked."""
 
-    def __init__(self, config: ContentConfig, elections: Elections) -> None:
+    def __init__(self, config: ContentConfig, elections: Elections, table: FilterTable) -> None:
         self._config = config
         self._elections = elections
+        self._table = table
         self._looks: dict[str, int] = {}
         self._until: dict[str, float] = {}
 
@@ -44,14 +46,19 @@ class Doubts:
         return [self._timer(attribute)]
 
     def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
-        """It is time to look again; if another is the rendezvous now, that is over."""
+        """It is time to look again, unless another is the rendezvous now, or it makes no difference here."""
         attribute = tick.key.decode()
-        if attribute not in self._elections.held or now >= self._until[attribute]:
+        if not self._is_open(attribute) or now >= self._until[attribute]:
             del self._until[attribute], self._looks[attribute]
             return []
         self._looks[attribute] += 1
         looks: list[Locate] = self._elections.look(attribute)
         return [*looks, self._timer(attribute)]
+
+    def _is_open(self, attribute: str) -> bool:
+        """Whether somebody waits here for what others may be told, or others for what is said here."""
+        is_asked = attribute in self._table.attributes and attribute in self._elections.held
+        return is_asked or self._elections.is_lost(attribute)
 
     def _timer(self, attribute: str) -> SetTimer[Tick]:
         most = self._config.lately or self._config.confirmed

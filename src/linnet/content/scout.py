@@ -88,7 +88,7 @@ class Scout:
         self._backups = Backups(ours, config, directory, self.elections, reach, self.table, self._book)
         self._upstream = Upstream(ours, config, self.elections, reach, self.table, self._backups, self._book)
         self._claims = Claims(config, directory, reach)
-        self._doubts = Doubts(config, self.elections)
+        self._doubts = Doubts(config, self.elections, self.table)
         self._predecessors = Predecessors(ours, config, self._claims, self._copies, self.table)
         self._application = Application(context, config)
         self._notices = Notices(
