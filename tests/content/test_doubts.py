@@ -1,7 +1,8 @@
-"""A rendezvous for want of others looks again, until it finds them or a period is over."""
+"""A rendezvous whose others are gone looks again, until it finds them or some time is over."""
 
 from __future__ import annotations
 
+import pytest
 from tests.content.test_elections import FAR, KEY, NEAR, OURSELVES, Known
 
 from linnet.content.commands import Fate, Outcome
@@ -11,8 +12,11 @@ from linnet.content.doubts import LOOK, Doubts
 from linnet.content.effects import OWNER
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, distance
+from linnet.content.predicates import read_predicate
+from linnet.content.table import FilterTable
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.sim.content_world import ContentWorld
 
@@ -24,7 +28,9 @@ def rendezvous(config: ContentConfig = CONFIG) -> tuple[Elections, Doubts]:
     elections = Elections(OURSELVES, config, Known(FAR))
     elections.decide("stock", 0.0)
     elections.located(Located(KEY, (Contact(FAR),)), 0.0)
-    return elections, Doubts(config, elections)
+    table = FilterTable()
+    table.add(OURSELVES, "stock", read_predicate("stock"))
+    return elections, Doubts(config, elections, table)
 
 
 def test_it_looks_soon_and_then_as_often_as_events_are_kept_and_no_more_after_a_period() -> None:
@@ -60,6 +66,19 @@ def test_without_events_that_are_kept_it_looks_as_long_as_a_lookup_counts() -> N
     assert doubts.fired(TICK, 2.0) == [Locate(KEY), SetTimer(3.0, TICK)]
 
 
+def test_where_nothing_is_asked_for_it_looks_only_while_it_reaches_nobody() -> None:
+    elections = Elections(OURSELVES, CONFIG, Known(FAR))
+    doubts = Doubts(CONFIG, elections, FilterTable())
+    elections.link_gone(FAR, Reason.CRASHED, 0.0)
+    elections.decide("stock", 0.0)
+    elections.located(Located(KEY, ()), 0.0)
+    doubts.begin("stock", 0.0)
+    assert doubts.fired(TICK, 2.0) == [Locate(KEY), SetTimer(4.0, TICK)]
+    elections.located(Located(KEY, (Contact(FAR),)), 2.0)
+    assert elections.held == ["stock"]
+    assert doubts.fired(TICK, 6.0) == []
+
+
 def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
     """Nodes in the order of their distance to the rendezvous of "stock"."""
     world = ContentWorld(nodes, 1)
@@ -69,10 +88,24 @@ def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
     return world, ordered
 
 
-def test_who_was_there_while_all_others_restarted_is_served_again() -> None:
-    """Nobody of them knows of it or of what it asked for: it has to find them by itself."""
+def test_where_who_keeps_its_filters_is_gone_it_looks_for_a_shorter_time() -> None:
+    config = ContentConfig(resend=2.0, lately=10.0, refresh=60.0, avoided=5.0)
+    elections, doubts = rendezvous(config)
+    assert doubts.abandoned("stock", 0.0) == [SetTimer(2.0, TICK)]
+    assert doubts.fired(TICK, 9.0) == [Locate(KEY), SetTimer(4.0, TICK)]
+    elections.located(Located(KEY, (Contact(FAR),)), 9.0)
+    assert doubts.fired(TICK, 10.0) == []
+    doubts.begin("stock", 0.0)
+    assert doubts.abandoned("stock", 1.0) == []
+    assert doubts.fired(TICK, 59.0) == [Locate(KEY), SetTimer(4.0, TICK)], "the longer time counts"
+
+
+@pytest.mark.parametrize("place", [0, 5])
+def test_who_was_there_while_all_others_restarted_is_served_again(place: int) -> None:
+    """Nobody of them knows of it or of what it asked for: it has to find them by itself, or they it."""
     world, ordered = small_world(6)
-    *others, last = ordered
+    last = ordered[place]
+    others = [name for name in ordered if name != last]
     world.subscribe(last, "stock")
     world.run(3.0)
     for name in others:
@@ -112,3 +145,16 @@ def test_who_never_knew_anybody_knows_that_nobody_else_wants_it() -> None:
     answer = world.network.answers[request]
     assert isinstance(answer, Outcome)
     assert answer.fates == (Fate("stock", 0, 0, None),)
+
+
+def test_a_subscription_stands_with_nobody_while_nobody_can_be_reached() -> None:
+    world, (near, far) = small_world(2)
+    world.subscribe(far, "stock")
+    world.run(3.0)
+    assert world.is_settled(far)
+    world.crash(near)
+    world.run(1.0)
+    assert not world.is_settled(far)
+    world.come_back(near)
+    world.run(30.0)
+    assert world.is_settled(far)

@@ -129,3 +129,24 @@ def test_a_false_rendezvous_that_is_farther_changes_nothing() -> None:
     chosen.located(Located(KEY, ()), 0.0)
     assert not chosen.heed("stock", Contact(FAR), 0.0, FAR)
     assert chosen.held == ["stock"]
+
+
+def test_who_finds_nobody_though_others_are_known_is_lost_and_who_knows_of_none_is_not() -> None:
+    chosen = elections(FAR)
+
+    def looks(*found: PeerId) -> bool:
+        chosen.look("stock")
+        chosen.located(Located(KEY, tuple(map(Contact, found))), 0.0)
+        return chosen.is_lost("stock")
+
+    assert not looks()
+    chosen.link_gone(FAR, Reason.UNSUPPORTED, 0.0)
+    assert not looks(), "who takes no part in content is not missed"
+    chosen.forgive(FAR)
+    chosen.link_gone(FAR, Reason.CRASHED, 0.0)
+    assert looks()
+    assert not chosen.lost_sight("stock", 0.0)
+    assert not looks(FAR)
+    chosen.link_gone(NEAR, Reason.CRASHED, 0.0)
+    assert chosen.lost_sight("stock", 0.0)
+    assert not chosen.lost_sight("stock", 60.0), "for as long as it is left out"

@@ -94,6 +94,10 @@ class Backups:
         mirrors = {each.peer: None for held in self._mirrors.values() for each in held.values()}
         return {**mirrors, **{peer: None for given in self._given.values() for peer in given}}
 
+    def kept_by(self, peer: PeerId) -> list[str]:
+        """The attributes under which a peer keeps what this node knows as rendezvous."""
+        return [name for name, given in self._given.items() if given.get(peer)]
+
     def contacts(self, now: float) -> tuple[Contact, ...]:
         """Whom the next hop should ask if this node does not answer."""
         pool = self._directory.closest(position(self._ours), _CANDIDATES)

@@ -51,6 +51,8 @@ class Elections:
         """What a lookup found that the directory may not know."""
         self._avoided: dict[PeerId, float] = {}
         self._shuns_us: dict[PeerId, float] = {}
+        self._absent: dict[PeerId, None] = {}
+        """Those of the avoided who take no part in content."""
         self._pending: dict[NodeId, str] = {}
         self._lost: dict[str, None] = {}
         """Attributes for which a lookup found nobody, though others are known."""
@@ -84,7 +86,7 @@ class Elections:
         # Who answered a lookup is there, whatever became of a link to it.
         for contact in found.contacts:
             self.forgive(contact.peer)
-        is_lost = not found.contacts and any(until > now for until in self._avoided.values())
+        is_lost = not found.contacts and bool(self._unreached(now))
         self._lost.pop(attribute, None)
         closer = self._closer(found.key, found.contacts, now)
         if closer is None:
@@ -108,7 +110,11 @@ class Elections:
 
     def lost_sight(self, attribute: str, now: float) -> bool:
         """Whether somebody closer to an attribute cannot be reached: it was there, and may be again."""
-        return any(self.is_avoided(peer, now) and self.is_closer(peer, attribute) for peer in self._avoided)
+        return any(self.is_closer(peer, attribute) for peer in self._unreached(now))
+
+    def _unreached(self, now: float) -> list[PeerId]:
+        """Who takes part, as far as we know, and cannot be reached."""
+        return [peer for peer, until in self._avoided.items() if until > now and peer not in self._absent]
 
     def is_lost(self, attribute: str) -> bool:
         """Whether this node is the rendezvous since it reaches none of those whom it knows."""
@@ -145,6 +151,8 @@ class Elections:
         """
         if reason not in _UNNEEDED:
             self.avoid(peer, now)
+        if reason is Reason.UNSUPPORTED:
+            self._absent[peer] = None
         if reason in _SHUNNED:
             self._shuns_us[peer] = now + self._config.avoided
 
@@ -156,6 +164,7 @@ class Elections:
         """It is there after all."""
         self._named_by.pop(peer, None)
         self._avoided.pop(peer, None)
+        self._absent.pop(peer, None)
 
     def is_closer(self, peer: PeerId, attribute: str) -> bool:
         """Whether a peer is closer to the rendezvous of an attribute than this node."""
@@ -172,6 +181,7 @@ class Elections:
         self._unheeded = {peer: until for peer, until in self._unheeded.items() if until > now}
         self._avoided = {peer: until for peer, until in self._avoided.items() if until > now}
         self._shuns_us = {peer: until for peer, until in self._shuns_us.items() if until > now}
+        self._absent = {peer: None for peer in self._absent if peer in self._avoided}
         self._better = {name: each for name, each in self._better.items() if each.peer not in self._avoided}
 
     def _closer(self, key: NodeId, contacts: Iterable[Contact], now: float) -> Contact | None:

@@ -88,7 +88,7 @@ class Scout:
         self._backups = Backups(ours, config, directory, self.elections, reach, self.table, self._book)
         self._upstream = Upstream(ours, config, self.elections, reach, self.table, self._backups, self._book)
         self._claims = Claims(config, directory, reach)
-        self._doubts = Doubts(config, self.elections)
+        self._doubts = Doubts(config, self.elections, self.table)
         self._predecessors = Predecessors(ours, config, self._claims, self._copies, self.table)
         self._application = Application(context, config)
         self._notices = Notices(
@@ -129,9 +129,13 @@ class Scout:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all subscriptions stand and all events have arrived, as far as this node knows."""
+        """Whether all subscriptions stand and all events have arrived, as far as this node knows.
+
+        Where none of the nodes can be reached that it knows, subscriptions stand with nobody.
+        """
         parts = (self._upstream, self._walks, self._notices, self._backups)
-        return all(part.is_settled for part in parts)
+        asked = {attribute: None for attribute, _ in self._application.own.values()}
+        return all(part.is_settled for part in parts) and not any(map(self.elections.is_lost, asked))
 
     @property
     def remembered(self) -> int:
@@ -282,6 +286,8 @@ class Scout:
         effects = self._reach.gone(peer, event.reason)
         effects += self._book.gone(peer)
         self.elections.link_gone(peer, event.reason, now)
+        for attribute in self._backups.kept_by(peer) if self.elections.is_avoided(peer, now) else ():
+            effects += self._doubts.abandoned(attribute, now)
         effects += self._keeping.replaced(self._backups.gone(peer, now), now)
         effects += self._upstream.gone(peer, now)
         effects += self._notices.gone(peer, now)

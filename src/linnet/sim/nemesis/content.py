@@ -81,6 +81,8 @@ class ContentWay(OpenWorld):
         """Ids of events by their bodies, as their readers saw them."""
         self.revoked_at: float | None = None
         self._is_over = False
+        self._introduced: dict[str, None] = {}
+        """Nodes that subscribed and could reach the first, with which all begin: others know of nobody."""
         self.add((FIRST, *NODES, THIEF, *NEWCOMERS))
 
     @property
@@ -210,8 +212,16 @@ class ContentWay(OpenWorld):
                     fate.settled and not fate.missed and fate.reason is None for fate in answer.fates
                 )
         for wish in self.wishes:
-            if wish.made is None and isinstance(answers.get(wish.request), Standing):
+            if self._meets_first(wish.node):
+                self._introduced[wish.node] = None
+            stands = wish.node in self._introduced and isinstance(answers.get(wish.request), Standing)
+            if wish.made is None and stands:
                 wish.made = self.network.elapsed
+
+    def _meets_first(self, name: str) -> bool:
+        """Whether a node can have a link to the first: cards are not good at another time."""
+        is_there = self.is_up(name) and self.is_up(FIRST) and not self.is_parted
+        return is_there and not (self.offsets.get(name) or self.offsets.get(FIRST))
 
     def judge(self) -> list[Complaint]:
         """See `OpenWorld.judge`."""
