@@ -19,7 +19,7 @@ from linnet.core.ids import TopicId
 from linnet.identity.text import Sort, from_text
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
-from linnet.node.control_types import CaughtUpView, EventView
+from linnet.node.control_types import CaughtUpView, EventView, InsertedView
 from linnet.node.room_types import CreateRoomRequest, JoinRoomRequest
 from linnet.peer.config import LinkConfig
 from linnet.rooms.config import RoomsConfig
@@ -95,7 +95,7 @@ class Application(LastingReader):
                 self._write(Handed(self.lives, item.id, item.unreadable))
                 self.handed += 1
                 return item.id
-            case CaughtUpView():
+            case CaughtUpView() | InsertedView():
                 pass
             case _:
                 self._write(Strange(self.lives, repr(item)))

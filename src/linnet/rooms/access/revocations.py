@@ -35,7 +35,8 @@ class Revocations:
     def __init__(self, past: Chains) -> None:
         self._past = past
         self._words: list[_Word] = []
-        self._said: dict[Voice, list[EventId]] = {}
+        self._said: dict[Voice, int] = {}
+        """What each device said, as a mask of the past."""
 
     def add(self, fact: Fact) -> None:
         """An event of the control DAG, which has its place in the past already."""
@@ -45,7 +46,7 @@ class Revocations:
             # A ticket is the word of the device that signed it: it has no place in the DAG but its join's.
             voices[content.ticket.inviter, content.ticket.card.device] = None
         for voice in voices:
-            self._said.setdefault(voice, []).append(fact.id)
+            self._said[voice] = self._said.get(voice, 0) | self._past.bit(fact.id)
         if isinstance(content, Revoked):
             of = (fact.sender, content.revocation.device)
             self._words.append(_Word(fact.id, (fact.sender, fact.device), of, fact.place))
@@ -72,8 +73,7 @@ class Revocations:
 
     def _against(self, word: _Word) -> int:
         """What a revocation silences if it stands."""
-        past = self._past
-        return past.bits(self._said.get(word.of, ())) & ~past.mask(word.event)
+        return self._said.get(word.of, 0) & ~self._past.mask(word.event)
 
     def _standing(self, within: int) -> list[_Word]:
         """Revocations that no other which stands silences; where they silence each other, the elder's.
@@ -124,11 +124,10 @@ class Revocations:
 
     def _first(self, voice: Voice, within: int) -> list[EventId]:
         """What a device said without having said anything before."""
-        own = self._past.bits(self._said.get(voice, ())) & within
+        own = self._said.get(voice, 0) & within
         return [
             event for event in self._past.events(own) if self._past.mask(event) & own == self._past.bit(event)
         ]
 
     def _knew(self, events: Iterable[EventId], voice: Voice, within: int) -> bool:
-        said = self._past.bits(self._said.get(voice, ())) & within
-        return bool(self._past.union(events) & said)
+        return bool(self._past.union(events) & self._said.get(voice, 0) & within)
