@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -75,7 +76,7 @@ class Course:
         begin = world.network.elapsed + 5.0
         self.plan = draw_plan(self._luck, world.cast, self._chosen, begin, CHAOS)
         for strike in self.plan:
-            world.network.at(strike.at, lambda strike=strike: self._strike(strike))
+            world.network.at(strike.at, partial(self._strike, strike))
         self._work(begin + CHAOS, tell)
         self._calm()
         world.run(world.quiet / 2)

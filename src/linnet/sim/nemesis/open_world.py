@@ -7,6 +7,7 @@ what a judge is told.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from random import Random
 from typing import ClassVar
 
@@ -114,7 +115,7 @@ class OpenWorld(NamedNodes):
             identity = self.identities[name] = self.identity(name)
             self.names[identity.peer] = name
             self.stores[name] = self._kept[name] = DamageableStore()
-            self._disks[name] = Disk(self.stores[name], lambda name=name: self.kill(name))
+            self._disks[name] = Disk(self.stores[name], partial(self.kill, name))
             self.network.add(
                 identity.peer,
                 self.machine(name),
