@@ -11,7 +11,7 @@ def test_one_seed_is_told_with_its_faults(shell: Linnet, way: str) -> None:
     ran = shell.run("sim", way, "--nemesis", "newcomer,change,kill", "--seed", "1", "--json")
     report = json.loads(ran.stdout)
     assert (report["way"], report["seed"]) == (way, 1)
-    assert ran.returncode == bool(report["complaints"]) == 0, report["complaints"]
+    assert ran.exit_code == bool(report["complaints"]) == 0, report["complaints"]
     assert report["coverage"]["KILL"] == 1
     assert len(report["faults"]) == sum(report["coverage"].values())
 
