@@ -169,6 +169,19 @@ def test_who_is_up_before_those_of_its_configuration_tries_again() -> None:
     assert [each.peer for each in second.machine.table.contacts()] == [first.contact.peer]
 
 
+def test_who_began_among_a_few_who_are_cut_off_finds_the_others_in_the_end() -> None:
+    world = KademliaWorld(1, SMALL)
+    first, second, third = world.add(), world.add(), world.add()
+    first.alive = False
+    world.join(second, [first])
+    world.join(third, [second])
+    world.run(SMALL.rejoin + 10.0)
+    assert [each.peer for each in second.machine.table.contacts()] == [third.contact.peer]
+    first.alive = True
+    world.run(2 * SMALL.rejoin + 5.0)
+    assert first.contact.peer in {each.peer for each in second.machine.table.contacts()}
+
+
 def test_who_has_lost_all_others_finds_them_again_when_they_are_back() -> None:
     world = KademliaWorld(1, SMALL)
     first, second, third = world.add(), world.add(), world.add()

@@ -81,6 +81,8 @@ class Kademlia:
         self._placings: dict[int, Placing] = {}
         self._pings: dict[PeerId, None] = {}
         self._bootstrap: tuple[Contact, ...] = ()
+        self._apart = 0
+        """How often we met others and none of these."""
         self._quiet: dict[int, None] = {}
         """Lookups and placings of our own, of which nobody is told."""
         self._records: dict[tuple[NodeId, bytes], Stored] = {}
@@ -329,13 +331,20 @@ class Kademlia:
         return self._go_on(number, now)
 
     def _joined(self, lookup: Lookup) -> list[KademliaEffect]:
-        """We looked for ourselves: if nobody was there, we try again, since the others may come up later."""
+        """We looked for ourselves: if nobody was there, we try again, since the others may come up later.
+
+        So we do, less and less often, if some were there and none of our configuration: they and we may be
+        cut off from all others.
+        """
         if lookup.target != self.table.id:
             return []
         self.is_joining = False
-        if len(self.table):
+        met = dict.fromkeys(each.peer for each in self.table.contacts())
+        if met and (not self._bootstrap or any(each.peer in met for each in self._bootstrap)):
             return []
-        return [SetTimer(self._config.rejoin, Tick(OWNER, JOIN))]
+        wait = min(self._config.refresh, self._config.rejoin * 2 ** min(16, self._apart))
+        self._apart = self._apart + 1 if met else 0
+        return [SetTimer(wait, Tick(OWNER, JOIN))]
 
     def _seen(self, peer: PeerId) -> list[KademliaEffect]:
         contact = self._linked.get(peer)
