@@ -11,7 +11,8 @@ ANN, BOB = DeviceId(b"a" * 16), DeviceId(b"b" * 16)
 
 def event(device: DeviceId, seq: int, at: float, *, is_owed: bool = True) -> Publication:
     name = "ann" if device == ANN else "bob"
-    return Publication(EventId(device[:1] + bytes([seq]) * 31), device, seq, name, at, at + 1.0, is_owed)
+    id = EventId(device[:1] + bytes([seq]) * 31)
+    return Publication(id, device, seq, name, at, at + 1.0, is_owed, spread=at + 2.0)
 
 
 SAID = [event(ANN, 0, 10.0), event(ANN, 1, 100.0), event(BOB, 0, 110.0), event(ANN, 2, 120.0)]
@@ -90,6 +91,11 @@ def test_an_event_under_another_number_is_invented() -> None:
 def test_an_event_from_before_a_subscription_from_now_on_is_old() -> None:
     assert rules(reader(receipts(SAID[0]) + GOOD)) == [Rule.OLD]
     assert rules(reader(receipts(SAID[0]) + GOOD, from_now=False)) == []
+
+
+def test_what_its_publisher_alone_had_is_new_to_whoever_comes() -> None:
+    said = [replace(SAID[0], spread=60.0), *SAID[1:]]
+    assert rules(reader(receipts(SAID[0]) + GOOD), said=said) == []
 
 
 def test_with_a_wrong_clock_nobody_can_tell_what_is_old() -> None:

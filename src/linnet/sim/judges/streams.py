@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import inf
 
 from msgspec import Struct
 
@@ -28,6 +29,8 @@ class Publication(Struct, frozen=True):
     """Whether the device had been revoked for long."""
     was_wrong: bool = False
     """Whether the publisher's clock was wrong."""
+    spread: float = inf
+    """When an application elsewhere had it first. What its publisher alone has is new to whoever comes."""
 
 
 class Receipt(Struct, frozen=True):
@@ -86,7 +89,7 @@ def _judge_reader(published: dict[EventId, Publication], reader: Reader) -> Iter
                 yield Complaint(Rule.REORDERED, f"{what} of {event.publisher} after {last[receipt.device]}")
             if event.is_forbidden:
                 yield Complaint(Rule.FORBIDDEN, f"{what}, whose device was revoked")
-            is_old = event.acked < reader.asked - EARLIER and not event.was_wrong and not reader.was_wrong
+            is_old = event.spread < reader.asked - EARLIER and not event.was_wrong and not reader.was_wrong
             if reader.from_now and is_old:
                 ago = reader.asked - event.acked
                 yield Complaint(Rule.OLD, f"{what} of {event.publisher}, acknowledged {ago:.0f} s before it")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from msgspec import Struct, field
 
 from linnet.core.effects import Deliver
@@ -75,6 +77,8 @@ class StreamsWay(OpenWorld):
         self.subscriptions: list[Subscription] = []
         self.revoked_at: float | None = None
         self._is_over = False
+        self._spread: dict[EventId, float] = {}
+        """When each event was first handed to an application of another device."""
         self.add((TRACKER, STORAGE, *NODES, THIEF, *NEWCOMERS))
 
     @property
@@ -181,6 +185,8 @@ class StreamsWay(OpenWorld):
             if isinstance(item, Event) and item.seq is not None:
                 life.handed.append(Receipt(item.id, item.device, item.seq))
                 ids.append(item.id)
+                if item.device != self.identities[subscription.node].card.device:
+                    self._spread.setdefault(item.id, self.network.elapsed)
             elif isinstance(item, Missed):
                 life.missed.append((item.device, item.first, item.last))
         request = self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
@@ -216,6 +222,7 @@ class StreamsWay(OpenWorld):
                 is_owed=saying.publisher not in self.dead and saying.publisher != THIEF,
                 is_forbidden=saying.publisher == THIEF and self.revoked_at is not None and saying.is_last,
                 was_wrong=saying.was_wrong,
+                spread=self._spread.get(saying.id, inf),
             )
             for saying in self.said
             if saying.acked is not None
