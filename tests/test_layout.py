@@ -40,7 +40,6 @@ TESTED_ELSEWHERE = {
     "content/keeping.py": "each message: tests/content/test_backups.py, tests/content/test_trackers.py",
     "content/messages.py": "every message of every protocol: tests/peer/test_messages.py",
     "content/notices.py": "everything that comes down: tests/content/test_scout.py",
-    "content/upstream.py": "every subscription that goes up: tests/content/test_scout.py",
     "content/walks.py": "every event that goes up: tests/content/test_scout.py",
     "places/commands.py": "values without behaviour",
     "places/config.py": "values without behaviour",
