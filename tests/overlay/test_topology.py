@@ -172,6 +172,18 @@ def test_a_node_found_undialable_parts_from_its_like() -> None:
     assert topology.set_dialable(seer, True) == []
 
 
+def test_who_came_while_all_others_were_paused_is_linked_when_they_are_back() -> None:
+    topology = grown(5)  # Everybody has all others.
+    for node in range(1, 5):
+        topology.pause(node)
+    topology.join(5)
+    assert topology.neighbors(5) == ()
+    changed = {node for back in range(1, 5) for node in topology.join(back)}
+    assert len(topology.neighbors(5)) == 4
+    assert 5 in changed
+    check_shape(topology)
+
+
 def test_paused_nodes_keep_their_edges_and_get_none() -> None:
     topology = grown(30)
     kept = topology.neighbors(3)

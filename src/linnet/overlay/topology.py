@@ -101,10 +101,11 @@ class Topology(Generic[V]):
         )
 
     def join(self, v: V, dialable: bool = True) -> list[V]:
-        """A node comes, or one that was paused is back."""
+        """A node comes, or one that was paused is back: then edges of it may serve others who found none."""
+        others = list(self._free) if v in self._paused else []
         self.add(v, dialable)
         self.resume(v)
-        return self._fill([v])
+        return self._fill([v, *others])
 
     def leave(self, v: V) -> list[V]:
         """A node goes; those next to it find others."""
