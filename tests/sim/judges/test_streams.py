@@ -23,7 +23,7 @@ def receipts(*events: Publication) -> tuple[Receipt, ...]:
 
 
 def reader(*lives: tuple[Receipt, ...], from_now: bool = True) -> Reader:
-    return Reader("cid", from_now, 50.0, 51.0, tuple(Life(each, ()) for each in lives), frozenset(), True)
+    return Reader("cid", from_now, 50.0, 51.0, tuple(Life(each, ()) for each in lives), True)
 
 
 def rules(*readers: Reader, said: list[Publication] = SAID) -> list[Rule]:
@@ -71,7 +71,11 @@ def test_an_event_that_came_twice_is_doubled() -> None:
 def test_after_a_crash_only_what_was_not_handled_may_come_again() -> None:
     again = reader(GOOD, GOOD[2:])
     assert rules(again) == []
-    assert rules(replace(again, consumed=frozenset({SAID[3].id}))) == [Rule.DOUBLED]
+    handled = frozenset({SAID[3].id})
+    later = replace(again.lives[1], consumed=handled)
+    assert rules(replace(again, lives=(again.lives[0], later))) == []
+    earlier = replace(again.lives[0], consumed=handled)
+    assert rules(replace(again, lives=(earlier, later))) == [Rule.DOUBLED]
 
 
 def test_a_chain_in_another_order_is_reordered() -> None:

@@ -48,6 +48,8 @@ class Seen(Struct, frozen=True):
 
     handed: tuple[EventId, ...]
     unreadable: frozenset[EventId]
+    consumed: frozenset[EventId] = frozenset()
+    """What was said to be handled, and acknowledged so, before its node ended."""
 
 
 class Member(Struct, frozen=True):
@@ -56,7 +58,6 @@ class Member(Struct, frozen=True):
     name: str
     person: AuthorId
     lives: tuple[Seen, ...]
-    consumed: frozenset[EventId]
     state: tuple[tuple[str, str], ...]
     """What it sees of what there were rulings about."""
 
@@ -101,6 +102,7 @@ def judge_room(
 def _judge_member(said: dict[EventId, Message], member: Member) -> Iterator[Complaint]:
     ever: dict[EventId, None] = {}
     told: dict[EventId, None] = {}
+    consumed: dict[EventId, None] = {}
     for life in member.lives:
         seen: dict[EventId, None] = {}
         told.update(dict.fromkeys(life.unreadable))
@@ -109,7 +111,7 @@ def _judge_member(said: dict[EventId, Message], member: Member) -> Iterator[Comp
             if message is None:
                 yield Complaint(Rule.INVENTED, f"{member.name} has {event.hex()[:8]}, which nobody said")
                 continue
-            if event in seen or (event in ever and event in member.consumed):
+            if event in seen or event in consumed:
                 yield Complaint(Rule.DOUBLED, f"{member.name} was handed {message.text!r} twice")
             if message.is_forbidden:
                 yield Complaint(Rule.FORBIDDEN, f"{member.name} has {message.text!r} of a revoked device")
@@ -119,6 +121,7 @@ def _judge_member(said: dict[EventId, Message], member: Member) -> Iterator[Comp
                 yield Complaint(Rule.REORDERED, f"{member.name} has {message.text!r} before {wrong!r}")
             seen[event] = None
         ever.update(seen)
+        consumed.update(dict.fromkeys(life.consumed))
     for message in said.values():
         if message.is_owed and message.id not in ever and message.id not in told:
             yield Complaint(Rule.MISSING, f"{member.name} lacks {message.text!r}")

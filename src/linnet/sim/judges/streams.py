@@ -47,6 +47,8 @@ class Life(Struct, frozen=True):
     handed: tuple[Receipt, ...]
     missed: tuple[tuple[DeviceId, int, int], ...]
     """Ranges that it was told not to get."""
+    consumed: frozenset[EventId] = frozenset()
+    """What was said to be handled, and acknowledged so, before its node ended."""
 
 
 class Reader(Struct, frozen=True):
@@ -58,8 +60,6 @@ class Reader(Struct, frozen=True):
     made: float
     """When it was acknowledged."""
     lives: tuple[Life, ...]
-    consumed: frozenset[EventId]
-    """What was said to be handled, and acknowledged so, before its node ended."""
     is_running: bool
     """Whether it is on in the end, and if it is not durable, without a break."""
     was_wrong: bool = False
@@ -74,6 +74,7 @@ def judge_stream(publications: Iterable[Publication], readers: Iterable[Reader])
 
 def _judge_reader(published: dict[EventId, Publication], reader: Reader) -> Iterator[Complaint]:
     handed_before: dict[EventId, None] = {}
+    consumed: dict[EventId, None] = {}
     for life in reader.lives:
         seen: dict[EventId, None] = {}
         last: dict[DeviceId, int] = {}
@@ -83,7 +84,7 @@ def _judge_reader(published: dict[EventId, Publication], reader: Reader) -> Iter
             if event is None or (event.device, event.seq) != (receipt.device, receipt.seq):
                 yield Complaint(Rule.INVENTED, f"{what}, which nobody published")
                 continue
-            if receipt.id in seen or (receipt.id in handed_before and receipt.id in reader.consumed):
+            if receipt.id in seen or receipt.id in consumed:
                 yield Complaint(Rule.DOUBLED, f"{what} of {event.publisher} twice")
             elif receipt.seq < last.get(receipt.device, -1):
                 yield Complaint(Rule.REORDERED, f"{what} of {event.publisher} after {last[receipt.device]}")
@@ -96,6 +97,7 @@ def _judge_reader(published: dict[EventId, Publication], reader: Reader) -> Iter
             last[receipt.device] = max(receipt.seq, last.get(receipt.device, -1))
             seen[receipt.id] = None
         handed_before.update(seen)
+        consumed.update(dict.fromkeys(life.consumed))
     if reader.is_running:
         yield from _judge_absences(published.values(), reader, handed_before)
 

@@ -73,6 +73,7 @@ class Lived(Struct):
 
     handed: list[EventId] = field(default_factory=list)
     unreadable: set[EventId] = field(default_factory=set)
+    consumed: set[EventId] = field(default_factory=set)
 
 
 class RoomsWay(OpenWorld):
@@ -91,8 +92,7 @@ class RoomsWay(OpenWorld):
         self.removed: dict[str, float] = {}
         self.revoked_at: float | None = None
         self._joining: dict[str, int] = {}
-        self._consuming: dict[str, list[tuple[int, tuple[EventId, ...]]]] = {}
-        self._consumed: dict[str, set[EventId]] = {}
+        self._consuming: list[tuple[int, Lived, tuple[EventId, ...]]] = []
         self.add((RELAY, *MEMBERS, THIEF, *NEWCOMERS))
 
     @property
@@ -242,7 +242,7 @@ class RoomsWay(OpenWorld):
             elif isinstance(item, Unreadable):
                 life.unreadable.add(item.event.id)
         request = self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
-        self._consuming.setdefault(name, []).append((request, tuple(ids)))
+        self._consuming.append((request, life, tuple(ids)))
 
     def note(self) -> None:
         """See `OpenWorld.note`."""
@@ -259,11 +259,10 @@ class RoomsWay(OpenWorld):
             if name not in self.joined and isinstance(answers.get(request), RoomMade):
                 self.joined[name] = now
                 self._read(name)
-        for name, consuming in self._consuming.items():
-            for request, ids in consuming:
-                if isinstance(answers.get(request), Done):
-                    self._consumed.setdefault(name, set()).update(ids)
-            consuming[:] = [each for each in consuming if each[0] not in answers]
+        for request, life, ids in self._consuming:
+            if isinstance(answers.get(request), Done):
+                life.consumed.update(ids)
+        self._consuming = [each for each in self._consuming if each[0] not in answers]
 
     def judge(self) -> list[Complaint]:
         """See `OpenWorld.judge`."""
@@ -305,9 +304,11 @@ class RoomsWay(OpenWorld):
             if not isinstance(state, StateIs):
                 complaints.append(Complaint(Rule.STUCK, f"{name} cannot see its room: {state}"))
                 continue
-            lives = tuple(Seen(tuple(each.handed), frozenset(each.unreadable)) for each in self.lives[name])
-            consumed = frozenset(self._consumed.get(name, ()))
-            members.append(Member(name, self.identities[name].author, lives, consumed, self._seen(state)))
+            lives = tuple(
+                Seen(tuple(each.handed), frozenset(each.unreadable), frozenset(each.consumed))
+                for each in self.lives[name]
+            )
+            members.append(Member(name, self.identities[name].author, lives, self._seen(state)))
         complaints += [
             Complaint(Rule.STUCK, f"{name} never joined: {self.obtained(request)}")
             for name, request in self._joining.items()

@@ -46,6 +46,7 @@ class Lived(Struct):
 
     handed: list[Receipt] = field(default_factory=list)
     missed: list[tuple[DeviceId, int, int]] = field(default_factory=list)
+    consumed: set[EventId] = field(default_factory=set)
 
 
 class Subscription(Struct):
@@ -62,8 +63,7 @@ class Subscription(Struct):
     is_broken: bool = False
     """Whether its node ended, and it with it."""
     lives: list[Lived] = field(default_factory=lambda: [Lived()])
-    consuming: list[tuple[int, tuple[EventId, ...]]] = field(default_factory=list)
-    consumed: set[EventId] = field(default_factory=set)
+    consuming: list[tuple[int, Lived, tuple[EventId, ...]]] = field(default_factory=list)
 
 
 class StreamsWay(OpenWorld):
@@ -190,7 +190,7 @@ class StreamsWay(OpenWorld):
             elif isinstance(item, Missed):
                 life.missed.append((item.device, item.first, item.last))
         request = self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
-        subscription.consuming.append((request, tuple(ids)))
+        subscription.consuming.append((request, life, tuple(ids)))
 
     def note(self) -> None:
         """See `OpenWorld.note`."""
@@ -203,9 +203,9 @@ class StreamsWay(OpenWorld):
         for each in self.subscriptions:
             if each.made is None and isinstance(answers.get(each.request), Subscribed):
                 each.made = self.network.elapsed
-            for request, ids in each.consuming:
+            for request, life, ids in each.consuming:
                 if isinstance(answers.get(request), Done):
-                    each.consumed.update(ids)
+                    life.consumed.update(ids)
             each.consuming = [one for one in each.consuming if one[0] not in answers]
 
     def judge(self) -> list[Complaint]:
@@ -233,8 +233,10 @@ class StreamsWay(OpenWorld):
                 each.since is None and not self._is_beside(each),
                 each.asked,
                 each.made,
-                tuple(Life(tuple(life.handed), tuple(life.missed)) for life in each.lives),
-                frozenset(each.consumed),
+                tuple(
+                    Life(tuple(life.handed), tuple(life.missed), frozenset(life.consumed))
+                    for life in each.lives
+                ),
                 is_running=not each.is_broken and self.is_up(each.node) and each.node != THIEF,
                 was_wrong=each.was_wrong or self.was_wrong,
             )
@@ -248,3 +250,7 @@ class StreamsWay(OpenWorld):
         if subscription.name is None:
             return False
         return any(each.node == subscription.node and each.since == 0.0 for each in self.subscriptions)
+
+
+def _life(lived: Lived) -> Life:
+    return Life(tuple(lived.handed), tuple(lived.missed), frozenset(lived.consumed))
