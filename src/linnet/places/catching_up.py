@@ -78,6 +78,11 @@ class CatchingUp:
             return [surplus, Blame(peer, error.reason)]
         return [] if record is None else [record]
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._deadline -= seconds
+        self._again_at = None if self._again_at is None else self._again_at - seconds
+
     def ask_state(self, now: float) -> list[CatchingUpEffect]:
         """Ask an upstream for the state, each in turn."""
         upstreams = self._parts.tree.upstreams

@@ -102,6 +102,17 @@ class Place:
             return [*self.receipts.fired(now)]
         return self.voicing.silence(now) if tick == self.voicing.alive else self.caught(now)
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._last_heard -= seconds
+        self._last_probe -= seconds
+        self.parts.missing.put_back(seconds)
+        self.parts.tree.put_back(seconds)
+        for each in (self.visiting, self.voicing, self.catching_up, self.roll_call, self.talks):
+            each.put_back(seconds)
+        for one in (self.keying, self.keepers, self.lineage, self.receipts):
+            one.put_back(seconds)
+
     # What others say.
 
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:

@@ -233,6 +233,17 @@ class Missing:
         wish = (message, offset)
         return bool(self._members) and (wish in self._wanted or wish in self._asking)
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        for gaps in (self._gaps, self._parked, self._closed):
+            gaps.put_back(seconds)
+        for asking in self._asking.values():
+            asking.deadline -= seconds
+            asking.busy_until -= seconds
+        for peer in self._brought:
+            self._brought[peer] -= seconds
+        self._again_at -= seconds
+
     @property
     def can_ask(self) -> bool:
         """Whether anybody is connected."""
