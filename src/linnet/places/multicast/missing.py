@@ -109,6 +109,11 @@ class Missing:
         return not (self._asking or self._wanted or self._sought or self._gaps or self._closed)
 
     @property
+    def is_wishing(self) -> bool:
+        """Whether pieces are to be asked for by their messages."""
+        return bool(self._wanted)
+
+    @property
     def is_stuck(self) -> bool:
         """Whether something was asked for in vain: those who are connected do not have it."""
         return bool(len(self._parked))
