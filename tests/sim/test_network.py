@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -130,6 +131,26 @@ def writing(store: MemoryStore) -> Script:
         return []
 
     return script
+
+
+def test_a_node_that_ends_at_its_commit_does_nothing_behind_it() -> None:
+    network = Network(1, steady_links())
+
+    class FullDisk:
+        def commit(self, done: Callable[[], None]) -> None:
+            network.crash(A)
+
+        def rollback(self) -> None:
+            pass
+
+    tick = Tick("test", "later")
+    a = obeying(on_examine(AfterCommit(()), SetTimer(1.0, tick)))
+    network.add(A, a, store=FullDisk())
+    network.ask(A, Examine())
+    network.run(1.0)
+    network.restart(A, obeying())
+    network.run(5.0)
+    assert [event for _, event in moments(a)[1:]] == []
 
 
 def test_without_a_commit_delay_promises_are_kept_at_once() -> None:

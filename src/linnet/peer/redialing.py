@@ -67,7 +67,8 @@ class Redialing:
         # The clock may have been set since the last start: what is to come has not been.
         recent = attempts.times = tuple(at for at in attempts.times if now - WINDOW < at <= now)
         is_new = any(hint not in attempts.hints for hint in hints)
-        due = now if is_new else attempts.due
+        is_wrong = attempts.due - now > 1.5 * attempts.backoff  # the clock was put back since
+        due = now if is_new or is_wrong else attempts.due
         if len(recent) >= DIALS:
             due = max(due, recent[-DIALS] + WINDOW)
         return max(0.0, due - now)

@@ -42,12 +42,13 @@ class CatchingUp:
     def due(self, now: float) -> list[CatchingUpEffect]:
         """The questions that are due, and when to look again."""
         parts = self._parts
+        effects: list[CatchingUpEffect] = [*self._mend(now)]
         lacks_state = bool(parts.order.missing) or parts.order.is_lost
         if parts.missing.is_idle and self._asked is None and not lacks_state:
             self._again_at = None
-            return []  # most often
+            return effects  # most often none
         found = parts.missing.due(now)
-        effects: list[CatchingUpEffect] = [*found.records]
+        effects += found.records
         effects += [Send(each.peer, each.message) for each in found.questions]
         for first, last in parts.missing.closed:
             parts.fragments.pass_over(first, last)
@@ -77,6 +78,24 @@ class CatchingUp:
             surplus = Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note=note)
             return [surplus, Blame(peer, error.reason)]
         return [] if record is None else [record]
+
+    def _mend(self, now: float) -> list[Record]:
+        """What our disk gives back no more is asked for again, of those below us if nobody is above."""
+        parts = self._parts
+        records: list[Record] = []
+        for row in parts.fragments.take_unreadable():
+            parts.missing.want(row.message, row.offset)
+            note = f"fragment {row.fragment} of our log"
+            records.append(Record(Kind.DROPPED, parts.id, row.event, reason=Reason.DAMAGED, note=note))
+        if parts.missing.is_wishing and not parts.tree.upstreams:
+            for peer in parts.tree.downstreams:
+                parts.missing.connect(peer, now)
+        return records
+
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._deadline -= seconds
+        self._again_at = None if self._again_at is None else self._again_at - seconds
 
     def ask_state(self, now: float) -> list[CatchingUpEffect]:
         """Ask an upstream for the state, each in turn."""

@@ -52,6 +52,11 @@ class Keepers:
             effects += self._ask(peer, now)
         return effects
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: who was asked was asked as long ago as before."""
+        for peer in self._asked:
+            self._asked[peer] -= seconds
+
     def link_up(self, peer: PeerId, now: float) -> list[KeepersEffect]:
         """A link that we may have waited for."""
         self._asked.pop(peer, None)

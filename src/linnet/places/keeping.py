@@ -112,7 +112,7 @@ class Keeping:
         if config is None:
             return []
         before = None
-        if now >= self._looked.get(parts.id, now - LOOK) + LOOK:
+        if abs(now - self._looked.get(parts.id, now - LOOK)) >= LOOK:  # a clock may be put back
             self._looked[parts.id] = now
             before = now - config.lifetime
         log = self._context.store.log

@@ -38,6 +38,12 @@ class Keying:
         self._pause = 0.0
         self._answered: dict[Device, float] = {}
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._again_at = None if self._again_at is None else self._again_at - seconds
+        for device in self._answered:
+            self._answered[device] -= seconds
+
     # The guest.
 
     def ask(self, now: float) -> list[TalksEffect]:

@@ -51,6 +51,11 @@ class Lineage:
             del self._asked[next(iter(self._asked))]
         return [Send(peer, self._question())]
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        for peer in self._asked:
+            self._asked[peer] -= seconds
+
     def answer(self, peer: PeerId, ask: AskTerms, now: float) -> list[LineageEffect]:
         """Tell the terms that it does not know; ask in turn if it knows of one that we do not."""
         parts = self._parts

@@ -83,6 +83,8 @@ class Place:
     def start(self, now: float) -> list[PlaceEffect]:
         """Go on where we were: speak if it is our turn, and find out whether others did meanwhile."""
         effects = self.voicing.start(now)
+        for number in self.parts.terms.sought:  # what a term is opened behind may have been damaged
+            self.parts.missing.seek(number)
         if self.parts.terms.is_adrift:
             effects += self.taking.start_over(now)
         if not self._is_shared:
@@ -101,6 +103,17 @@ class Place:
         if tick == self.receipts.tick:
             return [*self.receipts.fired(now)]
         return self.voicing.silence(now) if tick == self.voicing.alive else self.caught(now)
+
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._last_heard -= seconds
+        self._last_probe -= seconds
+        self.parts.missing.put_back(seconds)
+        self.parts.tree.put_back(seconds)
+        for each in (self.visiting, self.voicing, self.catching_up, self.roll_call, self.talks):
+            each.put_back(seconds)
+        for one in (self.keying, self.keepers, self.lineage, self.receipts):
+            one.put_back(seconds)
 
     # What others say.
 
@@ -146,7 +159,7 @@ class Place:
                     out.append(effect)
         if peer in self._contacts and self.door.is_guest(enter.card.person):
             self.visiting.learn(self._contacts[peer], enter.card.person)
-        return out
+        return [*out, *(self.catching_up.due(now) if self.parts.missing.is_wishing else [])]
 
     def on_decision(self, peer: PeerId, decision: Decision, now: float) -> list[PlaceEffect]:
         """An answer at somebody's door."""

@@ -74,6 +74,8 @@ _KEYS = "place key"
 _VISITED = "place visited"
 LEAVE_PATIENCE = 20.0
 """Seconds that the host has to let somebody go."""
+STEP = 1.0
+"""Seconds that a clock may go back unnoticed."""
 MOST = 1024
 """Places of one node."""
 _NOBODY = AuthorId(bytes(32))
@@ -98,6 +100,15 @@ class Places:
         self._places: dict[TopicId, Place] = {}
         self._contacts: dict[PeerId, Contact] = {}
         self._watched: dict[int, Place] = {}
+        self._now = 0.0
+        """The clock when we were last called."""
+
+    def _look_at_clock(self, now: float) -> None:
+        """If the clock was put back, nobody waits longer for that: it had been wrong, or is now."""
+        before, self._now = self._now, now
+        if before - now > STEP:
+            for each in self._places.values():
+                each.put_back(before - now)
 
     def holds(self, topic: TopicId) -> bool:
         """Whether this topic is a place of ours."""
@@ -120,6 +131,7 @@ class Places:
 
     def start(self, now: float) -> list[PlaceEffect]:
         """Open what the store knows, and go back to where we were."""
+        self._look_at_clock(now)
         effects: list[PlaceEffect] = []
         for _, raw in self._context.store.cells.scan(DEEDS):
             opened = self._open(kept_deed(raw))
@@ -138,6 +150,7 @@ class Places:
 
     def ask(self, request: int, command: PlaceCommand, now: float) -> list[PlaceEffect]:
         """What the application wants; answered by one reply."""
+        self._look_at_clock(now)
         try:
             return self._ask(request, command, now)
         except (Refused, RemoteError) as error:
@@ -277,12 +290,14 @@ class Places:
 
     def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:
         """A fragment."""
+        self._look_at_clock(now)
         where = self._places[data.unit.topic]
         effects = where.on_data(peer, data, now)
         return [*effects, *self._keeping.trim(where.parts, now)] if where.parts.keeps else effects
 
     def on_message(self, peer: PeerId, message: PlaceMessage, now: float) -> list[PlaceEffect]:
         """What a peer says about a place."""
+        self._look_at_clock(now)
         if isinstance(message, Keep):
             known = self._places.get(message.deed.place)
             kept = None if known is None else known.parts
@@ -310,16 +325,19 @@ class Places:
 
     def link_up(self, event: LinkUp, now: float) -> list[PlaceEffect]:
         """A link is open."""
+        self._look_at_clock(now)
         self._contacts[event.peer] = Contact(event.peer, event.hello.listens)
         return [effect for each in self._places.values() for effect in each.link_up(event.peer, now)]
 
     def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[PlaceEffect]:
         """A link is down, or could not be opened."""
+        self._look_at_clock(now)
         self._contacts.pop(event.peer, None)
         return [effect for each in self._places.values() for effect in each.link_gone(event.peer, now)]
 
     def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
         """A timer of ours has run out."""
+        self._look_at_clock(now)
         where = self._places.get(TopicId(tick.key[:32]))
         if where is None:
             return []

@@ -72,6 +72,10 @@ class GuestReceipts:
 
     # The guest, and those on the way.
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: the last one was given as long ago as before."""
+        self._given_at = None if self._given_at is None else self._given_at - seconds
+
     def look(self, now: float) -> list[ReceiptsEffect]:
         """Give a receipt in a while, if there is something new to give one for."""
         if self._is_set or not self._is_due:

@@ -93,6 +93,10 @@ class RollCall:
 
     # Who asks.
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._next_at -= seconds
+
     def due(self, now: float) -> list[RollCallEffect]:
         """Ask one of those above us, each in turn, while the roll is not known."""
         upstreams = self._parts.tree.upstreams

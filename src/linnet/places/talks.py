@@ -115,6 +115,11 @@ class Talks:
             effects.append(SetTimer(self._parts.config.replay_timeout, self._tick))
         return effects
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        for waiting in self._waiting.values():
+            waiting.until -= seconds
+
     def on_heard(self, peer: PeerId, heard: Heard) -> list[TalksEffect]:
         """A receipt: for us, or for somebody whose request passed by here."""
         if heard.device != self._parts.context.peer:

@@ -117,6 +117,11 @@ class Turns:
         self._overrule = False
         return self._released()
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._deadline = None if self._deadline is None else self._deadline - seconds
+        self._unsure = None if self._unsure is None else self._unsure - seconds
+
     # At the voice.
 
     def asked(self, peer: PeerId, asked: Yield, under_way: bool, now: float) -> list[TurnEffect]:

@@ -356,6 +356,12 @@ class Visiting:
             effects += self._let_go(peer)
         return effects
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        for times in (self._asked, self._sources, self._shunned, self._resting, self._since):
+            for peer in times:
+                times[peer] -= seconds
+
     def is_awaited(self, peer: PeerId) -> bool:
         """Whether this peer owes us an answer at its door."""
         return peer in self._asked

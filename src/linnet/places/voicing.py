@@ -78,6 +78,12 @@ class Voicing:
         looked = self._keepers.look(now) if self._parts.is_voice else []
         return [SetTimer(self._parts.config.keepalive, self.alive), *looked]
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._last_said -= seconds
+        self._yielded_at -= seconds
+        self.turns.put_back(seconds)
+
     # What the application wants.
 
     def ask(self, request: int, command: VoiceCommand, now: float) -> list[PlaceEffect]:

@@ -277,6 +277,8 @@ class Network:
                 set_timer(now + delay if delay > 0.0 else now, host, effect.timer)
             else:
                 self._perform_rare(host, effect, now)
+                if not host.alive:  # its disk was full: what is behind the commit never happened
+                    return
 
     def _perform_rare(self, host: Host, effect: Effect, now: float) -> None:
         wires = self._wires

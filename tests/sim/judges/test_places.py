@@ -43,6 +43,14 @@ def test_a_word_that_others_hold_must_not_be_told_as_lost() -> None:
     assert rules(guest(), told) == [Rule.TOLD_LOST]
 
 
+def test_a_word_that_stands_before_a_notice_which_was_said_again_is_not_due() -> None:
+    late = replace(guest("bob", LINE[2:]), lost=((1, 4),), closed=((1, 4),))
+    assert rules(guest(), late) == []
+    within = replace(guest("bob", LINE[::2]), lost=((4, 4),), closed=((4, 4),))
+    assert rules(guest(), within) == [Rule.TOLD_LOST]
+    assert rules(replace(late, closed=())) == [Rule.TOLD_LOST] * 2
+
+
 def test_a_word_of_the_dead_is_not_due() -> None:
     words = [WORDS[0], replace(WORDS[1], is_owed=False), WORDS[2]]
     assert rules(guest("ann", LINE[::2]), words=words) == []

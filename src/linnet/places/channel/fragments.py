@@ -75,6 +75,7 @@ class Fragments:
         self._latest_event: EventId | None = None
         self._latest: Verified | None = None
         """What was stored last is read right away, by whoever puts messages together."""
+        self._unreadable: dict[int, Row] = {}
         kept = cells.get(_COUNTERS, place)
         self._standing = Standing() if kept is None else _decode(kept)
 
@@ -150,7 +151,15 @@ class Fragments:
     def unit(self, row: Row) -> Unverified | None:
         """The fragment as it came, for whoever wants it again; None if it was evicted."""
         entry = self._entry(row)
-        return None if entry is None else decode_unit(entry.raw)
+        if entry is None:
+            self._unreadable[row.fragment] = row
+            return None
+        return decode_unit(entry.raw)
+
+    def take_unreadable(self) -> list[Row]:
+        """What is in the line, and was found not to be in the log any more: others may have it."""
+        found, self._unreadable = self._unreadable, {}
+        return [row for row in found.values() if self._rows.get(row.fragment) == row]
 
     def verified(self, row: Row) -> Verified | None:
         """The same for ourselves: it was checked before it was written."""
@@ -169,7 +178,12 @@ class Fragments:
         length = len(verified.events[0].body) - head.overhead
         held = self._rows.get(head.fragment)
         if held is not None and held.event == event:
-            return Same(held)
+            if self._entry(held) is not None:
+                return Same(held)
+            # Its bytes were damaged on our disk, or let go: they are here again, for whoever missed them.
+            self._append(verified, now)
+            self._latest_event, self._latest = event, verified
+            return New(held, self.is_whole(held.message))
         if held is None:
             held = self._rows.at(head.message, head.offset)
         if held is not None:

@@ -78,6 +78,10 @@ class Gaps:
         kept = [gap for gap in self._gaps if gap.last >= number]
         self._gaps = [Gap(max(gap.first, number), gap.last, gap.since) for gap in kept]
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: they were noticed as long ago as before."""
+        self._gaps = [Gap(gap.first, gap.last, gap.since - seconds) for gap in self._gaps]
+
     def clear(self) -> None:
         """Forget all."""
         self._gaps.clear()

@@ -109,6 +109,11 @@ class Missing:
         return not (self._asking or self._wanted or self._sought or self._gaps or self._closed)
 
     @property
+    def is_wishing(self) -> bool:
+        """Whether pieces are to be asked for by their messages."""
+        return bool(self._wanted)
+
+    @property
     def is_stuck(self) -> bool:
         """Whether something was asked for in vain: those who are connected do not have it."""
         return bool(len(self._parked))
@@ -232,6 +237,17 @@ class Missing:
         """Whether this piece is still being asked for, and there is somebody to ask."""
         wish = (message, offset)
         return bool(self._members) and (wish in self._wanted or wish in self._asking)
+
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        for gaps in (self._gaps, self._parked, self._closed):
+            gaps.put_back(seconds)
+        for asking in self._asking.values():
+            asking.deadline -= seconds
+            asking.busy_until -= seconds
+        for peer in self._brought:
+            self._brought[peer] -= seconds
+        self._again_at -= seconds
 
     @property
     def can_ask(self) -> bool:

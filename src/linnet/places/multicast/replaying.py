@@ -120,7 +120,7 @@ class Replaying:
             asker = _Rate(self._most, now)
         self._askers[nym] = asker
         asker.left = min(self._most, asker.left + max(0.0, now - asker.at) * self._rate)
-        asker.at = max(asker.at, now)
+        asker.at = now  # also where the clock was put back
         return asker
 
     def _code(self, question: Replay, code: Code, record: Record | None) -> Answer:

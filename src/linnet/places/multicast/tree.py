@@ -122,6 +122,11 @@ class Tree:
         over = (peer for peer, each in self._down.items() if each.until is not None and each.until <= now)
         return next(over, None)
 
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        for each in self._down.values():
+            each.until = None if each.until is None else each.until - seconds
+
     def disconnect(self, peer: PeerId) -> None:
         """The link is gone, in both directions."""
         self._up.pop(peer, None)

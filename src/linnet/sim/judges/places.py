@@ -44,6 +44,9 @@ class Guest(Struct, frozen=True):
     """Ranges that it was told to be lost."""
     objects: tuple[tuple[str, str], ...]
     """The state that it sees."""
+    closed: tuple[tuple[int, int], ...] = ()
+    """Ranges that it was told to be from before its entry, where the line was cut before the notice that let
+    it in: that is said again, behind what others had said meanwhile (decision 0024)."""
 
 
 class Outsider(Struct, frozen=True):
@@ -63,7 +66,8 @@ def judge_place(
     """All that is not as promised."""
     said = {word.text: word for word in words}
     everyone = list(guests)
-    complaints = [each for guest in everyone for each in _judge_guest(said, guest)]
+    numbers = {text: number for guest in everyone for number, text in guest.line}
+    complaints = [each for guest in everyone for each in _judge_guest(said, numbers, guest)]
     complaints += _judge_line(said, everyone)
     for outsider in outsiders:
         for text in dict.fromkeys(outsider.handed):
@@ -74,7 +78,7 @@ def judge_place(
     return complaints
 
 
-def _judge_guest(said: dict[str, Word], guest: Guest) -> Iterator[Complaint]:
+def _judge_guest(said: dict[str, Word], numbers: dict[str, int], guest: Guest) -> Iterator[Complaint]:
     texts = [text for _, text in guest.line]
     for text in texts:
         if text not in said:
@@ -82,8 +86,11 @@ def _judge_guest(said: dict[str, Word], guest: Guest) -> Iterator[Complaint]:
     if len(texts) != len(dict.fromkeys(texts)):
         twice = next(text for text in texts if texts.count(text) > 1)
         yield Complaint(Rule.DOUBLED, f"{guest.name} has {twice!r} twice")
+    begins = guest.line[0][0] if guest.line else 0
     for word in said.values():
-        if word.is_owed and word.asked > guest.since and word.text not in texts:
+        number = numbers.get(word.text, begins)
+        is_closed = number < begins and any(first <= number <= last for first, last in guest.closed)
+        if word.is_owed and word.asked > guest.since and word.text not in texts and not is_closed:
             told = " and was told that messages are lost" if guest.lost else ""
             rule = Rule.TOLD_LOST if guest.lost else Rule.MISSING
             yield Complaint(rule, f"{guest.name} lacks {word.text!r} of {word.speaker}{told}")

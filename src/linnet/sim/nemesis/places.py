@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed
 from linnet.identity.cards import revoke
 from linnet.peer.config import Identity, PeerConfig
@@ -60,6 +61,8 @@ class Heard(Struct):
     handed: list[str] = []
     taken_back: int = 0
     lost: list[tuple[int, int]] = []
+    closed: list[tuple[int, int]] = []
+    """Of these, what is said to be from before the entry."""
 
 
 class PlacesWay(OpenWorld):
@@ -175,7 +178,8 @@ class PlacesWay(OpenWorld):
     def resume(self, name: str) -> None:
         """Applications watch from the beginning, anew."""
         self._handed.pop(name, None)
-        self.heard[name] = Heard(handed=self._of(name).handed)
+        before = self._of(name)
+        self.heard[name] = Heard(handed=before.handed, taken_back=before.taken_back)
         for key in [key for key in self._pieces if key[0] == name]:
             del self._pieces[key]
         if name in self.entered:
@@ -221,8 +225,10 @@ class PlacesWay(OpenWorld):
                         heard.handed.append(text)
                 case Knocked(_, nym):
                     self.ask(name, Admit(self.place, nym))
-                case Lost(_, first, last, _):
+                case Lost(_, first, last, reason):
                     heard.lost.append((first, last))
+                    if reason is Reason.NOT_ALLOWED:
+                        heard.closed.append((first, last))
                 case TakenBack(_, messages):
                     heard.taken_back += len(messages)
                     for message in messages:
@@ -274,9 +280,11 @@ class PlacesWay(OpenWorld):
             heard = self._of(name)
             objects = tuple((key, value.decode()) for key, value in looked.objects if key in _OBJECTS)
             line = tuple(sorted(heard.line.items()))
-            guests.append(
-                Guest(name, since, line, tuple(heard.handed), heard.taken_back, tuple(heard.lost), objects)
-            )
+            # Nothing is closed to whoever came in by a notice that stands, nor where all of the past is open.
+            was_cut = heard.taken_back > 0 and self.policy.restricts and name not in (HOST, COHOST)
+            closed = tuple(heard.closed) if was_cut else ()
+            told = (tuple(heard.handed), heard.taken_back, tuple(heard.lost))
+            guests.append(Guest(name, since, line, *told, objects, closed))
         complaints += [
             Complaint(Rule.STUCK, f"{name} never came in: {self.obtained(request)}")
             for name, request in self._entering.items()
