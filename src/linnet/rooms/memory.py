@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linnet.core.ids import EventId, TopicId
-from linnet.core.stores import Entry, Store
+from linnet.core.stores import Damage, Entry, Store
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
 
@@ -45,6 +45,12 @@ class RoomMemory:
 
         self.expired: dict[EventId, None] = dict.fromkeys(EventId(k) for k, _ in self._cells.scan(self._gone))
         """Ids of events that nobody had any more when they were asked for."""
+        self.damaged: dict[EventId, Damage] = {}
+        """Events of the log that it did not give back at the start, and that have not come again."""
+        self.followed: dict[EventId, None] = {}
+        """Those of them that no rule hangs on: what follows them names other control events."""
+        self.held: dict[EventId, None] = {}
+        """Events of the log that build on damaged control events and have no place until these are back."""
 
     @property
     def newcomer(self) -> bool:
@@ -85,6 +91,7 @@ class RoomMemory:
         after = 0
         while True:
             found = self._log.read(self._room, after, _PAGE)
+            self.damaged |= {damage.head: damage for damage in self._log.left_out}
             for position, entry in found:
                 after = position
                 yield recall_unit(decode_unit(entry.raw))
@@ -104,6 +111,10 @@ class RoomMemory:
         """Write an event whose turn has come; its position, or None if it is there already."""
         event, unit = verified.events[0], verified.unit
         self._cells.delete(self._early, event.id)
+        if self.is_written(event.id):
+            self.damaged.pop(event.id, None)
+            self.held.pop(event.id, None)
+            flag = None  # It has its flag.
         if self.expired.pop(event.id, self) is None:
             self._cells.delete(self._gone, event.id)
         if flag is not None:
@@ -111,6 +122,15 @@ class RoomMemory:
             self._cells.put(self._flags, event.id, flag)
         entry = Entry(self._room, event.author, event.device, event.seq, 1, event.id, now, encode_unit(unit))
         return self._log.append(entry)
+
+    def is_written(self, event: EventId) -> bool:
+        """Whether the log holds an event that waits for its place again, since part of the log is damaged."""
+        return event in self.damaged or event in self.held
+
+    @property
+    def lacks_control(self) -> bool:
+        """Whether it is not known here who is of the room, since control events are damaged, or may be."""
+        return bool(self.held) or any(each not in self.followed for each in self.damaged)
 
     def get(self, event: EventId) -> Unverified | None:
         """The unit of an event that is kept here."""

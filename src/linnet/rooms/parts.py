@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.delivery.barriers import Barriers
 from linnet.delivery.config import BarrierConfig
 from linnet.delivery.context import Context
@@ -37,6 +38,7 @@ from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.serving import Serving
 from linnet.rooms.sync import Sync
 from linnet.rooms.timeline import Timeline
+from linnet.trace.records import Kind, Record
 
 
 class Setting:
@@ -137,11 +139,27 @@ class Parts:
             self.control.reject(refused)
         for gone in self.memory.expired:
             self.dag.settle(gone, 0)
+        held: list[Verified] = []
         for verified in self.memory.events():
-            self.intake.recall(verified)
-            self.saw(verified.events[0])
+            if self.intake.recall(verified):
+                self.saw(verified.events[0])
+            else:
+                self.author.saw(verified.events[0])
+                held.append(verified)
         effects: list[IntakeEffect] = []
         placed: list[Placed] = []
+        for damage in self.memory.damaged.values():
+            self.author.lost(damage)
+        for verified in held:
+            more, put = self.intake.take(Arrival(verified, None, 0, 0), now)
+            effects += more
+            placed += put
+        effects += self.intake.order.ask_again(self.memory.damaged, now)
+        if held:
+            note = "waits for control events that are damaged"
+            effects.append(
+                Record(Kind.DROPPED, self.id, events=len(held), reason=Reason.DAMAGED, note=note)
+            )
         for verified in self.memory.early():
             event = verified.events[0]
             self.author.saw(event)
@@ -149,6 +167,13 @@ class Parts:
             effects += more
             placed += put
         return effects, placed
+
+    @property
+    def lacking(self) -> str | None:
+        """Why nothing can be said here for now: part of our log is damaged that it has to build on."""
+        if not self.memory.held and self.author.prev not in self.memory.damaged:
+            return None
+        return "part of the room's log is damaged here; it is asked for from others of the room: try later"
 
     def saw(self, event: Event) -> None:
         """An event has its place: remember what it means for those that follow."""

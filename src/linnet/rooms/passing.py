@@ -58,6 +58,9 @@ class Passing:
                 continue
             grown = True
             event = each.arrival.event
+            if each.again:
+                parts.saw(event)  # All else has followed when it had its place first.
+                continue
             if parts.secrecy is not None:
                 effects += parts.secrecy.placed(event, each.position, now)
             parts.saw(event)
@@ -91,6 +94,9 @@ class Passing:
         made: list[Verified] = []
         effects: list[RoomStep] = []
         drafts = tuple(drafts)
+        lacking = self._parts.lacking
+        if lacking is not None:
+            return made, Declined(Reason.DAMAGED, lacking), effects
         try:
             for draft in drafts:
                 check_limits(*draft)  # All of them, before any is out.
@@ -119,6 +125,8 @@ class Passing:
         secrecy = self._parts.secrecy
         if secrecy is None:
             raise LocallyRefused(Reason.NOT_ALLOWED, "the room is not encrypted")
+        if self._parts.lacking is not None:
+            raise LocallyRefused(Reason.DAMAGED, self._parts.lacking)
         verified = self._parts.author.make(GROUP, None, draft.body, now, after=draft.deps)
         event = verified.events[0]
         refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)

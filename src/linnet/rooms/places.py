@@ -48,12 +48,13 @@ class Places:
         event = arrival.event
         late = self._dag.is_settled(event.id)
         was_early = self.early.pop(event.id, None) is not None
+        again = self._memory.is_written(event.id)
         flag = SOFT if doubt is not None else (LATE if late else None)
         position = self._memory.append(arrival.verified, flag, now)
         self._context.cards.keep(event.author, event.device)
         self.enter(event, shown=doubt is None)
         verdict = Verdict.ACCEPTED if doubt is None else Verdict.SOFT_FAILED
-        return Placed(arrival, verdict, position, late, doubt, was_early)
+        return Placed(arrival, verdict, position, late, doubt, was_early, again)
 
     def enter(self, event: Event, shown: bool) -> None:
         """Into the graph, the order of reconciliation, and the state; it is in the log."""

@@ -105,7 +105,7 @@ class Room:
     @property
     def is_present(self) -> bool:
         """Whether others are to find us: we are in it, or have left and nobody knows it yet."""
-        return self.is_active or self.parts.memory.leaving
+        return self.is_active or self.parts.memory.leaving or self.parts.memory.lacks_control
 
     def begin(self, create: Verified, now: float) -> None:
         """The first event of a room that is new here."""
@@ -199,6 +199,8 @@ class Room:
         try:
             guest = self.guests.greeted(peer, greet, now)
         except RemoteError as error:
+            if self.parts.memory.lacks_control:
+                return self.meeting.ask_control(peer)
             refused = self.taking.refuse(peer, None, error.reason, error.detail)
             return [*refused, *self.meeting.hear_out(peer, greet, error.reason)]
         effects: list[RoomStep] = []
@@ -347,7 +349,7 @@ class Room:
         if not self._was_present:
             self._was_present = True
             effects += self.start(now)
-        if self.guarding is not None:
+        if self.guarding is not None and not self.parts.memory.lacks_control:
             effects += self.guarding.changed(now)
         if not changed:
             return effects

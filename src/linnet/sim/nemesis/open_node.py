@@ -170,7 +170,11 @@ class DamageableLog(MemoryLog):
     def read(self, topic: TopicId, after: int, limit: int) -> list[tuple[int, Entry]]:
         """See `EventLog.read`."""
         found = super().read(topic, after, limit + len(self._damaged))
-        return [each for each in found if each[1].head not in self._damaged][:limit]
+        sound = [each for each in found if each[1].head not in self._damaged][:limit]
+        last = sound[-1][0] if len(sound) == limit and sound else None
+        passed = (unit for position, unit in found if last is None or position <= last)
+        self.left_out = tuple(self._damaged[unit.head] for unit in passed if unit.head in self._damaged)
+        return sound
 
     def chain(
         self, topic: TopicId, author: AuthorId, device: DeviceId, first: int, last: int, limit: int
