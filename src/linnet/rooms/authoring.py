@@ -52,9 +52,9 @@ class Author:
 
     def lost(self, damage: Damage) -> None:
         """A unit of the log is damaged. If it is ours, its number must not be used again."""
-        if damage.author == self._context.author and damage.device == self._context.device:
-            if damage.last is not None and damage.last > self.seq:
-                self.seq, self.prev = damage.last, damage.head
+        is_ours = damage.author == self._context.author and damage.device == self._context.device
+        if is_ours and damage.last is not None and damage.last > self.seq:
+            self.seq, self.prev = damage.last, damage.head
 
     def make(
         self,

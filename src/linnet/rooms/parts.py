@@ -157,9 +157,7 @@ class Parts:
         effects += self.intake.order.ask_again(self.memory.damaged, now)
         if held:
             note = "waits for control events that are damaged"
-            effects.append(
-                Record(Kind.DROPPED, self.id, events=len(held), reason=Reason.DAMAGED, note=note)
-            )
+            effects.append(Record(Kind.DROPPED, self.id, events=len(held), reason=Reason.DAMAGED, note=note))
         for verified in self.memory.early():
             event = verified.events[0]
             self.author.saw(event)

@@ -143,9 +143,12 @@ class DamageableLog(MemoryLog):
     def damage(self, luck: Random) -> None:
         """Let one unit that is held be unreadable from now on."""
         sound = [head for head in self._units if head not in self._damaged]
-        if not sound:
-            return
-        _, entry = self._units[luck.choice(sound)]
+        if sound:
+            self.spoil(luck.choice(sound))
+
+    def spoil(self, head: EventId) -> None:
+        """Let this unit be unreadable from now on."""
+        _, entry = self._units[head]
         found = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
         self._damaged[entry.head] = found
         self._news.append(found)
