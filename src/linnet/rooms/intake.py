@@ -136,7 +136,8 @@ class Intake:
         """
         event = verified.events[0]
         memory = self._memory
-        flag = memory.hidden.get(event.id)
+        if memory.is_future(event.id):
+            memory.future[event.id] = event.time
         self._recall_heads(event)
         if self._control.missing(event.tail.control or ()) or any(c in memory.held for c in causes_of(event)):
             memory.held[event.id] = None
@@ -148,8 +149,8 @@ class Intake:
             self._dag.settle(each, 0)
             if each in memory.damaged:
                 memory.followed[each] = None
-        self.places.enter(event, shown=flag != SOFT)
-        self._failure.placed(event, flag == SOFT)
+        self.places.enter(event, shown=memory.is_shown(event.id))
+        self._failure.placed(event, memory.hidden.get(event.id) == SOFT)
         return True
 
     def recall_early(self, verified: Verified, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
@@ -282,7 +283,9 @@ class Intake:
                 doubt = self._before(event)
             else:
                 doubt = self._failure.doubt(event) or self._from_future(event, now)
-            if doubt is not None and self._is_too_soft(event):
+            # What our clock says may be wrong of everybody, and is no share of anyone's.
+            is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
+            if doubt is not None and not is_future and self._is_too_soft(event):
                 self._shed(arrival, Reason.FLOODING, effects)
                 return
         self._append(arrival, doubt, now, effects, placed)
@@ -297,16 +300,32 @@ class Intake:
     ) -> None:
         event = arrival.event
         placed.append(self.places.append(arrival, doubt, now))
-        self._failure.placed(event, doubt is not None)
+        is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
+        self._failure.placed(event, doubt is not None and not is_future)
         if doubt is not None:
-            self.soft_failed += 1
+            self.soft_failed += not is_future
             note = f"{event.kind}: {doubt.rule}"
-            effects.append(self._record(Kind.REJECTED, arrival, Reason.SOFT_FAILED, note))
+            reason = Reason.FUTURE_TIME if is_future else Reason.SOFT_FAILED
+            effects.append(self._record(Kind.REJECTED, arrival, reason, note))
+
+    def due(self, now: float) -> list[tuple[Event, int]]:
+        """Events that were hidden for their time, and are shown from now on; with their positions."""
+        memory = self._memory
+        latest = now * 1000 + self._config.future_ms
+        found: list[tuple[Event, int]] = []
+        for id in [id for id, time in memory.future.items() if time <= latest and self._dag.knows(id)]:
+            event = memory.event(id)
+            if event is not None:
+                found.append((event, memory.reveal(id)))
+                self._dag.show(id)
+        return found
 
     def _before(self, event: Event) -> Refusal | None:
         """What was held against an event of the log when it took its place first."""
-        if self._memory.hidden.get(event.id) != SOFT:
+        if self._memory.is_shown(event.id):
             return None
+        if self._memory.is_future(event.id):
+            return Refusal(Reason.FUTURE_TIME, "its time was ahead of our clock")
         return Refusal(Reason.SOFT_FAILED, "as it was judged before")
 
     def _misplaced(self, event: Event) -> Refusal | None:

@@ -28,7 +28,7 @@ from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.guests import Guests
 from linnet.rooms.intake import Intake, IntakeEffect
 from linnet.rooms.ledger import Ledger
-from linnet.rooms.memory import SOFT, RoomMemory
+from linnet.rooms.memory import RoomMemory
 from linnet.rooms.neighbors import Neighbors
 from linnet.rooms.readers import Readers
 from linnet.rooms.receipts import Receipts
@@ -177,7 +177,7 @@ class Parts:
         """An event has its place: remember what it means for those that follow."""
         self.author.saw(event)
         self.timeline.add(event, causes_of(event))
-        if event.kind == REDACTION and self.memory.hidden.get(event.id) != SOFT:
+        if event.kind == REDACTION and self.memory.is_shown(event.id):
             self._redact(event)
         for redaction in self._redactions.pop(event.id, ()):
             self._take_back(event, redaction)

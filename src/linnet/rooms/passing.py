@@ -76,6 +76,19 @@ class Passing:
             effects += parts.receipts.ours(parts.dag.heads)
         return effects
 
+    def reveal(self, now: float) -> list[RoomStep]:
+        """Show what was hidden only because its time was ahead of our clock, and is no more."""
+        parts = self._parts
+        effects: list[RoomStep] = []
+        for event, position in parts.intake.due(now):
+            parts.saw(event)
+            note = f"{event.kind}: its time has come"
+            shown = Record(Kind.DELIVERED, parts.id, event.id, event.device, event.seq, note=note)
+            effects.append(AfterCommit((*parts.readers.revealed(position, event), shown)))
+        if effects:
+            effects += parts.receipts.ours(parts.dag.heads)
+        return effects
+
     def spread(self, arrival: Arrival, now: float) -> list[FloodEffect]:
         """Pass an event on to every member who is here, but not back."""
         event = arrival.event

@@ -17,7 +17,7 @@ from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, refs_of
 from linnet.rooms.content import CONTROL_KINDS, GROUP
-from linnet.rooms.memory import LATE, SOFT, RoomMemory
+from linnet.rooms.memory import FUTURE, LATE, SOFT, RoomMemory
 
 
 class Places:
@@ -49,7 +49,8 @@ class Places:
         late = self._dag.is_settled(event.id)
         was_early = self.early.pop(event.id, None) is not None
         again = self._memory.is_written(event.id)
-        flag = SOFT if doubt is not None else (LATE if late else None)
+        is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
+        flag = (FUTURE if is_future else SOFT) if doubt is not None else (LATE if late else None)
         position = self._memory.append(arrival.verified, flag, now)
         self._context.cards.keep(event.author, event.device)
         self.enter(event, shown=doubt is None)

@@ -335,6 +335,7 @@ class Room:
             self.parts.memory.overflowed = False
             again, placed = self.intake.offer_again(now)
             effects += [*again, *self.passing.placed(placed, now), *self.relays.read_anew()]
+        effects += self.passing.reveal(now)
         grown = len(self.dag) > self._seen_events
         self._seen_events = len(self.dag)
         if grown and self.is_present:
