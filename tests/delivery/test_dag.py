@@ -166,16 +166,13 @@ def test_what_is_settled_can_be_forgotten_while_nothing_refers_to_it() -> None:
     assert (dag.precedes(B, C), dag.precedes(C, B), dag.reach(B), dag.refs(B)) == (False, False, -1, ())
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_what_is_shown_later_gives_the_heads_of_what_was_shown_at_once(order: tuple[int, ...]) -> None:
-    ids = [EventId(bytes([number]) * 32) for number in range(4)]
-    at_once, later = Dag(), Dag()
-    for number, id in enumerate(ids):
-        refs = (ids[number - 1],) if number else ()
-        at_once.add(id, number, refs, shown=True)
-        later.add(id, number, refs, shown=number == 0)
-    assert later.heads == (ids[0],)
-    for number in order:
-        later.show(ids[number + 1])
-    assert later.heads == at_once.heads == (ids[3],)
-    assert later.shows(ids[1])
+@given(graphs(), st.randoms(use_true_random=False))
+def test_what_is_shown_later_gives_the_heads_of_what_is_shown_at_once(graph: Graph, luck: Random) -> None:
+    dag = build(graph.values())
+    hidden = [id for id, node in graph.items() if not node.shown]
+    luck.shuffle(hidden)
+    for id in hidden:
+        dag.show(id)
+        dag.show(id)
+    assert all(map(dag.shows, graph))
+    assert dag.heads == dag.all_heads
