@@ -485,3 +485,16 @@ def test_a_clock_that_is_behind_sheds_nothing_of_those_who_speak_much() -> None:
     assert [event for event in bench.shown() if event in [each.head for each in said]] == [
         each.head for each in said
     ]
+
+
+def test_what_was_ahead_of_our_clock_is_handed_over_before_what_follows_it() -> None:
+    bench = Bench()
+    bench.join("bob")
+    right = bench.now
+    bench.now = right - 5 * 3600
+    hidden = bench.forge("bob", time=int(right * 1000))
+    bench.bring("bob", hidden)
+    bench.now = right
+    after = bench.forge("bob", time=int(right * 1000) + 1)
+    bench.bring("bob", after)
+    assert bench.shown() == [hidden.head, after.head]

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from linnet.core.errors import InvalidEvent
+from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.barriers import Barriers
@@ -16,6 +16,7 @@ from linnet.delivery.dag import Dag
 from linnet.delivery.flood import Flood
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.event.event import Event, Verified
+from linnet.identity.cards import check_dates
 from linnet.overlay.config import Overlay
 from linnet.overlay.overlays import Overlays
 from linnet.rooms.access.control_dag import ControlDag
@@ -166,12 +167,21 @@ class Parts:
             placed += put
         return effects, placed
 
-    @property
-    def lacking(self) -> str | None:
-        """Why nothing can be said here for now: part of our log is damaged that it has to build on."""
-        if not self.memory.held and self.author.prev not in self.memory.damaged:
-            return None
-        return "part of the room's log is damaged here; it is asked for from others of the room: try later"
+    def silenced(self, now: float) -> tuple[Reason, str] | None:
+        """Why nothing can be said here for now; None: it can.
+
+        Part of our log is damaged that it has to build on. Or our clock is so far ahead that nobody would
+        take what we say, and then nothing that we say after it, which builds on it.
+        """
+        if self.memory.held or self.author.prev in self.memory.damaged:
+            detail = "part of the room's log is damaged here; others of the room are asked for it: try later"
+            return Reason.DAMAGED, detail
+        card = self.context.card
+        try:
+            check_dates(card, max(now, card.not_before))
+        except RemoteError as error:
+            return error.reason, f"by our clock {error.detail}: set the clock right, or renew the card"
+        return None
 
     def saw(self, event: Event) -> None:
         """An event has its place: remember what it means for those that follow."""

@@ -107,9 +107,9 @@ class Passing:
         made: list[Verified] = []
         effects: list[RoomStep] = []
         drafts = tuple(drafts)
-        lacking = self._parts.lacking
-        if lacking is not None:
-            return made, Declined(Reason.DAMAGED, lacking), effects
+        silenced = self._parts.silenced(now)
+        if silenced is not None:
+            return made, Declined(*silenced), effects
         try:
             for draft in drafts:
                 check_limits(*draft)  # All of them, before any is out.
@@ -138,8 +138,9 @@ class Passing:
         secrecy = self._parts.secrecy
         if secrecy is None:
             raise LocallyRefused(Reason.NOT_ALLOWED, "the room is not encrypted")
-        if self._parts.lacking is not None:
-            raise LocallyRefused(Reason.DAMAGED, self._parts.lacking)
+        silenced = self._parts.silenced(now)
+        if silenced is not None:
+            raise LocallyRefused(*silenced)
         verified = self._parts.author.make(GROUP, None, draft.body, now, after=draft.deps)
         event = verified.events[0]
         refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from linnet.core.effects import AfterCommit, Send
-from linnet.core.errors import RemoteError
+from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
@@ -25,7 +25,8 @@ from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.heeding import Heeding
 from linnet.rooms.meeting import Meeting
-from linnet.rooms.messages import Greet, Refused, RoomReceipt
+from linnet.rooms.messages import Greet, RoomReceipt
+from linnet.rooms.messages import Refused as RefusedMessage
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.relay_notices import (
@@ -236,7 +237,7 @@ class Room:
 
     # Questions and answers.
 
-    def on_refused(self, peer: PeerId, message: Refused, now: float) -> list[RoomStep]:
+    def on_refused(self, peer: PeerId, message: RefusedMessage, now: float) -> list[RoomStep]:
         """A peer does not take an event of ours, or has nothing to say to us."""
         guest = self.guests.by_peer.get(peer)
         note = message.detail[:100]
@@ -297,11 +298,19 @@ class Room:
             case relay_notices.OWNER:
                 return [*self.relays.fired(tick, now)]
             case guarding.OWNER:
-                return [] if self.guarding is None else self.guarding.fired(tick, now)
+                return self._guard(tick, now)
             case owner if owner in chunks.OWNERS:
                 return [*self.chunks.fired(tick, now)]
             case _:
                 return self.announcing.fired()
+
+    def _guard(self, tick: Tick, now: float) -> list[RoomStep]:
+        """It is time to see to the room's keys, if anything can be said."""
+        try:
+            return [] if self.guarding is None else self.guarding.fired(tick, now)
+        except Refused as error:
+            note = f"group: {error.detail[:80]}"
+            return [Record(Kind.DROPPED, self.id, reason=error.reason, note=note)]
 
     def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[RoomStep]:
         """A link could not be opened."""
@@ -350,7 +359,8 @@ class Room:
         if not self._was_present:
             self._was_present = True
             effects += self.start(now)
-        if self.guarding is not None and not self.parts.memory.lacks_control:
+        speaks = not self.parts.memory.lacks_control and self.parts.silenced(now) is None
+        if self.guarding is not None and speaks:
             effects += self.guarding.changed(now)
         if not changed:
             return effects
