@@ -164,3 +164,15 @@ def test_what_is_settled_can_be_forgotten_while_nothing_refers_to_it() -> None:
     assert (dag.satisfies(B), dag.is_settled(B), dag.refs(A)) == (False, False, ())
     dag.settle(B, 4)
     assert (dag.precedes(B, C), dag.precedes(C, B), dag.reach(B), dag.refs(B)) == (False, False, -1, ())
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_what_is_shown_later_gives_the_heads_of_what_is_shown_at_once(graph: Graph, luck: Random) -> None:
+    dag = build(graph.values())
+    hidden = [id for id, node in graph.items() if not node.shown]
+    luck.shuffle(hidden)
+    for id in hidden:
+        dag.show(id)
+        dag.show(id)
+    assert all(map(dag.shows, graph))
+    assert dag.heads == dag.all_heads

@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 from tests.rooms.bench import Bench
 
+from linnet.core.effects import Deliver
 from linnet.core.ids import EventId
+from linnet.core.inputs import Asked
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Consumed
 from linnet.delivery.messages import Data
-from linnet.event.event import Verified
+from linnet.event.event import MESSAGE, Event, Verified
 from linnet.identity.cards import issue_card
 from linnet.identity.keys import SigningKey
-from linnet.rooms.commands import SendToRoom, SetMembership
+from linnet.rooms.commands import ReadRoom, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import (
     JOIN_RULES,
@@ -423,3 +426,75 @@ def test_a_control_event_counts_though_there_is_no_room_to_wait_in() -> None:
     bench.bring("cid", missing, word)
     assert bench.room.dag.knows(word.head)
     assert bench.room.intake.early == {}
+
+
+def test_an_event_ahead_of_our_clock_is_shown_when_the_clock_is_right_again() -> None:
+    bench = Bench()
+    bench.join("bob")
+    right = bench.now
+    bench.now = right - 5 * 3600
+    late = [bench.forge("bob", time=int(right * 1000) + number) for number in range(3)]
+    for each in late:
+        bench.bring("bob", each)
+    assert bench.shown() == []
+    bench.now = right
+    last = bench.forge("bob", time=int(right * 1000) + 10)
+    bench.bring("bob", last)
+    assert sorted(bench.shown()) == sorted([*(each.head for each in late), last.head])
+    assert bench.room.dag.heads == (last.head,)
+
+
+def test_a_restart_shows_what_was_ahead_of_our_clock_to_durable_readers_once() -> None:
+    bench = Bench()
+    bench.join("bob")
+    bench.ask(ReadRoom(2, bench.id, 0.0, "app"))
+    right = bench.now
+    bench.now = right - 5 * 3600
+    hidden = bench.forge("bob", time=int(right * 1000))
+    bench.bring("bob", hidden)
+    seen = bench.forge("bob", time=int(bench.now * 1000))
+    bench.bring("bob", seen)
+    bench.do(Asked(900, Consumed(2, 10)))
+    bench.now = right
+
+    def handed(subscription: int) -> list[EventId]:
+        delivered = [each for each in bench.effects if isinstance(each, Deliver)]
+        items = [item for each in delivered if each.subscription == subscription for item in each.items]
+        return [item.id for item in items if isinstance(item, Event) and item.kind == MESSAGE]
+
+    for life, expected in enumerate(([hidden.head], [hidden.head], [])):
+        bench.restart()
+        bench.ask(ReadRoom(2, bench.id, 0.0, "app"))
+        assert handed(2) == expected, life
+        if life == 1:
+            bench.do(Asked(901, Consumed(2, 10)))
+
+
+def test_a_clock_that_is_behind_sheds_nothing_of_those_who_speak_much() -> None:
+    bench = Bench(RoomsConfig(flood_soft=2))
+    bench.join("bob")
+    right = bench.now
+    bench.now = right - 5 * 3600
+    said = [bench.forge("bob", time=int(right * 1000) + number) for number in range(5)]
+    for each in said:
+        bench.bring("bob", each)
+    assert all(bench.room.dag.knows(each.head) for each in said)
+    bench.now = right
+    bench.restart()
+    bench.ask(ReadRoom(2, bench.id, 0.0, None))
+    assert [event for event in bench.shown() if event in [each.head for each in said]] == [
+        each.head for each in said
+    ]
+
+
+def test_what_was_ahead_of_our_clock_is_handed_over_before_what_follows_it() -> None:
+    bench = Bench()
+    bench.join("bob")
+    right = bench.now
+    bench.now = right - 5 * 3600
+    hidden = bench.forge("bob", time=int(right * 1000))
+    bench.bring("bob", hidden)
+    bench.now = right
+    after = bench.forge("bob", time=int(right * 1000) + 1)
+    bench.bring("bob", after)
+    assert bench.shown() == [hidden.head, after.head]

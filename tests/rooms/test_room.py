@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.rooms.bench import Bench
+from tests.rooms.circle import Circle
 
 from linnet.core.effects import Dial, Send, SetTimer
 from linnet.core.ids import EventId
@@ -14,8 +15,9 @@ from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, W
 from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.identity.text import Sort, to_text
-from linnet.peer.interface import Start, Stop
+from linnet.peer.interface import Effect, Input, Start, Stop
 from linnet.peer.messages import Message
+from linnet.peer.peer import Peer
 from linnet.rooms.commands import ExamineRooms, SendToRoom, SetLevel, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import (
@@ -25,6 +27,7 @@ from linnet.rooms.content import (
     RELAY,
     Member,
     Membership,
+    Newcomers,
     Power,
     Relay,
     body_of,
@@ -422,3 +425,34 @@ def test_a_node_that_stops_begins_nothing_again_as_its_links_go() -> None:
     # Whoever starts it again finds all as it was.
     bench.ask(Start())
     assert bench.room.relays.chosen == (rex.peer,)
+
+
+class Drifting(Circle):
+    """Bob's clock may be ahead."""
+
+    ahead = 0.0
+
+    def _machine(self, name: str) -> Peer:
+        peer = super()._machine(name)
+        right = peer.handle
+
+        def handle(event: Input, now: float) -> list[Effect]:
+            return right(event, now + (self.ahead if name == "bob" else 0.0))
+
+        peer.handle = handle  # type: ignore[method-assign]
+        return peer
+
+
+@pytest.mark.parametrize("newcomers", [None, Newcomers.FROM_NOW])
+def test_who_was_years_ahead_for_a_while_is_heard_again(newcomers: Newcomers | None) -> None:
+    circle = Drifting("ann", "bob")
+    circle.found("ann", "bob", newcomers=newcomers)
+    circle.ahead = 3 * 365 * 86_400.0
+    early = circle.ask("bob", SendToRoom(circle.room, (b"from the future",)), 30.0)
+    circle.run(120.0)
+    circle.ahead = 0.0
+    circle.say("bob", "back")
+    circle.run(10.0)
+    assert circle.heard("ann") == ["back"]
+    assert isinstance(early, Declined)
+    assert early.reason is Reason.CARD_EXPIRED

@@ -186,6 +186,13 @@ class Barriers(Generic[T]):
             )
         return effects
 
+    def ask_again(self, ids: Iterable[EventId], now: float) -> list[RecoveryEffect]:
+        """Ask whoever can be asked for events that were here and are damaged, held up by them or not."""
+        for id in ids:
+            if not self._dag.knows(id) and len(self._recovery) < self._config.missing:
+                self._recovery.miss(id, None, now + self._config.delay)
+        return self._recovery.arm(now)
+
     def ask_back(self, ids: Iterable[EventId], source: PeerId, now: float) -> list[RecoveryEffect]:
         """Ask a source for events that nobody is held up by: they were settled without having come."""
         for id in ids:

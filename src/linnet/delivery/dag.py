@@ -84,6 +84,18 @@ class Dag:
         self._lay(number, numbers)
         self._top(number, numbers)
 
+    def show(self, id: EventId) -> None:
+        """An event of the graph that was kept but not shown is shown from now on."""
+        number = self._number[id]
+        flags = self._flags
+        if not flags[number] & _KNOWN or flags[number] & _SHOWN:
+            return
+        flags[number] |= _SHOWN
+        if not flags[number] & _COVERED:
+            self._cover(self._refs_of(number))
+            self._tops[number] = None
+            self._heads = None
+
     def settle(self, id: EventId, height: int) -> None:
         """An event is known and will not be shown: rejected, expired. It satisfies barriers."""
         if id not in self._number:

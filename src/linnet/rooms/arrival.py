@@ -57,6 +57,8 @@ class Placed(Struct, frozen=True, gc=False):
     refusal: Refusal | None
     was_early: bool = False
     """Whether it counted, and was passed on, before it had its place."""
+    again: bool = False
+    """Whether it had its place before, and the log was damaged since."""
 
 
 def checked(unit: Unverified, room: TopicId, context: Context) -> Verified:

@@ -8,6 +8,7 @@ from linnet.core.errors import Refused
 from linnet.core.ids import EventId, TopicId
 from linnet.core.limits import BODY_BYTES, DEPENDENCIES, KEY_CHARS, KIND_CHARS, LARGEST_COUNT
 from linnet.core.reasons import Reason
+from linnet.core.stores import Damage
 from linnet.delivery.context import Context
 from linnet.delivery.dag import Dag
 from linnet.event.event import Event, Tail, Verified
@@ -48,6 +49,12 @@ class Author:
             seq = event.seq if event.seq is not None else -1
             if seq > self.seq:
                 self.seq, self.prev = seq, event.id
+
+    def lost(self, damage: Damage) -> None:
+        """A unit of the log is damaged. If it is ours, its number must not be used again."""
+        is_ours = damage.author == self._context.author and damage.device == self._context.device
+        if is_ours and damage.last is not None and damage.last > self.seq:
+            self.seq, self.prev = damage.last, damage.head
 
     def make(
         self,

@@ -129,18 +129,29 @@ class Intake:
             self._work([], ready, now, effects, placed)
         return effects, placed
 
-    def recall(self, verified: Verified) -> None:
-        """An event of the log, at the start."""
+    def recall(self, verified: Verified) -> bool:
+        """An event of the log, at the start; False if it builds on control events that are damaged.
+
+        Then it has to be taken again, after the log was read: it waits for them as any event does.
+        """
         event = verified.events[0]
-        flag = self._memory.hidden.get(event.id)
+        memory = self._memory
+        if memory.is_future(event.id):
+            memory.future[event.id] = event.time
         self._recall_heads(event)
+        if self._control.missing(event.tail.control or ()) or any(c in memory.held for c in causes_of(event)):
+            memory.held[event.id] = None
+            return False
         if event.kind in CONTROL_KINDS:
             self._control.add(event)
         for each in causes_of(event):
-            # It stood before this once: refused and forgotten since, or gone and come back later.
+            # It stood before this once: refused and forgotten since, gone and come back later, or damaged.
             self._dag.settle(each, 0)
-        self.places.enter(event, shown=flag != SOFT)
-        self._failure.placed(event, flag == SOFT)
+            if each in memory.damaged:
+                memory.followed[each] = None
+        self.places.enter(event, shown=memory.is_shown(event.id))
+        self._failure.placed(event, memory.hidden.get(event.id) == SOFT)
+        return True
 
     def recall_early(self, verified: Verified, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
         """An event that was kept early, at the start: it waits again."""
@@ -153,12 +164,16 @@ class Intake:
     def _recall_heads(self, event: Event) -> None:
         """Control heads of an event of the log, if these got their places later or have none yet."""
         stack = self._lacking(event)
+        seen: set[EventId] = set()
         while stack:
-            lacking = self._lacking(stack[-1])
+            lacking = [each for each in self._lacking(stack[-1]) if each.id not in seen]
             if lacking:
                 stack += lacking
                 continue
             one = stack.pop()
+            seen.add(one.id)
+            if self._control.missing(one.tail.control or ()):
+                continue  # It builds on what is damaged.
             doubt = self._control.doubt(one)
             if doubt is not None:
                 self._failure.judged(one, doubt)
@@ -253,7 +268,7 @@ class Intake:
         if event.kind in CONTROL_KINDS:
             if not self._control.knows(event.id):
                 return  # It was not taken into the control DAG, and a record says why.
-            doubt = self._failure.doubt(event)
+            doubt = self._before(event) if self._memory.is_written(event.id) else self._failure.doubt(event)
         else:
             refusal = self._misplaced(event) or self.places.wrong_height(event)
             if refusal is None and self._control.missing(event.tail.control or ()):
@@ -264,8 +279,13 @@ class Intake:
             if refusal is not None:
                 self._reject(arrival, refusal, effects, placed)
                 return
-            doubt = self._failure.doubt(event) or self._from_future(event, now)
-            if doubt is not None and self._is_too_soft(event):
+            if self._memory.is_written(event.id):
+                doubt = self._before(event)
+            else:
+                doubt = self._failure.doubt(event) or self._from_future(event, now)
+            # What our clock says may be wrong of everybody, and is no share of anyone's.
+            is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
+            if doubt is not None and not is_future and self._is_too_soft(event):
                 self._shed(arrival, Reason.FLOODING, effects)
                 return
         self._append(arrival, doubt, now, effects, placed)
@@ -280,18 +300,40 @@ class Intake:
     ) -> None:
         event = arrival.event
         placed.append(self.places.append(arrival, doubt, now))
-        self._failure.placed(event, doubt is not None)
+        is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
+        self._failure.placed(event, doubt is not None and not is_future)
         if doubt is not None:
-            self.soft_failed += 1
+            self.soft_failed += not is_future
             note = f"{event.kind}: {doubt.rule}"
-            effects.append(self._record(Kind.REJECTED, arrival, Reason.SOFT_FAILED, note))
+            reason = Reason.FUTURE_TIME if is_future else Reason.SOFT_FAILED
+            effects.append(self._record(Kind.REJECTED, arrival, reason, note))
+
+    def due(self, now: float) -> list[tuple[Event, int]]:
+        """Events that were hidden for their time, and are shown from now on; with their positions."""
+        memory = self._memory
+        latest = now * 1000 + self._config.future_ms
+        found: list[tuple[Event, int]] = []
+        for id in [id for id, time in memory.future.items() if time <= latest and self._dag.knows(id)]:
+            event = memory.event(id)
+            if event is not None:
+                found.append((event, memory.reveal(id)))
+                self._dag.show(id)
+        return found
+
+    def _before(self, event: Event) -> Refusal | None:
+        """What was held against an event of the log when it took its place first."""
+        if self._memory.is_shown(event.id):
+            return None
+        if self._memory.is_future(event.id):
+            return Refusal(Reason.FUTURE_TIME, "its time was ahead of our clock")
+        return Refusal(Reason.SOFT_FAILED, "as it was judged before")
 
     def _misplaced(self, event: Event) -> Refusal | None:
         """Control heads that are refused, or none at all."""
         for each in event.tail.control or ():
             if self._control.knows(each) or not self._dag.satisfies(each):
                 continue
-            if each not in self._memory.expired:
+            if each not in self._memory.expired and each not in self._memory.damaged:
                 return Refusal(Reason.NOT_ALLOWED, "a control head that is refused or no control event")
         return None
 
@@ -319,6 +361,8 @@ class Intake:
 
     def _is_too_soft(self, event: Event) -> bool:
         """Whether an author has had its share of events that fail, and nobody builds on this one."""
+        if self._memory.is_written(event.id):
+            return False
         return self._failure.is_frequent(event.author) and not self._is_needed(event)
 
     def _is_needed(self, event: Event) -> bool:

@@ -85,6 +85,15 @@ class Meeting:
         self._taking.heard_out[peer] = heads
         return [*parts.sync.more_control(peer, parts.context.card, heads)]
 
+    def ask_control(self, peer: PeerId) -> list[RoomStep]:
+        """Control events are damaged here, so that we cannot tell who is of the room: whoever greets may be.
+
+        What it shows is signed, and judged as ever; it is told nothing of what we know.
+        """
+        parts = self._parts
+        self._taking.heard_out[peer] = ()
+        return [*parts.sync.more_control(peer, parts.context.card, ())]
+
     def does_not_know(self, peer: PeerId, greet: Greet) -> bool:
         """Whether a member takes us for one because it has not heard that we left: then we are to be found.
 

@@ -6,8 +6,9 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from linnet.core.errors import InvalidEvent
+from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.delivery.barriers import Barriers
 from linnet.delivery.config import BarrierConfig
 from linnet.delivery.context import Context
@@ -15,6 +16,7 @@ from linnet.delivery.dag import Dag
 from linnet.delivery.flood import Flood
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.event.event import Event, Verified
+from linnet.identity.cards import check_dates
 from linnet.overlay.config import Overlay
 from linnet.overlay.overlays import Overlays
 from linnet.rooms.access.control_dag import ControlDag
@@ -27,7 +29,7 @@ from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.guests import Guests
 from linnet.rooms.intake import Intake, IntakeEffect
 from linnet.rooms.ledger import Ledger
-from linnet.rooms.memory import SOFT, RoomMemory
+from linnet.rooms.memory import RoomMemory
 from linnet.rooms.neighbors import Neighbors
 from linnet.rooms.readers import Readers
 from linnet.rooms.receipts import Receipts
@@ -37,6 +39,7 @@ from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.serving import Serving
 from linnet.rooms.sync import Sync
 from linnet.rooms.timeline import Timeline
+from linnet.trace.records import Kind, Record
 
 
 class Setting:
@@ -137,11 +140,25 @@ class Parts:
             self.control.reject(refused)
         for gone in self.memory.expired:
             self.dag.settle(gone, 0)
+        held: list[Verified] = []
         for verified in self.memory.events():
-            self.intake.recall(verified)
-            self.saw(verified.events[0])
+            if self.intake.recall(verified):
+                self.saw(verified.events[0])
+            else:
+                self.author.saw(verified.events[0])
+                held.append(verified)
         effects: list[IntakeEffect] = []
         placed: list[Placed] = []
+        for damage in self.memory.damaged.values():
+            self.author.lost(damage)
+        for verified in held:
+            more, put = self.intake.take(Arrival(verified, None, 0, 0), now)
+            effects += more
+            placed += put
+        effects += self.intake.order.ask_again(self.memory.damaged, now)
+        if held:
+            note = "waits for control events that are damaged"
+            effects.append(Record(Kind.DROPPED, self.id, events=len(held), reason=Reason.DAMAGED, note=note))
         for verified in self.memory.early():
             event = verified.events[0]
             self.author.saw(event)
@@ -150,11 +167,27 @@ class Parts:
             placed += put
         return effects, placed
 
+    def silenced(self, now: float) -> tuple[Reason, str] | None:
+        """Why nothing can be said here for now; None: it can.
+
+        Part of our log is damaged that it has to build on. Or our clock is so far ahead that nobody would
+        take what we say, and then nothing that we say after it, which builds on it.
+        """
+        if self.memory.held or self.author.prev in self.memory.damaged:
+            detail = "part of the room's log is damaged here; others of the room are asked for it: try later"
+            return Reason.DAMAGED, detail
+        card = self.context.card
+        try:
+            check_dates(card, max(now, card.not_before))
+        except RemoteError as error:
+            return error.reason, f"by our clock {error.detail}: set the clock right, or renew the card"
+        return None
+
     def saw(self, event: Event) -> None:
         """An event has its place: remember what it means for those that follow."""
         self.author.saw(event)
         self.timeline.add(event, causes_of(event))
-        if event.kind == REDACTION and self.memory.hidden.get(event.id) != SOFT:
+        if event.kind == REDACTION and self.memory.is_shown(event.id):
             self._redact(event)
         for redaction in self._redactions.pop(event.id, ()):
             self._take_back(event, redaction)

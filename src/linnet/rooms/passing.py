@@ -58,6 +58,9 @@ class Passing:
                 continue
             grown = True
             event = each.arrival.event
+            if each.again:
+                parts.saw(event)  # All else has followed when it had its place first.
+                continue
             if parts.secrecy is not None:
                 effects += parts.secrecy.placed(event, each.position, now)
             parts.saw(event)
@@ -70,6 +73,19 @@ class Passing:
             if is_new and (each.verdict is Verdict.ACCEPTED or event.kind in (*CONTROL_KINDS, GROUP)):
                 effects += self.spread(each.arrival, now)
         if grown:
+            effects += parts.receipts.ours(parts.dag.heads)
+        return effects
+
+    def reveal(self, now: float) -> list[RoomStep]:
+        """Show what was hidden only because its time was ahead of our clock, and is no more."""
+        parts = self._parts
+        effects: list[RoomStep] = []
+        for event, position in parts.intake.due(now):
+            parts.saw(event)
+            note = f"{event.kind}: its time has come"
+            shown = Record(Kind.DELIVERED, parts.id, event.id, event.device, event.seq, note=note)
+            effects.append(AfterCommit((*parts.readers.revealed(position, event), shown)))
+        if effects:
             effects += parts.receipts.ours(parts.dag.heads)
         return effects
 
@@ -91,6 +107,9 @@ class Passing:
         made: list[Verified] = []
         effects: list[RoomStep] = []
         drafts = tuple(drafts)
+        silenced = self._parts.silenced(now)
+        if silenced is not None:
+            return made, Declined(*silenced), effects
         try:
             for draft in drafts:
                 check_limits(*draft)  # All of them, before any is out.
@@ -119,6 +138,9 @@ class Passing:
         secrecy = self._parts.secrecy
         if secrecy is None:
             raise LocallyRefused(Reason.NOT_ALLOWED, "the room is not encrypted")
+        silenced = self._parts.silenced(now)
+        if silenced is not None:
+            raise LocallyRefused(*silenced)
         verified = self._parts.author.make(GROUP, None, draft.body, now, after=draft.deps)
         event = verified.events[0]
         refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)

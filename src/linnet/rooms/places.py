@@ -17,7 +17,7 @@ from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, refs_of
 from linnet.rooms.content import CONTROL_KINDS, GROUP
-from linnet.rooms.memory import LATE, SOFT, RoomMemory
+from linnet.rooms.memory import FUTURE, LATE, SOFT, RoomMemory
 
 
 class Places:
@@ -48,12 +48,14 @@ class Places:
         event = arrival.event
         late = self._dag.is_settled(event.id)
         was_early = self.early.pop(event.id, None) is not None
-        flag = SOFT if doubt is not None else (LATE if late else None)
+        again = self._memory.is_written(event.id)
+        is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
+        flag = (FUTURE if is_future else SOFT) if doubt is not None else (LATE if late else None)
         position = self._memory.append(arrival.verified, flag, now)
         self._context.cards.keep(event.author, event.device)
         self.enter(event, shown=doubt is None)
         verdict = Verdict.ACCEPTED if doubt is None else Verdict.SOFT_FAILED
-        return Placed(arrival, verdict, position, late, doubt, was_early)
+        return Placed(arrival, verdict, position, late, doubt, was_early, again)
 
     def enter(self, event: Event, shown: bool) -> None:
         """Into the graph, the order of reconciliation, and the state; it is in the log."""

@@ -23,7 +23,7 @@ from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.timeline import Timeline
 from linnet.trace.records import Kind, Record
 
-_TOLD = "room.told"
+_TOLD, _SHOWN = "room.told", "room.shown.told"
 
 ReadersEffect: TypeAlias = AfterCommit[Deliver[Item] | Record]
 
@@ -44,10 +44,12 @@ class Readers:
         self._timeline = timeline or Timeline()
         self._context = context
         self._memory = memory
-        self._readers: dict[int, LogReader] = {}
+        self._readers: dict[int, RoomReader] = {}
         self._names: dict[int, str | None] = {}
         self._told: dict[int, int] = {}
         """Up to which of the events that were read late each has been told."""
+        self._shown_late: dict[int, int] = {}
+        """The same for events that were hidden for their time, and shown since."""
         self.redacted: dict[EventId, AuthorId] = {}
         """Events that were taken back, and by whom."""
 
@@ -84,7 +86,13 @@ class Readers:
         resumed = cursor is not None and cursor.resumed
         told = self._context.store.cells.get(_TOLD, self._room + (command.name or "").encode())
         self._told[command.subscription] = int.from_bytes(told or b"", "big") if resumed else self._latest()
-        late = self._tell_repaired(command.subscription, reader)
+        told = self._context.store.cells.get(_SHOWN, self._room + (command.name or "").encode())
+        newest = next(reversed(self._memory.revealed), 0)
+        self._shown_late[command.subscription] = int.from_bytes(told or b"", "big") if resumed else newest
+        late = [
+            *self._tell_repaired(command.subscription, reader),
+            *self._tell_revealed(command.subscription, reader),
+        ]
         return resumed, self._after_commit([*late, *reader.pump(log)])
 
     def remove(self, subscription: int) -> list[ReadersEffect]:
@@ -92,6 +100,7 @@ class Readers:
         reader = self._readers.pop(subscription, None)
         self._names.pop(subscription, None)
         self._told.pop(subscription, None)
+        self._shown_late.pop(subscription, None)
         return [] if reader is None else self._after_commit(reader.window.end(None))
 
     def written(self, position: int, event: Event) -> list[Deliver[Item]]:
@@ -99,6 +108,27 @@ class Readers:
         effects: list[Deliver[Item]] = []
         for reader in self._readers.values():
             effects += reader.written(position, event)  # Whoever is slow waits in the log.
+        return effects
+
+    def revealed(self, position: int, event: Event) -> list[Deliver[Item]]:
+        """An event that was hidden for its time is shown now; to be performed after the commit."""
+        effects: list[Deliver[Item]] = []
+        newest = next(reversed(self._memory.revealed), 0)
+        for subscription, reader in self._readers.items():
+            self._shown_late[subscription] = newest
+            effects += reader.reveal(position, event)
+        return effects
+
+    def _tell_revealed(self, subscription: int, reader: RoomReader) -> list[Deliver[Item]]:
+        """What a durable reader is past, was shown since, and may not have been handed before a crash."""
+        effects: list[Deliver[Item]] = []
+        for number, (id, position) in self._memory.revealed.items():
+            if number <= self._shown_late[subscription]:
+                continue
+            self._shown_late[subscription] = number
+            event = self._memory.event(id) if position <= reader.read else None
+            if event is not None:
+                effects += reader.reveal(position, event)
         return effects
 
     def overdue(self, item: Overdue) -> list[ReadersEffect]:
@@ -147,6 +177,9 @@ class Readers:
         if name is not None and self._secrecy is not None and reader.window.done:
             told = self._told[subscription].to_bytes(8, "big")
             self._context.store.cells.put(_TOLD, self._room + name.encode(), told)
+        if name is not None and self._memory.revealed and reader.window.done:
+            shown = self._shown_late[subscription].to_bytes(8, "big")
+            self._context.store.cells.put(_SHOWN, self._room + name.encode(), shown)
         return self._after_commit(effects)
 
     def _shown(self, event: Event, state: bool, history: bool) -> Event | Unreadable | None:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Entry, Store
 from linnet.event.event import Verified
-from linnet.event.signing import decode_unit, recall_unit
+from linnet.event.signing import decode_unit, encode_unit, recall_unit
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
 from linnet.trace.records import Kind, Record
 
 _ROOMS = "room.open"
+
+
+def _write_create(store: Store, create: Verified) -> None:
+    """Put a room's first event into its damaged place."""
+    event, room = create.events[0], TopicId(create.head)
+    at = store.log.kept(room).oldest or 0.0
+    raw = encode_unit(create.unit)
+    store.log.append(Entry(room, event.author, event.device, event.seq, 1, event.id, at, raw))
 
 
 class Registry:
@@ -36,7 +46,7 @@ class Registry:
         store = self.setting.context.store
         was_here = store.log.get(create.head) is not None
         room = self._rooms[TopicId(create.head)] = Room(Parts(create, self.setting))
-        store.cells.put(_ROOMS, room.id, b"")
+        store.cells.put(_ROOMS, room.id, encode_unit(create.unit))
         if was_here:
             return room, room.load(now)
         room.parts.memory.newcomer = newcomer
@@ -47,13 +57,21 @@ class Registry:
         """Every room of before, read back from the store."""
         store = self.setting.context.store
         effects: list[RoomEffect] = []
-        for key, _ in list(store.cells.scan(_ROOMS)):
+        for key, copy in list(store.cells.scan(_ROOMS)):
             entry = store.log.get(EventId(key))
-            if entry is None:
+            if entry is None and not copy:
                 note = "its create event is not in the store"
                 effects.append(Record(Kind.DROPPED, TopicId(key), note=note))
                 continue
-            create = recall_unit(decode_unit(entry.raw))
+            create = recall_unit(decode_unit(copy if entry is None else entry.raw))
+            if entry is None:
+                _write_create(store, create)
+                note = "its create event, mended by a copy"
+                effects.append(
+                    Record(Kind.RESYNC, TopicId(key), create.head, reason=Reason.DAMAGED, note=note)
+                )
+            elif not copy:  # Kept by a version that made no copy of it.
+                store.cells.put(_ROOMS, key, entry.raw)
             room = self._rooms[TopicId(key)] = Room(Parts(create, self.setting))
             effects += room.load(now)
         return effects

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from linnet.core.effects import AfterCommit, Send
-from linnet.core.errors import RemoteError
+from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
@@ -25,7 +25,8 @@ from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.heeding import Heeding
 from linnet.rooms.meeting import Meeting
-from linnet.rooms.messages import Greet, Refused, RoomReceipt
+from linnet.rooms.messages import Greet, RoomReceipt
+from linnet.rooms.messages import Refused as RefusedMessage
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.relay_notices import (
@@ -105,7 +106,7 @@ class Room:
     @property
     def is_present(self) -> bool:
         """Whether others are to find us: we are in it, or have left and nobody knows it yet."""
-        return self.is_active or self.parts.memory.leaving
+        return self.is_active or self.parts.memory.leaving or self.parts.memory.lacks_control
 
     def begin(self, create: Verified, now: float) -> None:
         """The first event of a room that is new here."""
@@ -199,6 +200,8 @@ class Room:
         try:
             guest = self.guests.greeted(peer, greet, now)
         except RemoteError as error:
+            if self.parts.memory.lacks_control:
+                return self.meeting.ask_control(peer)
             refused = self.taking.refuse(peer, None, error.reason, error.detail)
             return [*refused, *self.meeting.hear_out(peer, greet, error.reason)]
         effects: list[RoomStep] = []
@@ -234,7 +237,7 @@ class Room:
 
     # Questions and answers.
 
-    def on_refused(self, peer: PeerId, message: Refused, now: float) -> list[RoomStep]:
+    def on_refused(self, peer: PeerId, message: RefusedMessage, now: float) -> list[RoomStep]:
         """A peer does not take an event of ours, or has nothing to say to us."""
         guest = self.guests.by_peer.get(peer)
         note = message.detail[:100]
@@ -295,11 +298,19 @@ class Room:
             case relay_notices.OWNER:
                 return [*self.relays.fired(tick, now)]
             case guarding.OWNER:
-                return [] if self.guarding is None else self.guarding.fired(tick, now)
+                return self._guard(tick, now)
             case owner if owner in chunks.OWNERS:
                 return [*self.chunks.fired(tick, now)]
             case _:
                 return self.announcing.fired()
+
+    def _guard(self, tick: Tick, now: float) -> list[RoomStep]:
+        """It is time to see to the room's keys, if anything can be said."""
+        try:
+            return [] if self.guarding is None else self.guarding.fired(tick, now)
+        except Refused as error:
+            note = f"group: {error.detail[:80]}"
+            return [Record(Kind.DROPPED, self.id, reason=error.reason, note=note)]
 
     def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[RoomStep]:
         """A link could not be opened."""
@@ -333,6 +344,7 @@ class Room:
             self.parts.memory.overflowed = False
             again, placed = self.intake.offer_again(now)
             effects += [*again, *self.passing.placed(placed, now), *self.relays.read_anew()]
+        effects += self.passing.reveal(now)
         grown = len(self.dag) > self._seen_events
         self._seen_events = len(self.dag)
         if grown and self.is_present:
@@ -347,7 +359,8 @@ class Room:
         if not self._was_present:
             self._was_present = True
             effects += self.start(now)
-        if self.guarding is not None:
+        speaks = not self.parts.memory.lacks_control and self.parts.silenced(now) is None
+        if self.guarding is not None and speaks:
             effects += self.guarding.changed(now)
         if not changed:
             return effects

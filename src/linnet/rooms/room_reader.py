@@ -90,6 +90,17 @@ class RoomReader(LogReader):
             self.cursor.handed(position, 1)
         return [*effects, *self.window.hand((seen,))]
 
+    def reveal(self, position: int, event: Event) -> list[Deliver[Item]]:
+        """An event of the log that was hidden is shown: who is past it is handed it now, as an insertion."""
+        if position > self._read:
+            return self.written(position, event)
+        seen = None if self.window.ended else self._shown(event)
+        if seen is None or event.id in self._history:
+            return []
+        before = self._belongs_before(event.id)
+        effects = [] if before is None else self.note(Inserted(self._topic, event.id, before))
+        return [*effects, *self.note(seen)]
+
     def _belongs_before(self, event: EventId) -> EventId | None:
         """What was handed over, or had come, before this event and belongs behind it; None: nothing."""
         key = self._key(event)

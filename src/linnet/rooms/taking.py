@@ -52,7 +52,8 @@ class Taking:
         age_us: int = 0,
     ) -> list[RoomStep]:
         """Units from a peer, whatever brought them."""
-        effects: list[RoomStep] = []
+        # What was hidden for its time comes before what may follow it.
+        effects = self._passing.reveal(now)
         known = self.heeds(source) or source in self.heard_out
         for card in cards:
             if not known and card.device_key != source:

@@ -99,3 +99,10 @@ def test_who_was_banned_must_not_read_on() -> None:
     handed = frozenset(each.id for each in MESSAGES)
     assert rules(member(1, 2, 3), outcasts=(Outcast("eve", 25.0, handed),)) == [Rule.FORBIDDEN]
     assert rules(member(1, 2, 3), outcasts=(Outcast("eve", 35.0, handed),)) == []
+
+
+def test_what_a_revoked_device_said_to_who_could_not_know_is_no_cause_for_complaint() -> None:
+    messages = [*MESSAGES, replace(said(4, "ann-phone"), is_owed=False, is_forbidden=True)]
+    assert rules(member(1, 2, 3, 4), messages=messages) == [Rule.FORBIDDEN]
+    unwarned = replace(member(1, 2, 3, 4), unwarned=frozenset({messages[3].id}))
+    assert rules(unwarned, messages=messages) == []

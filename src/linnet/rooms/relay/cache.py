@@ -32,7 +32,7 @@ from linnet.trace.records import Kind, Record
 EVICT_UNITS = 1024
 """Units that one look removes: a bound on the time it takes."""
 _PAGE = 256
-_META = "relay.meta"
+_META, _CREATE = "relay.meta", "relay.create"
 _encode = msgspec.msgpack.Encoder().encode
 _decode_meta = msgspec.msgpack.Decoder(tuple[int, int, int]).decode
 
@@ -66,14 +66,34 @@ class Cache:
             (int.from_bytes(key, "big"), EventId(value)) for key, value in store.cells.scan(self._ours)
         ]
         # Control events that came from peers, for the other relays.
+        self.lacking: dict[EventId, None] = {}
+        """Control events that the log should hold and does not give back, and those that build on them."""
 
     def restore(self) -> Iterator[Event]:
-        """The control events of the log, the create event first."""
+        """The control events of the log, the create event first.
+
+        What is damaged is noted as lacking. The create event, without which there is no room, has a copy.
+        """
         after = 0
+        copy = self._cells.get(_CREATE, self._room)
+        if copy is not None:
+            create = recall_unit(decode_unit(copy))
+            if self._log.get(create.head) is None:
+                self._append(self._room, create, self._log.kept(self._room).oldest or 0.0)
+            yield create.events[0]
         while page := self._log.read(self._room, after, _PAGE):
+            self.lacking |= {damage.head: None for damage in self._log.left_out}
             for after, entry in page:
+                if copy is None:
+                    copy = entry.raw
+                    self._cells.put(_CREATE, self._room, copy)
                 self.control[entry.head] = after
                 yield recall_unit(decode_unit(entry.raw)).events[0]
+
+    def wait(self, event: EventId) -> None:
+        """A control event of the log builds on one that is lacking: it counts once it came again."""
+        self.control.pop(event, None)
+        self.lacking[event] = None
 
     @property
     def first(self) -> int:
@@ -134,9 +154,10 @@ class Cache:
 
     def keep_control(self, verified: Verified, from_peer: bool, now: float) -> int:
         """Write a control event; its position."""
+        is_back = self.lacking.pop(verified.head, self) is None
         position = self._append(self._room, verified, now)
         self.control[verified.head] = position
-        if from_peer:
+        if from_peer and not is_back:  # What was kept before is noted already, if anybody is to have it.
             self._forwarded.append((position, verified.head))
             self._cells.put(self._ours, position.to_bytes(8, "big"), verified.head)
         return position
@@ -210,6 +231,7 @@ class Cache:
             self.tombstones.clear()
             self.devices.clear()
             self._cells.delete(_META, self._room)
+            self._cells.delete(_CREATE, self._room)
         return records
 
     def _append(self, topic: TopicId, verified: Verified, now: float) -> int:
@@ -217,9 +239,18 @@ class Cache:
         entry = Entry(topic, event.author, event.device, event.seq, 1, event.id, now, encode_unit(unit))
         position = self._log.append(entry)
         if position is None:
-            raise AssertionError(f"{event.id.hex()} was in the log before")
+            position = self._found(topic, event.id)
         self._cards.keep(event.author, event.device)
         return position
+
+    def _found(self, topic: TopicId, event: EventId) -> int:
+        """Where a unit stands that was in the log before, damaged or not: there is no index by id."""
+        after = 0
+        while page := self._log.read(topic, after, _PAGE):
+            for after, entry in page:
+                if entry.head == event:
+                    return after
+        raise AssertionError(f"{event.hex()} was in the log before, under another topic")
 
     def _cached(self, topic: TopicId, after: int, since: float, limit: int) -> list[Placed]:
         return self._log.read(topic, max(after, self._log.since(topic, since)), limit)

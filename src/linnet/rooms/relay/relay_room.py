@@ -101,7 +101,12 @@ class RelayRoom:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the room's state no longer names this device as a relay, or has put its person out."""
+        """Whether the room's state no longer names this device as a relay, or has put its person out.
+
+        While control events are lacking that the log should hold, nobody can say that.
+        """
+        if self.cache.lacking:
+            return False
         gone = self._own.standing in (Membership.LEAVE, Membership.BAN)
         return gone or not self.view.is_relay(self._context.peer)
 
@@ -110,6 +115,12 @@ class RelayRoom:
         turn = self._turn()
         turn.changed = True
         turn.forwards = True
+        lacking = len(self.cache.lacking)
+        if lacking:
+            note = "control events, until a member or relay has given them again"
+            turn.effects.append(
+                Record(Kind.DROPPED, self.room, events=lacking, reason=Reason.DAMAGED, note=note)
+            )
         return self._finish(turn, now)
 
     def join(self, contacts: tuple[PeerId, ...], now: float) -> list[RoomEffect]:
@@ -338,7 +349,7 @@ class RelayRoom:
         if turn.forwards or turn.changed:
             turn.effects += self._forwarding.pump()
         turn.promises += self._following.push(turn.fresh, self.cache.end)
-        if turn.changed or self._keeping.groups.stale:
+        if (turn.changed or self._keeping.groups.stale) and not self.cache.lacking:
             turn.effects += self._keeping.groups.release(now)
         turn.effects += self._keeping.arm(now)
         return turn.all()
@@ -351,7 +362,8 @@ class RelayRoom:
         if begin_at is not None:
             self._forwarding.begin_at(begin_at)
         effects += self._following.expel(lambda caller: why_not_member(view, caller))
-        self._receipts.retain(frozenset(view.joined()))
+        if not self.cache.lacking:
+            self._receipts.retain(frozenset(view.joined()))
         self._presence.changed()
         return effects
 
@@ -402,9 +414,15 @@ class RelayRoom:
 
 
 def _restored(cache: Cache, context: Context) -> ControlDag:
-    """The control DAG as the log holds it."""
+    """The control DAG as the log holds it. What builds on an event that is damaged is left out.
+
+    Then we are behind, and catch up as any relay that is behind: with the first that greets.
+    """
     events = cache.restore()
     dag = ControlDag(next(events), context.card_check)
     for event in events:
-        dag.add(event)
+        if dag.missing(event.tail.control or ()):
+            cache.wait(event.id)
+        else:
+            dag.add(event)
     return dag

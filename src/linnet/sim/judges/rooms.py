@@ -60,6 +60,8 @@ class Member(Struct, frozen=True):
     lives: tuple[Seen, ...]
     state: tuple[tuple[str, str], ...]
     """What it sees of what there were rulings about."""
+    unwarned: frozenset[EventId] = frozenset()
+    """What it was handed while word of a revocation could not have reached it: nobody can take that back."""
 
 
 class Outcast(Struct, frozen=True):
@@ -113,7 +115,7 @@ def _judge_member(said: dict[EventId, Message], member: Member) -> Iterator[Comp
                 continue
             if event in seen or event in consumed:
                 yield Complaint(Rule.DOUBLED, f"{member.name} was handed {message.text!r} twice")
-            if message.is_forbidden:
+            if message.is_forbidden and event not in member.unwarned:
                 yield Complaint(Rule.FORBIDDEN, f"{member.name} has {message.text!r} of a revoked device")
             before = message.after & life_ids(life) - frozenset(seen)
             if before and not before <= frozenset(ever):

@@ -143,9 +143,12 @@ class DamageableLog(MemoryLog):
     def damage(self, luck: Random) -> None:
         """Let one unit that is held be unreadable from now on."""
         sound = [head for head in self._units if head not in self._damaged]
-        if not sound:
-            return
-        _, entry = self._units[luck.choice(sound)]
+        if sound:
+            self.spoil(luck.choice(sound))
+
+    def spoil(self, head: EventId) -> None:
+        """Let this unit be unreadable from now on."""
+        _, entry = self._units[head]
         found = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
         self._damaged[entry.head] = found
         self._news.append(found)
@@ -170,7 +173,11 @@ class DamageableLog(MemoryLog):
     def read(self, topic: TopicId, after: int, limit: int) -> list[tuple[int, Entry]]:
         """See `EventLog.read`."""
         found = super().read(topic, after, limit + len(self._damaged))
-        return [each for each in found if each[1].head not in self._damaged][:limit]
+        sound = [each for each in found if each[1].head not in self._damaged][:limit]
+        last = sound[-1][0] if len(sound) == limit and sound else None
+        passed = (unit for position, unit in found if last is None or position <= last)
+        self.left_out = tuple(self._damaged[unit.head] for unit in passed if unit.head in self._damaged)
+        return sound
 
     def chain(
         self, topic: TopicId, author: AuthorId, device: DeviceId, first: int, last: int, limit: int

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct, field
 
 from linnet.core.effects import Deliver
@@ -39,6 +41,8 @@ FOUNDER, THIEF, RELAY, ACCOMPLICE = "ann", "ann-phone", "relay", "dan"
 MEMBERS = (FOUNDER, "bob", "cid", ACCOMPLICE)
 NEWCOMERS = ("eve", "fay", "gus")
 _READER = 1
+_REJOINED = 10.0
+"""Seconds in which word goes round, once there is no partition."""
 _NAME = "open"
 
 
@@ -74,6 +78,8 @@ class Lived(Struct):
     handed: list[EventId] = field(default_factory=list)
     unreadable: set[EventId] = field(default_factory=set)
     consumed: set[EventId] = field(default_factory=set)
+    unwarned: set[EventId] = field(default_factory=set)
+    """What came before word of the revocation could: others were nearer to the thief."""
 
 
 class RoomsWay(OpenWorld):
@@ -91,6 +97,9 @@ class RoomsWay(OpenWorld):
         self.joined: dict[str, float] = {}
         self.removed: dict[str, float] = {}
         self.revoked_at: float | None = None
+        self._cut_off: set[str] = set()
+        """Who could not hear of it at once when the founder revoked a device."""
+        self._side: frozenset[str] = frozenset()
         self._joining: dict[str, int] = {}
         self._consuming: list[tuple[int, Lived, tuple[EventId, ...]]] = []
         self.add((RELAY, *MEMBERS, THIEF, *NEWCOMERS))
@@ -184,6 +193,7 @@ class RoomsWay(OpenWorld):
         word = revoke(person_key(self.seed, FOUNDER), device, int(self.network.now))
         self._decide("revocation", "there", RevokeInRoom(self.room, word))
         self.revoked_at = self.network.elapsed
+        self._cut_off = {each for each in self.identities if each not in self._within_earshot()}
         person = self.identities[ACCOMPLICE].author
         for command in (
             SetLevel(self.room, 100, person=person),
@@ -192,6 +202,22 @@ class RoomsWay(OpenWorld):
         ):
             self.ask(name, command)
         self._say(name)
+
+    def part(self, names: Iterable[str], *, silent: bool) -> None:
+        """See `OpenWorld.part`."""
+        self._side = frozenset(names)
+        super().part(self._side, silent=silent)
+
+    def _within_earshot(self) -> set[str]:
+        """Who hears the founder as soon as the thief: over a link to the founder that carries anything."""
+        linked = {self.names[peer] for peer in self.network.linked(self.peer(FOUNDER))}
+        apart = self.is_parted
+        return {each for each in linked if not apart or (each in self._side) == (FOUNDER in self._side)}
+
+    def _could_not_know(self, name: str) -> bool:
+        """Whether word of the revocation may still be on its way to somebody."""
+        since = max(self.revoked_at or 0.0, self.parted[-1] if self.parted else 0.0)
+        return name in self._cut_off and self.network.elapsed <= since + _REJOINED
 
     def resume(self, name: str) -> None:
         """Applications go on reading."""
@@ -238,6 +264,8 @@ class RoomsWay(OpenWorld):
         for item in effect.items:
             if isinstance(item, Event) and item.kind == MESSAGE:
                 life.handed.append(item.id)
+                if self._could_not_know(name):
+                    life.unwarned.add(item.id)
                 ids.append(item.id)
             elif isinstance(item, Unreadable):
                 life.unreadable.add(item.event.id)
@@ -308,7 +336,9 @@ class RoomsWay(OpenWorld):
                 Seen(tuple(each.handed), frozenset(each.unreadable), frozenset(each.consumed))
                 for each in self.lives[name]
             )
-            members.append(Member(name, self.identities[name].author, lives, self._seen(state)))
+            unwarned = frozenset(each for life in self.lives[name] for each in life.unwarned)
+            person, seen = self.identities[name].author, self._seen(state)
+            members.append(Member(name, person, lives, seen, unwarned))
         complaints += [
             Complaint(Rule.STUCK, f"{name} never joined: {self.obtained(request)}")
             for name, request in self._joining.items()
