@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from linnet.core.effects import Deliver
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed
 from linnet.identity.cards import revoke
@@ -223,7 +223,7 @@ class PlacesWay(OpenWorld):
                         text = self._pieces.pop((name, message)).decode()
                         heard.line[message] = text
                         heard.handed.append(text)
-                case Knocked(_, nym):
+                case Knocked(_, nym) if not self._is_put_out(nym):
                     self.ask(name, Admit(self.place, nym))
                 case Lost(_, first, last, reason):
                     heard.lost.append((first, last))
@@ -238,6 +238,10 @@ class PlacesWay(OpenWorld):
         self._handed[name] = self._handed.get(name, 0) + len(effect.items)
         if self._handed[name] >= 8:
             self.network.ask(peer, Consumed(effect.subscription, self._handed.pop(name)))
+
+    def _is_put_out(self, nym: AuthorId) -> bool:
+        """Who did not hear that it was put out knocks again; whoever put it out does not let it in."""
+        return any(self.identities[name].author == nym for name in self._ejecting)
 
     def note(self) -> None:
         """Look which answers have come."""
