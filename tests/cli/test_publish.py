@@ -55,7 +55,7 @@ def test_without_a_node_it_says_how_to_start_one(shell: Linnet) -> None:
 
 def test_without_a_storage_node_confirming_fails(running: Linnet) -> None:
     said = running.fails(1, "publish", "unkept", "hello", "--confirm", "0.1")
-    assert "no storage node confirmed 1 of 1 event " in said
+    assert "no storage node confirmed 1 of 1 event: none is known" in said
 
 
 def test_a_burst_is_the_largest_batch() -> None:

@@ -82,7 +82,7 @@ class Lines:
 
 def reason(response: httpx.Response) -> str:
     error = response.json()["error"]
-    assert set(error) == {"reason", "detail", "hint"}
+    assert set(error) == {"reason", "detail", "hint", "elsewhere"}
     return str(error["reason"])
 
 

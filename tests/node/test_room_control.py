@@ -104,7 +104,7 @@ async def test_out_and_back_in(ada: Api, bea: Api) -> None:
     await ada.post(f"/{room}/membership", person=bea.person, membership="ban", reason="spam")
     await until(lambda: bea.get(""), lambda found: found["rooms"][0]["membership"] == "ban")
     refused = await bea.post(f"/{room}/send", 403, texts=["but"])
-    assert set(refused["error"]) == {"reason", "detail", "hint"}
+    assert set(refused["error"]) == {"reason", "detail", "hint", "elsewhere"}
     await ada.post(f"/{room}/membership", person=bea.person, membership="leave")
     invitation = await ada.post(f"/{room}/invite", person=bea.person, announce=True, lifetime=60)
     assert invitation["person"] == bea.person

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -17,8 +17,10 @@ from msgspec import Meta
 from linnet.core.errors import Refused
 from linnet.identity.keys import SigningKey
 from linnet.net.address import Address, parse_address
-from linnet.net.listener import Listener, listen
 from linnet.node.keyfiles import KeyFileError, read_private, write_private
+
+if TYPE_CHECKING:
+    from linnet.net.listener import Listener
 
 _Port = Annotated[int, Meta(ge=1, le=65_535)]
 _decoder = msgspec.json.Decoder(dict[str, list[_Port]])
@@ -40,6 +42,8 @@ class KeptPorts:
 
         `Refused` names an address that cannot be had; none is held then.
         """
+        from linnet.net.listener import listen  # Only who runs a node pays for it.
+
         listeners: list[Listener] = []
         chosen: dict[str, list[int]] = {}
         try:
@@ -79,6 +83,8 @@ class KeptPorts:
         self._write({**self._kept, address: [port]})
 
     def _take(self, text: str, asked: Address, number: int, key: SigningKey) -> Listener:
+        from linnet.net.listener import listen
+
         port = self._kept_port(text, number)
         if not port:
             return listen([text], key)[0]

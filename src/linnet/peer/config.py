@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
 
 from linnet.content.config import ContentConfig
 from linnet.content.fast.config import FastConfig
@@ -53,6 +55,8 @@ class LinkConfig(Struct, frozen=True):
     """Seconds until a peer that we need is dialled a second time."""
     backoff_most: float = 30.0
     """Seconds between dials of a peer that we need, at most: doubling up to this, with jitter."""
+    dials: Annotated[int, Meta(ge=1)] = 10
+    """Dials of one peer in a minute, at most, while it does not answer."""
     max_links: int = 4096
     """Links that may be open at once."""
     control_rate: float = 500.0

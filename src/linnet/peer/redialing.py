@@ -17,8 +17,6 @@ from linnet.peer.config import LinkConfig
 
 WINDOW = 60.0
 """Seconds in which dials are counted."""
-DIALS = 10
-"""Dials of one peer in a window, at most, while it does not answer."""
 LASTING = 1.0
 """Seconds that a link has to last to count as an answer: one that closes at once is no better than none."""
 REMEMBERED = 4096
@@ -26,6 +24,9 @@ REMEMBERED = 4096
 
 _HINTS = 16
 """Addresses of one peer that are known to have been tried: more than one message can name."""
+
+_UNKEPT = 2
+"""Dials that a crash may have forgotten: commits are frequent, and dials of one peer seldom."""
 
 _CELLS = "dialed"
 _encode = msgspec.msgpack.Encoder().encode
@@ -35,11 +36,13 @@ _decode = msgspec.msgpack.Decoder(tuple[float, ...]).decode
 class _Attempts:
     """What came of dialling one peer since it last answered."""
 
-    __slots__ = ("backoff", "due", "hints", "since", "times")
+    __slots__ = ("backoff", "due", "hints", "since", "times", "unkept")
 
-    def __init__(self, times: tuple[float, ...] = ()) -> None:
+    def __init__(self, times: tuple[float, ...] = (), unkept: int = 0) -> None:
         self.times = times
         """When it was dialled, the latest last."""
+        self.unkept = unkept
+        """Dials that may have been made besides: a crash forgets what was not yet durable."""
         self.hints: tuple[str, ...] = ()
         """Where it was dialled since then, the latest first."""
         self.backoff = 0.0
@@ -57,7 +60,7 @@ class Redialing:
         self._rng = rng
         self._cells = cells
         kept = () if cells is None else cells.scan(_CELLS)
-        self._attempts = {PeerId(key): _Attempts(_decode(value)) for key, value in kept}
+        self._attempts = {PeerId(key): _Attempts(_decode(value), _UNKEPT) for key, value in kept}
 
     def wait(self, peer: PeerId, hints: tuple[str, ...], now: float) -> float:
         """Seconds until a peer may be dialled at these addresses; 0: at once."""
@@ -69,8 +72,9 @@ class Redialing:
         is_new = any(hint not in attempts.hints for hint in hints)
         is_wrong = attempts.due - now > 1.5 * attempts.backoff  # the clock was put back since
         due = now if is_new or is_wrong else attempts.due
-        if len(recent) >= DIALS:
-            due = max(due, recent[-DIALS] + WINDOW)
+        most = max(1, self._config.dials - attempts.unkept)
+        if len(recent) >= most:
+            due = max(due, recent[-most] + WINDOW)
         return max(0.0, due - now)
 
     def dialed(self, peer: PeerId, hints: tuple[str, ...], now: float) -> None:
@@ -80,7 +84,7 @@ class Redialing:
             attempts.backoff = 0.0
         self._attempts[peer] = attempts
         attempts.hints = tuple(dict.fromkeys((*hints, *attempts.hints)))[:_HINTS]
-        attempts.times = (*attempts.times, now)[-DIALS:]
+        attempts.times = (*attempts.times, now)[-self._config.dials :]
         if self._cells is not None:
             self._cells.put(_CELLS, peer, _encode(attempts.times))
         self._bound()

@@ -23,6 +23,7 @@ from linnet.core.errors import LocalError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.limits import BODY_BYTES
 from linnet.event.event import MESSAGE
+from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Start
 from linnet.rooms.commands import ExamineState, SendToRoom
 from linnet.rooms.results import StateIs
@@ -163,6 +164,10 @@ class _Arrivals:
         """What was kept stays."""
 
 
+_KEEP = LinkConfig(dials=1_000_000)
+"""People come and go many times a minute here, each time at once: nobody waits before dialling them again."""
+
+
 class _Founded(NamedTuple):
     """A room that is set up, with everybody gone: what each node keeps, and when it was."""
 
@@ -174,7 +179,7 @@ class _Founded(NamedTuple):
 def _world(members: int, relays: int, seed: int, trace: TraceSink, founded: _Founded | None) -> RoomsWorld:
     links = LinkModel(constant_latency(LATENCY_MS))
     stores = None if founded is None else deepcopy(founded.stores)
-    return RoomsWorld(seed, members, relays, links, trace, stores=stores)
+    return RoomsWorld(seed, members, relays, links, trace, stores=stores, keep=_KEEP)
 
 
 @lru_cache(maxsize=64)

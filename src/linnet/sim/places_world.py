@@ -87,7 +87,8 @@ class PlacesWorld(NamedNodes):
 
     def enter(self, name: str) -> None:
         """Let a guest in, and watch."""
-        self.obtain(name, EnterPlace(self.place, (self.contact(HOST),)), Entered)
+        asked = EnterPlace(self.place, (self.contact(HOST),), patience=self.patience)
+        self.obtain(name, asked, Entered)
         self.watch(name)
 
     def watch(self, name: str) -> None:

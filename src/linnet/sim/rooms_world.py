@@ -11,7 +11,7 @@ from linnet.core.effects import Deliver
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.delivery.commands import Consumed
 from linnet.event.event import Event
-from linnet.peer.config import PeerConfig
+from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.peer.interface import Handed, Start
 from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, ReadRoom, SetMembership
 from linnet.rooms.config import RelayChoice, RelayConfig, RelayPolicy, RoomsConfig
@@ -50,8 +50,10 @@ class RoomsWorld(NamedNodes):
         trace: TraceSink,
         rooms: RoomsConfig | None = None,
         stores: Mapping[str, MemoryStore] | None = None,
+        keep: LinkConfig | None = None,
     ) -> None:
         super().__init__(seed, links, trace, stores)
+        self._keep = keep or LinkConfig()
         self.peers = [f"peer{number}" for number in range(peers)]
         self.relays = [f"relay{number}" for number in range(relays)]
         self.rooms: dict[str, RoomsConfig] = {}
@@ -73,7 +75,7 @@ class RoomsWorld(NamedNodes):
     def configured(self, name: str) -> PeerConfig:
         """Relays are open to all."""
         relay = RelayConfig(policy=RelayPolicy.OPEN) if name in self.relays else None
-        return PeerConfig(listens=HINTS, rooms=self.rooms[name], relay=relay)
+        return PeerConfig(listens=HINTS, rooms=self.rooms[name], relay=relay, links=self._keep)
 
     def set_up(self) -> None:
         """Start everybody, found the room, name its relays, invite and join all peers."""

@@ -44,7 +44,7 @@ def test_all_delivered_is_all_well(tmp_path: Path, capsys: pytest.CaptureFixture
     ("received", "messages", "resumed", "verdict"),
     [
         (("a",), 2, True, "1 deliveries are missing"),
-        (("a", "b", "z"), 2, True, "1 events came that nobody published"),
+        (("a", "b", "z"), 2, True, "1 event came that nobody published"),
         (("a", "b"), 3, True, "2 of 3 messages were published"),
         (("a", "b"), 2, False, "did not find its durable subscription again"),
     ],

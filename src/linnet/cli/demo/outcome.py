@@ -45,7 +45,7 @@ class Outcome(Struct, frozen=True):
         missing = sum(peer.missing for peer in peers)
         wrong = []
         if len(published) != plan.messages:
-            wrong.append(f"{len(published)} of {counted(plan.messages, 'message')} published")
+            wrong.append(f"{len(published)} of {counted(plan.messages, 'message')} were published")
         if missing:
             wrong.append(f"{missing} deliveries are missing")
         if foreign := sum(peer.foreign for peer in peers):
