@@ -358,7 +358,7 @@ def test_a_process_that_is_started_over_and_over_dials_no_more() -> None:
         links = Links(OURS, CONFIG, Random(step), cells)
         if links.hold(Hold(ANN, HINTS, "tea"), now) == [Dial(ANN, HINTS)]:
             dials.append(now)
-    assert most_a_minute(dials) == 10
+    assert most_a_minute(dials) == 8  # Two are held back: a crash may have forgotten them.
     assert dials[-1] - dials[0] > 120.0
 
 

@@ -101,8 +101,8 @@ class Topology(Generic[V]):
         )
 
     def join(self, v: V, dialable: bool = True) -> list[V]:
-        """A node comes, or one that was paused is back: then edges of it may serve others who found none."""
-        others = list(self._free) if v in self._paused else []
+        """A node comes, or one that was paused is back: then its edges may serve those who found nobody."""
+        others = [w for w in self._free if not self._adjacent[w]] if v in self._paused else []
         self.add(v, dialable)
         self.resume(v)
         return self._fill([v, *others])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 from msgspec.structs import replace
@@ -82,7 +83,14 @@ def test_older_messages_of_ours_have_the_marks_of_the_ledger(tea: Tea) -> None:
     while not arrived():
         assert clock.now() < limit
     spoken = Spoken(tea, tea.room)
-    spoken.conversation.run((), 0.0)
+
+    def until_it_is_shown() -> Iterator[str]:
+        while not any(line.endswith("an old word of mine") for line in spoken.shown):
+            assert clock.now() < limit
+            time.sleep(0.01)
+        yield from ()
+
+    spoken.conversation.run(until_it_is_shown(), 0.0)
     (line,) = [line for line in spoken.shown if line.endswith("an old word of mine")]
     assert line[6:] == "✓✓ you: an old word of mine"
 

@@ -28,8 +28,8 @@ def up(home: Path, lan: bool = True) -> Iterator[str]:
     """A running node that watches the loopback; gives its device key."""
     device = Linnet(home).json("init")["device"]
     file = home / "linnet.toml"
-    switched = file.read_text().replace("\n[lan]\n", f'\n[lan]\nenabled = true\ninterfaces = ["{NAME}"]\n')
-    file.write_text(switched if lan else file.read_text())
+    if lan:
+        file.write_text(f'{file.read_text()}\n[lan]\nenabled = true\ninterfaces = ["{NAME}"]\n')
     command = [*LINNET, "up", "--home", str(home), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from linnet.lab.errors import CheckFailed, LabError
+from linnet.lab.errors import LabError
 from linnet.lab.generate.job import Wanted, generate
 from linnet.lab.generate.plan import Granularity
 from linnet.lab.stages import Workshop, open_table
@@ -52,7 +52,7 @@ def test_rows_that_were_not_planned_are_found(spark: SparkSession, tmp_path: Pat
     (tmp_path / "chats" / "_manifest.json").unlink()
     parts = sorted((tmp_path / "messages").glob("part-*"))
     (tmp_path / "messages" / "part-again.parquet").write_bytes(parts[0].read_bytes())
-    with pytest.raises(CheckFailed, match="not those that were planned"):
+    with pytest.raises(LabError, match="has 800 rows, and 400 were written"):
         generate(Workshop(spark, tmp_path), wanted)
 
 
