@@ -75,10 +75,10 @@ class OpenCourse:
         self.world.start_all()
         self.speak()
 
-    def speak(self) -> None:
-        """Whoever can be asked says a word."""
+    def speak(self, paused: LiveNode | None = None) -> None:
+        """Whoever can be asked says a word; who is paused would not answer."""
         for node in self.members:
-            if not node.is_up:
+            if node is paused or not node.is_up:
                 continue
             text, asked = f"{node.name}:{len(self.said)}", time.monotonic()
             with contextlib.suppress(*UNREACHED):
@@ -101,7 +101,7 @@ class OpenCourse:
             case Fault.PAUSE if node.pid is not None:
                 os.kill(node.pid, signal.SIGSTOP)
                 try:
-                    self._speak_beside(node)
+                    self.speak(node)
                 finally:
                     os.kill(node.pid, signal.SIGCONT)
             case Fault.RESTART_ALL:
@@ -119,14 +119,6 @@ class OpenCourse:
                 world.kill(NEWCOMER)  # It comes back as one who missed all that was said meanwhile.
                 self.speak()
                 world.start(NEWCOMER)
-
-    def _speak_beside(self, paused: LiveNode) -> None:
-        """The others speak while one does not run."""
-        for node in self.members:
-            if node is not paused and node.is_up:
-                text, asked = f"{node.name}:{len(self.said)}", time.monotonic()
-                sent = node.control.send_to_room(self.world.room, [text.encode()])
-                self.said.append(Saying(EventId(event_id(sent.ids[0])), text, node.name, asked))
 
     def _decide(self) -> None:
         founder = self.world.nodes[FOUNDER]

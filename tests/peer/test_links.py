@@ -13,10 +13,10 @@ from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.peer.backoff import REMEMBERED, Backoff
 from linnet.peer.config import LinkConfig
 from linnet.peer.links import Links, LinksEffect
 from linnet.peer.messages import Bye, Needed, Ping, Pong, Unsupported
-from linnet.peer.redialing import REMEMBERED, Redialing
 from linnet.store.memory import MemoryStore
 
 OURS, ANN, BEN = PeerId(b"o" * 32), PeerId(b"a" * 32), PeerId(b"b" * 32)
@@ -373,11 +373,11 @@ def test_a_clock_that_was_ahead_keeps_nobody_from_being_dialled() -> None:
 
 def test_failures_of_so_many_peers_are_remembered_and_not_of_more() -> None:
     cells = MemoryStore().cells
-    redialing = Redialing(CONFIG, Random(1), cells)
+    backoff = Backoff(CONFIG, Random(1), cells)
     first, second = PeerId(bytes(32)), PeerId((1).to_bytes(32, "big"))
     for number in range(REMEMBERED):
-        redialing.dialed(PeerId(number.to_bytes(32, "big")), HINTS, 1.0)
-    assert redialing.is_tried(first)
-    redialing.dialed(PeerId(REMEMBERED.to_bytes(32, "big")), HINTS, 1.0)
-    assert (redialing.is_tried(first), redialing.is_tried(second)) == (False, True)
+        backoff.dialed(PeerId(number.to_bytes(32, "big")), HINTS, 1.0)
+    assert backoff.is_tried(first)
+    backoff.dialed(PeerId(REMEMBERED.to_bytes(32, "big")), HINTS, 1.0)
+    assert (backoff.is_tried(first), backoff.is_tried(second)) == (False, True)
     assert len(list(cells.scan("dialed"))) == REMEMBERED

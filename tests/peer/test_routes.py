@@ -21,7 +21,7 @@ from linnet.peer.whereabouts import Located
 from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.store.memory import MemoryStore
-from linnet.streams import mending
+from linnet.streams import repair
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
 from linnet.testing.identities import known_identity
 from linnet.testing.strategies import members
@@ -44,6 +44,6 @@ def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() ->
 
 def test_an_owner_of_timers_is_of_one_part() -> None:
     owners = [*STREAM_OWNERS, *ROOM_OWNERS, *PLACE_OWNERS, *NETWORK_OWNERS, *EDGE_OWNERS]
-    owners += [links.OWNER, mending.OWNER]
+    owners += [links.OWNER, repair.OWNER]
     assert [owner for owner, times in Counter(owners).items() if times > 1] == []
     assert set(timer_routes(parts())) == set(owners)

@@ -1,7 +1,7 @@
 """The links of a node: who needs which, when to dial again, who is alive, who misbehaves.
 
 The parts say `Hold` and `Release`; the first hold on a peer dials it, and a lost link is dialled
-again with back-off while anyone holds it. The back-off (`linnet.peer.redialing`) outlives the last release.
+again with back-off while anyone holds it. The back-off (`linnet.peer.backoff`) outlives the last release.
 Both ends tell each other whether they need the link; it closes when neither does, so a pair that shares
 several streams keeps one link until the last of them lets go (Juslenius 2021, section 4.1).
 """
@@ -17,10 +17,10 @@ from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Tick
+from linnet.peer.backoff import LASTING, Backoff
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import PeerStatus
 from linnet.peer.messages import LinkMessage, Needed, Ping, Pong
-from linnet.peer.redialing import LASTING, Redialing
 from linnet.trace.records import Record
 
 OWNER = "links"
@@ -81,7 +81,7 @@ class Links:
     def __init__(self, ours: PeerId, config: LinkConfig, rng: Random, cells: Cells | None = None) -> None:
         self._ours = ours
         self._config = config
-        self._redialing = Redialing(config, rng, cells)
+        self._backoff = Backoff(config, rng, cells)
         self._links: dict[PeerId, _Link] = {}
         self.blocked: dict[PeerId, None] = {}
         self._is_asleep = False
@@ -117,7 +117,7 @@ class Links:
 
     def hasten(self, peer: PeerId) -> None:
         """Whoever runs this node wants a peer tried at once, however often it did not answer."""
-        self._redialing.forgive(peer)
+        self._backoff.forgive(peer)
 
     def seek(self, peer: PeerId, now: float) -> list[LinksEffect]:
         """It was heard where a peer is: if it is needed it is dialled there at once."""
@@ -210,7 +210,7 @@ class Links:
             self._shun(peer, reason, now)
         link = self._links.get(peer)
         if link is not None and link.up_at is not None and now - link.up_at >= LASTING:
-            self._redialing.forgive(peer)
+            self._backoff.forgive(peer)
             if not link.holds and reason not in _SHUNNED:
                 return self._forget(peer)
         return self._lost(peer, reason, now)
@@ -293,7 +293,7 @@ class Links:
                 link.agent,
                 link.roles,
                 link.failure,
-                None if link.up_at is not None else self._redialing.since(peer),
+                None if link.up_at is not None else self._backoff.since(peer),
             )
             for peer, link in self._links.items()
         )
@@ -306,8 +306,8 @@ class Links:
         link.pings_lost = 0
         config = self._config
         least = config.backoff_most if reason in _SHUNNED else config.backoff_first
-        if link.holds or self._redialing.is_tried(peer):
-            self._redialing.failed(peer, self._hints(peer, link), now, least)
+        if link.holds or self._backoff.is_tried(peer):
+            self._backoff.failed(peer, self._hints(peer, link), now, least)
         return self._dial(peer, link, now) if link.holds else self._forget(peer)
 
     def _forget(self, peer: PeerId) -> list[LinksEffect]:
@@ -324,7 +324,7 @@ class Links:
         """Dial a peer that is held and was left alone for a while."""
         if not link.holds or link.up_at is not None or link.dialing:
             return []
-        self._redialing.forgive(peer)
+        self._backoff.forgive(peer)
         return self._dial(peer, link, now)
 
     def _dial(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
@@ -333,10 +333,10 @@ class Links:
         if peer in self.blocked or not hints or self._is_asleep:
             # Without an address the other end has to open the link: it is told to as we are.
             return []
-        wait = self._redialing.wait(peer, hints, now)
+        wait = self._backoff.wait(peer, hints, now)
         if wait > 0:
             return [SetTimer(wait, self._tick("dial", peer))]
-        self._redialing.dialed(peer, hints, now)
+        self._backoff.dialed(peer, hints, now)
         link.dialing = True
         return [Dial(peer, hints)]
 

@@ -180,7 +180,7 @@ class Peer:
             self._account.served(asked, now)
         outgoing = self._outgoing
         effects = outgoing.heed(asked, now) if asked else []
-        damaged = self._streams.mending.look(now)
+        damaged = self._streams.repair.look(now)
         if damaged:
             effects += outgoing.heed([*damaged], now)
         while outgoing.looped:

@@ -22,7 +22,7 @@ from linnet.places.messages import PlaceMessage
 from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
-from linnet.streams import mending
+from linnet.streams import repair
 from linnet.streams.messages import StreamMessage
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
 
@@ -51,7 +51,7 @@ def timer_routes(parts: Parts) -> dict[str, OnTimer]:
     """Who is told that a timer has run out; those of overlays and local networks go through the node."""
     told: tuple[tuple[Sequence[str], OnTimer], ...] = (
         (STREAM_OWNERS, parts.streams.fired),
-        ((mending.OWNER,), parts.streams.mending.fired),
+        ((repair.OWNER,), parts.streams.repair.fired),
         (ROOM_OWNERS, parts.rooms.fired),
         (PLACE_OWNERS, parts.places.fired),
         (tuple(NETWORK_OWNERS), parts.network.fired),

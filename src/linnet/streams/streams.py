@@ -49,11 +49,11 @@ from linnet.streams.commands import (
 )
 from linnet.streams.effects import StreamEffect
 from linnet.streams.joined import Joined, JoinedEffect
-from linnet.streams.mending import Mending
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.pruning import Pruning
 from linnet.streams.publish import declare, publish
+from linnet.streams.repair import Repair
 from linnet.streams.sealed import search
 from linnet.streams.sealed.asking import ask_sealed
 from linnet.streams.served import Serving, meet
@@ -99,7 +99,7 @@ class Streams:
         self._waiting = Waiting(context.config.publish_queue)
         self._pruning = Pruning(context, self._joined)
         self._unsent: Unsent | None = None
-        self.mending = Mending(context, self._joined)
+        self.repair = Repair(context, self._joined)
         """What of our log is damaged."""
         self.serving = Serving(context, self._joined, self.heed)
         """What a proxy and its clients ask of streams."""
@@ -262,7 +262,7 @@ class Streams:
             case Resend():
                 return self._answer(peer, stream.resend(peer, message, now))
             case Resent():
-                return [*self.mending.on_resent(stream, message, now), *stream.on_resent(peer, message, now)]
+                return [*self.repair.on_resent(stream, message, now), *stream.on_resent(peer, message, now)]
             case History():
                 # We may read our own log in any case.
                 keeps = stream.stores or peer == self._context.peer

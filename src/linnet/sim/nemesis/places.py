@@ -164,7 +164,7 @@ class PlacesWay(OpenWorld):
         for each in self.living((HOST, COHOST, *GUESTS)):
             self.ask(each, Revoke(word))
         if self.is_up(name):
-            self.stolen = self.ask(name, EnterPlace(self.place, (self.contact(HOST),)))
+            self.ask(name, EnterPlace(self.place, (self.contact(HOST),)))
             self._say(name)
 
     def _enter(self, name: str) -> None:

@@ -136,11 +136,10 @@ class StreamsWay(OpenWorld):
 
     def revoke(self, name: str) -> None:
         """The owner says that the device is theirs no longer; who has it goes on publishing."""
-        owner = next((each for each in (OWNER,) if self.is_up(each)), None)
-        if owner is None:
+        if not self.is_up(OWNER):
             return
         word = revoke(person_key(self.seed, OWNER), self.identities[name].card.device, int(self.network.now))
-        self.ask(owner, Revoke(word))
+        self.ask(OWNER, Revoke(word))
         self.revoked_at = self.network.elapsed
         self._publish(name)
 

@@ -52,7 +52,7 @@ class _Attempts:
         """When it first did not answer."""
 
 
-class Redialing:
+class Backoff:
     """Peers that were dialled and did not answer yet, or not for long."""
 
     def __init__(self, config: LinkConfig, rng: Random, cells: Cells | None = None) -> None:

@@ -22,7 +22,7 @@ from linnet.trace.records import Kind, Record
 
 MendingEffect = Send[Resend] | SetTimer[Tick] | AfterCommit[Record] | Record
 
-OWNER = "mending"
+OWNER = "repair"
 FIRST_PAUSE = 2.0
 """Seconds until the next source is asked; then twice as long each time."""
 LONGEST_PAUSE = 600.0
@@ -30,7 +30,7 @@ ASKED_AT_ONCE = 256
 """Units that are asked for in one go: a store that is damaged all over is mended bit by bit."""
 
 
-class Mending:
+class Repair:
     """What is damaged of the streams that this node is in."""
 
     def __init__(self, context: Context, joined: Joined) -> None:

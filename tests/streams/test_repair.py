@@ -142,11 +142,11 @@ def test_more_than_was_damaged_is_not_written_out_of_turn(village: Village) -> N
     streams = machine._parts.streams
     stream = streams._joined.get(topic)
     assert stream is not None
-    streams.mending.look(village.network.now)
-    (mended,) = streams.mending.on_resent(stream, resent, village.network.now)
+    streams.repair.look(village.network.now)
+    (mended,) = streams.repair.on_resent(stream, resent, village.network.now)
     assert isinstance(mended, AfterCommit)
     assert [entry.first for _, entry in disk.log.read(topic, 0, 100)] == [0, 1, 2, 3, 4, 5]
-    assert len(streams.mending) == 0
+    assert len(streams.repair) == 0
 
 
 def test_a_durable_subscription_is_told_of_what_is_damaged(village: Village) -> None:
