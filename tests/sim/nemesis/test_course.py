@@ -16,6 +16,27 @@ IS_SOAK = bool(os.environ.get("LINNET_SOAK"))
 SEEDS = range(1, 201) if IS_SOAK else range(1, 6)
 
 
+FOUND = [
+    ("streams", 18, "a live reader who came late lost events in silence"),
+    ("streams", 30, "a durable subscription from now on was handed history"),
+    ("streams", 172, "who joined before the others were back at the tracker stayed alone"),
+    ("rooms", 2, "a damaged control event ended a relay"),
+    ("rooms", 9, "a revoked device made an accomplice powerful by a false time"),
+    ("rooms", 29, "a clock that was behind hid messages for good"),
+    ("places", 8, "a host that was gone was dialled without end"),
+    ("places", 25, "a clock that was put back made every wait last hours"),
+    ("places", 38, "all objects of a place vanished everywhere alike"),
+    ("content", 15, "nobody served a subscription once all others had restarted"),
+    ("content", 51, "a clock that was put back made every peer a flooder"),
+]
+"""Seeds that failed once, and what they found."""
+
+
+@pytest.mark.parametrize(("way", "seed", "found"), FOUND, ids=[f"{way}-{seed}" for way, seed, _ in FOUND])
+def test_what_was_found_once_does_not_come_back(way: str, seed: int, found: str) -> None:
+    assert run_course(way, seed).complaints == (), found
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_promise_is_kept_in_the_open_world(way: str, seed: int) -> None:
