@@ -24,7 +24,7 @@ run: $(STAMP) ## Watch a real network deliver every message (linnet demo).
 	@$(BIN)/linnet demo
 
 test: check ## Check everything, then run every test, on two cores (JOBS=n for more).
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations 25 --durations-min 5
 
 check: $(LAB_STAMP) ## Lint, format, types and import contracts.
 	$(BIN)/ruff check .

@@ -7,13 +7,17 @@ nobody says anything, encoded as they go over a link; by the number of topics th
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import blake2b
 from random import Random
 
 from bench.intersections import rate
 from bench.results import Measure, Plan
 from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.messages import Message
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import sign_descriptor
 from linnet.overlay.trackerless.filter import interests, release
@@ -22,11 +26,12 @@ from linnet.overlay.trackerless.sampler import StreamSampler
 from linnet.overlay.trackerless.sketch import CountMin
 from linnet.overlay.trackerless.tags import tag_in, topic_keys
 from linnet.overlay.trackerless.trackerless import Trackerless
-from linnet.peer.messages import CODEC, Message
+from linnet.peer.messages import CODEC
 from linnet.sim.gossip_world import GossipWorld
 from linnet.sim.ideal_group import IDEAL
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.luck import SeededEntropy, named_luck
+from linnet.sim.part_machine import PartMachine
 from linnet.store.memory import MemoryStore
 
 SECTION = "gossip"
@@ -115,14 +120,19 @@ def idle_bytes(topics: int, nodes: int = NODES, hour: float = HOUR) -> float:
         luck, entropy = named_luck(1, f"node {at}"), SeededEntropy(1, f"node {at}")
         cells = MemoryStore().cells
         hints = (f"tls://192.0.2.{at}:7700",)
-        machine = Trackerless(key, TrackerlessConfig(), cells, luck, entropy, hints, IDEAL)
-        machines.append(machine)
+        out = Outbox()
+        config = TrackerlessConfig()
+        node = Trackerless(key, config, cells, luck, entropy, out, Adjacency(out), hints, IDEAL)
+        machine = PartMachine(out, node)
+        machines.append((node, machine))
         world.add(PeerId(key.public), machine)
-    for key, machine in zip(keys, machines, strict=True):
+    now = world.now
+    for key, (node, machine) in zip(keys, machines, strict=True):
         peer = PeerId(key.public)
-        world.perform(peer, machine.start(first, world.now))
+        world.perform(peer, machine.perform(partial(node.begin, first, now), now))
         for topic in range(topics):
-            world.perform(peer, machine.join(TopicId(bytes([topic]) * 32), False, world.now))
+            join = partial(node.join, TopicId(bytes([topic]) * 32), False, now)
+            world.perform(peer, machine.perform(join, now))
     world.run(WARM)
     before = sum(world.sent(PeerId(key.public))[1] for key in keys)
     world.run(WARM + hour)

@@ -37,7 +37,13 @@ SPARK_SECONDS = 600
 """Spark takes its time on a busy machine, and a test that is cut off takes everyone's session with it."""
 
 
+SLOW = ("cli", "examples", "lab", "node")
+"""Folders whose tests start processes or Spark."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # What takes long comes first: at the end one worker would be left alone with it.
+    items.sort(key=lambda item: not any(part in SLOW for part in item.path.parts))
     for item in items:
         is_lab = "lab" in item.path.parts
         if is_lab and not item.get_closest_marker("timeout"):

@@ -32,3 +32,13 @@ def test_what_is_wrong_with_an_address_is_told(running: Linnet, shell: Linnet) -
     address = f"{shell.json('init')['device']}@127.0.0.1:0"
     assert "port 0" in running.fails(2, "connect", address)
     assert "start one with: linnet up" in shell.fails(69, "connect", running.address)
+
+
+def test_a_link_to_itself_or_to_a_blocked_device_is_refused_at_once(running: Linnet, shell: Linnet) -> None:
+    assert "device of this node itself" in running.fails(1, "connect", running.address)
+    device = shell.json("init")["device"]
+    running.ok("block", device)
+    refused = running.fails(1, "connect", f"{device}@127.0.0.1:7700")
+    assert "blocked here" in refused
+    assert "linnet block --unblock" in refused
+    running.ok("block", "--unblock", device)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from linnet.cli.edge import lines
-from linnet.cli.exits import Failure
-from linnet.cli.up import Role, behind_proxies, with_roles
 from linnet.core.errors import ConfigError
 from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig
 from linnet.node.edge_types import EdgeClientView, EdgeProxyView, EdgeReply, RefusalView
+from linnet.node.start_options import Role, StartOptions
 
 DEVICE = to_text(Sort.DEVICE, bytes(32))
 PERSON = to_text(Sort.PERSON, bytes(32))
@@ -44,22 +43,19 @@ def test_a_node_that_is_neither_is_told_how_to_become_it() -> None:
 
 
 def test_the_command_line_makes_a_proxy_and_says_for_whom() -> None:
-    made = with_roles(NodeConfig(), [Role.PROXY], [DEVICE])
+    made = StartOptions(role=(Role.PROXY,), allow=(DEVICE,)).add_to(NodeConfig())
     assert (made.proxy.enabled, made.proxy.open, made.proxy.allow) == (True, False, (DEVICE,))
     assert not made.relay.enabled
-    made = with_roles(NodeConfig(), [Role.PROXY], ["anyone"])
-    assert (made.proxy.open, made.relay.enabled) == (True, False)
-    made = with_roles(NodeConfig(), [Role.PROXY, Role.RELAY], [DEVICE, PERSON])
+    made = StartOptions(role=(Role.PROXY,), allow=("anyone",)).add_to(NodeConfig())
+    assert (made.proxy.open, made.relay) == (True, NodeConfig().relay)
+    made = StartOptions(role=(Role.PROXY, Role.RELAY), allow=(DEVICE, PERSON)).add_to(NodeConfig())
     assert (made.proxy.allow, made.relay.allow) == ((DEVICE,), (PERSON,))
-    with pytest.raises(Failure):
-        with_roles(NodeConfig(), [], [DEVICE])
 
 
 def test_the_command_line_names_proxies_before_those_configured() -> None:
     one, two = f"{DEVICE}@h:1", f"{DEVICE}@h:2"
-    made = behind_proxies(behind_proxies(NodeConfig(), [one]), [two, one])
+    made = StartOptions(proxy=(two, one)).add_to(StartOptions(proxy=(one,)).add_to(NodeConfig()))
     assert made.edge.proxies == (two, one)
     assert made.listens == ()
-    assert behind_proxies(NodeConfig(), []) == NodeConfig()
     with pytest.raises(ConfigError):
-        behind_proxies(with_roles(NodeConfig(), [Role.PROXY], ["anyone"]), [one])
+        StartOptions(role=(Role.PROXY,), allow=("anyone",), proxy=(one,)).add_to(NodeConfig())

@@ -9,12 +9,15 @@ import pytest
 from tests.cli.conftest import LINNET
 from tests.cli.shell import Linnet
 
-from linnet.cli.exits import Failure
-from linnet.cli.up import configured, with_relay, without_trackers
 from linnet.core.errors import ConfigError
+from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig
+from linnet.node.start_options import Role, StartOptions
 from linnet.overlay.config import Overlay
 from linnet.rooms.config import RelayPolicy
+
+DEVICE = to_text(Sort.DEVICE, bytes(32))
+TRACKER = f"{DEVICE}@192.0.2.7:7700"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -64,15 +67,65 @@ def test_a_wrong_configuration_is_named_with_its_line(shell: Linnet) -> None:
     assert "linnet.toml:" in said
 
 
-def test_options_add_to_the_file(shell: Linnet, running: Linnet) -> None:
+def _started(shell: Linnet, *options: str) -> list[str]:
+    """What a start says until it is ready; it is stopped then."""
+    command = [*LINNET, "up", "--home", str(shell.home), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline()]
+        while said[-1] and not said[-1].startswith("ready"):
+            said.append(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+    return said
+
+
+def test_a_start_without_options_is_like_the_last_one_with_some(shell: Linnet) -> None:
     shell.ok("init")
-    config = configured(shell.home, True, ["log", "me/log", "log"], ["127.0.0.1:0"], [running.address], True)
+    assert len(_started(shell, "--role", "tracker", "--overlay", "ring")) == 2
+    for _ in range(2):
+        address, options, _ = _started(shell)
+        assert options == "options --role tracker --overlay ring, as at the last start\n"
+    assert "kept from the last start: --role tracker --overlay ring" in shell.ok("doctor")
+    assert _started(shell, "--role", "tracker")[0] == address, "the port is kept as ever"
+    assert _started(shell)[1] == "options --role tracker, as at the last start\n", (
+        "the newest replace the older"
+    )
+    assert len(_started(shell, "--fresh")) == 2
+    assert len(_started(shell)) == 2
+
+
+def test_options_of_a_start_that_failed_are_not_kept(shell: Linnet, running: Linnet) -> None:
+    shell.ok("init")
+    shell.fails(1, "up", "--listen", running.address.rpartition("/")[2])
+    assert len(_started(shell)) == 2
+
+
+def test_options_that_cannot_be_read_stop_the_start(shell: Linnet) -> None:
+    shell.ok("init")
+    _started(shell, "--role", "tracker")
+    for damaged in (b"", b"{", b'{"role":["king"]}', b'{"unknown":1}', b"\xff"):
+        (shell.home / "start").write_bytes(damaged)
+        assert "linnet up --fresh" in shell.fails(78, "up")
+    _started(shell, "--role", "tracker")
+    assert (shell.home / "start").stat().st_mode & 0o777 == 0o600
+
+
+def test_options_are_typed_as_they_are_shown() -> None:
+    options = StartOptions(role=(Role.RELAY,), allow=("anyone",), store=("two words",), overlay=Overlay.RING)
+    assert str(options) == "--role relay --allow anyone --store 'two words' --overlay ring"
+
+
+def test_options_add_to_the_file() -> None:
+    options = StartOptions(role=(Role.TRACKER,), store=("log", "a/log", "log"), tracker=(TRACKER, TRACKER))
+    config = options.add_to(NodeConfig())
     assert config.tracker.enabled
-    assert [rule.stream.rpartition("/")[2] for rule in config.storage] == ["log", "log"]
-    assert config.node.trackers == (running.address,)
-    assert config.trace.level == "full"
+    assert [rule.stream for rule in config.storage] == ["log", "a/log"]
+    assert config.node.trackers == (TRACKER,)
+    assert options.add_to(config) == config, "what the file says too is not doubled"
     with pytest.raises(ConfigError, match="no host name"):
-        configured(shell.home, False, [], ["!:1"], [], False)
+        StartOptions(listen=("!:1",)).add_to(NodeConfig())
 
 
 def test_a_port_that_is_taken_is_named(shell: Linnet, running: Linnet) -> None:
@@ -85,35 +138,36 @@ def test_a_port_that_is_taken_is_named(shell: Linnet, running: Linnet) -> None:
 
 def test_a_relay_and_whom_it_serves(shell: Linnet) -> None:
     person = shell.json("init")["person"]
-    served = with_relay(NodeConfig(), True, [person])
+    served = StartOptions(role=(Role.RELAY,), allow=(person,)).add_to(NodeConfig())
     assert (served.relay.enabled, served.relay.allow) == (True, (person,))
-    assert with_relay(NodeConfig(), True, ["anyone"]).relay.policy is RelayPolicy.OPEN
-    assert with_relay(served, False, []).relay == served.relay, "what the file says stays"
+    open_to_all = StartOptions(role=(Role.RELAY,), allow=("anyone",)).add_to(NodeConfig())
+    assert open_to_all.relay.policy is RelayPolicy.OPEN
+    assert StartOptions().add_to(served).relay == served.relay, "what the file says stays"
     with pytest.raises(ConfigError, match=r"relay\.allow"):
-        with_relay(NodeConfig(), True, ["lp1x"])
-    with pytest.raises(Failure, match="add --role relay"):
-        with_relay(NodeConfig(), False, [person])
+        StartOptions(role=(Role.RELAY,), allow=("lp1x",)).add_to(NodeConfig())
+    assert "add --role relay" in shell.fails(2, "up", "--allow", person)
+    assert "add --role relay" in shell.fails(2, "up", "--allow", "anyone")
+    assert "add --role proxy" in shell.fails(2, "up", "--allow", DEVICE)
 
 
-def test_every_address_needs_one_to_tell(shell: Linnet) -> None:
-    shell.ok("init")
-    config = configured(shell.home, False, [], ["0.0.0.0:0"], [], False, ["relay.example.org:7700"])
-    assert config.advertised == ("tls://relay.example.org:7700",)
+def test_every_address_needs_one_to_tell() -> None:
+    wide = StartOptions(listen=("0.0.0.0:0",), advertise=("relay.example.org:7700",))
+    assert wide.add_to(NodeConfig()).advertised == ("tls://relay.example.org:7700",)
     with pytest.raises(ConfigError, match="name in advertise"):
-        configured(shell.home, False, [], ["0.0.0.0:0"], [], False)
+        StartOptions(listen=("0.0.0.0:0",)).add_to(NodeConfig())
 
 
-def test_nodes_to_begin_with_mean_the_ring_unless_there_are_trackers(shell: Linnet, running: Linnet) -> None:
-    shell.ok("init")
-    plain = configured(shell.home, False, [], [], [], False)
-    assert without_trackers(plain, None, []).node.overlay is Overlay.TRACKER
-    begun = without_trackers(plain, None, [running.address])
-    assert (begun.node.overlay, begun.node.bootstrap) == (Overlay.RING, (running.address,))
-    tracked = configured(shell.home, False, [], [], [running.address], False)
-    assert without_trackers(tracked, None, [running.address]).node.overlay is Overlay.TRACKER
-    assert without_trackers(tracked, Overlay.RING, []).node.overlay is Overlay.RING
+def test_nodes_to_begin_with_mean_the_ring_unless_there_are_trackers() -> None:
+    begun = (TRACKER,)
+    for options, overlay in (
+        (StartOptions(), Overlay.TRACKER),
+        (StartOptions(bootstrap=begun), Overlay.RING),
+        (StartOptions(bootstrap=begun, tracker=begun), Overlay.TRACKER),
+        (StartOptions(tracker=begun, overlay=Overlay.RING), Overlay.RING),
+    ):
+        assert options.add_to(NodeConfig()).node.overlay is overlay
     with pytest.raises(ConfigError, match=r"node\.bootstrap"):
-        without_trackers(plain, None, ["nobody"])
+        StartOptions(bootstrap=("nobody",)).add_to(NodeConfig())
 
 
 def test_the_relay_role_turns_on_what_the_file_says_of_it(shell: Linnet) -> None:

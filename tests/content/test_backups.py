@@ -10,7 +10,7 @@ from linnet.content.backups import Backups
 from linnet.content.commands import Fate, Outcome
 from linnet.content.config import ContentConfig
 from linnet.content.elections import Elections
-from linnet.content.keys import attribute_key, distance
+from linnet.content.keys import attribute_key, distance, position
 from linnet.content.messages import Backup, Kept
 from linnet.content.predicates import read_predicate
 from linnet.content.reach import Reach
@@ -72,6 +72,33 @@ def test_exactly_as_many_as_configured_keep_what_changes() -> None:
     ]
     assert parts.add(OURS, "stock") == [], "own subscriptions end with the node"
     assert Parts(backups=0).add(ROUTE, "stock") == []
+
+
+@pytest.mark.parametrize("is_rendezvous", [True, False])
+def test_the_nearest_keep_filters_to_the_key_of_a_rendezvous_and_else_to_the_node(
+    is_rendezvous: bool,
+) -> None:
+    key = attribute_key("stock")
+    some = (PeerId(bytes([number]) * 32) for number in range(40))
+    peers = sorted(some, key=lambda peer: distance(peer, key))
+    ours, *others = peers if is_rendezvous else reversed(peers)
+
+    class Nearest:
+        def closest(self, key: NodeId, count: int) -> list[Contact]:
+            return [Contact(peer) for peer in sorted(others, key=lambda peer: distance(peer, key))][:count]
+
+    config = ContentConfig(confirm=False, backups=3)
+    reach, table = Reach(config), FilterTable()
+    for peer in others:
+        reach.link_up(peer)
+    elections = Elections(ours, config, Nearest())
+    elections.decide("stock", 0.0)
+    backups = Backups(ours, config, Nearest(), elections, reach, table, RouteBook(config, reach))
+    predicate = read_predicate("stock")
+    table.add(ROUTE, "stock", predicate)
+    told_to = [peer for peer, _ in told(backups.changed("stock", ROUTE, (predicate,), False, 0.0))]
+    middle = key if is_rendezvous else position(ours)
+    assert told_to == sorted(others, key=lambda peer: distance(peer, middle))[:3]
 
 
 def test_a_dead_keeper_is_replaced_and_its_successor_told_all_and_the_others_go_on() -> None:

@@ -72,6 +72,24 @@ def test_a_merged_predicate_accepts_exactly_the_union(data: st.DataObject) -> No
         assert merged.covers(other)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ("price[0,1)", "price[1,2]", "price[0,2]"),
+        ("price[0,1]", "price(1,2]", "price[0,2]"),
+        ("price[0,1)", "price(1,2]", None),  # 1 is in neither
+        ("price[0,1]", "price[2,3]", None),
+        ("price[0,1]/size[0,1]", "price[0,1]/size[1,2]", "price[0,1]/size[0,2]"),
+        ("price[0,1]/size[0,1]", "price[1,2]/size[1,2]", None),  # 0 and 2 are in neither
+        ("price[0,1]/size[0,1]", "price[0,1]", None),
+    ],
+)
+def test_two_are_merged_where_nothing_lies_between_them(one: str, other: str, both: str | None) -> None:
+    merged = read_predicate(one).merged(read_predicate(other))
+    assert merged == (None if both is None else read_predicate(both))
+    assert merged == read_predicate(other).merged(read_predicate(one))
+
+
 @pytest.mark.parametrize(("goals", "accepted"), [(3, True), (5, True), (10, True), (2, False), (11, False)])
 def test_bounds_are_included(goals: int, accepted: bool) -> None:
     asked = read_predicate("soccer/goals[3,10]")

@@ -5,15 +5,20 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from tests.content.one_scout import FAR, FARTHER, NEAR, published, scout
 
 from linnet.content.config import ContentConfig
 from linnet.content.effects import OWNER
 from linnet.content.keys import attribute_key, distance, nearest_name
+from linnet.content.messages import Notice, Subscribe
 from linnet.content.reach import Reach
 from linnet.content.routes import LAPSE, RouteBook
-from linnet.core.effects import SetTimer
+from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import LinkDown
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
+from linnet.sim.clock import START
 from linnet.sim.content_world import ContentWorld
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Kind
@@ -142,6 +147,23 @@ def test_where_a_shortcut_is_dead_the_event_takes_the_route_and_then_others_stan
     world.publish(ordered[0], "stock", b"x")
     world.run(60.0)
     assert (world.bodies(ordered[4]), world.bodies(ordered[5])) == ([b"x"], [b"x"])
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_where_nothing_comes_back_from_a_shortcut_the_event_goes_to_the_route_itself(is_down: bool) -> None:
+    machine = scout(ContentConfig(redirect=True))
+    past = Contact(FARTHER, ("tls://farther:1",))
+    machine.on_message(FAR, Subscribe(1, "stock", "stock", 0, False, (), past), START)
+    unit, card = published()
+    first = machine.on_message(NEAR, Notice("stock", unit, card, 1, 60_000), START)
+    assert [each.peer for each in first if isinstance(each, Send)] == [FARTHER]
+    if is_down:
+        then = machine.link_gone(LinkDown(FARTHER, Reason.LOST), START)
+    else:
+        (timer,) = [each for each in first if isinstance(each, SetTimer)]
+        then = machine.fired(timer.timer, START + timer.delay)
+    notices = [each for each in then if isinstance(each, Send) and isinstance(each.message, Notice)]
+    assert [each.peer for each in notices] == [FAR]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -15,11 +15,14 @@ from tests.content.one_scout import (
 
 from linnet.content.commands import Ended, Fate, Outcome, PublishContent, Standing, SubscribeContent
 from linnet.content.config import ContentConfig
+from linnet.content.effects import OWNER
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Notice, Reached, Subscribe
+from linnet.content.scout import TURN
 from linnet.core.effects import Reply, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
+from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
 from linnet.sim.clock import START
 from linnet.sim.content_world import ContentWorld
@@ -130,6 +133,16 @@ def test_what_is_not_told_again_ends_within_three_periods() -> None:
     world.publish(first, "stock", b"x")
     world.run(5.0)
     assert world.bodies(second) == [b"x"]
+
+
+def test_what_is_not_told_again_over_a_link_that_stands_ends_within_three_periods() -> None:
+    machine = scout()
+    machine.on_message(FAR, Subscribe(1, "stock", "stock", 0), START)
+    left = []
+    for _ in range(3):
+        machine.fired(Tick(OWNER, TURN), START)
+        left.append(len(machine.table))
+    assert left == [1, 1, 0]
 
 
 def test_an_event_is_handed_over_once_whatever_its_ways() -> None:
@@ -268,3 +281,17 @@ def test_an_acknowledgement_counts_only_from_who_owes_it() -> None:
     assert sends([*done]) == [Send(NEAR, Reached(event, "stock", 1, 0))]
     again = machine.on_message(NEAR, Notice("stock", unit, card, 1), START)
     assert sends([*again]) == [Send(NEAR, Reached(event, "stock", 1, 0))]
+
+
+def test_a_node_answers_when_all_below_it_have() -> None:
+    machine = scout()
+    for peer in (FAR, FARTHER):
+        machine.on_message(peer, Subscribe(1, "stock", "stock", 0), START)
+    unit, card = published()
+    effects = machine.on_message(NEAR, Notice("stock", unit, card, 1), START)
+    assert [each.peer for each in effects if isinstance(each, Send)] == [FAR, FARTHER]
+    event = next(each.event for each in effects if isinstance(each, Record))
+    assert event is not None
+    assert sends([*machine.on_message(FAR, Reached(event, "stock", 1, 0), START)]) == []
+    last = machine.on_message(FARTHER, Reached(event, "stock", 2, 0), START)
+    assert sends([*last]) == [Send(NEAR, Reached(event, "stock", 3, 0))]

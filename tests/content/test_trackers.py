@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 
 from tests.content.one_event import event
+from tests.content.one_scout import FAR, FARTHER, KEY, NEAR, published, scout
 
 from linnet.content.backups import Backups
 from linnet.content.branches import Count
 from linnet.content.config import ContentConfig
+from linnet.content.directory import Located
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, distance
-from linnet.content.messages import LOGGED, Answered, Log, Logged, Tracked
+from linnet.content.messages import LOGGED, Answered, Log, Logged, Notice, Subscribe, Tracked
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
 from linnet.content.trackers import Trackers
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import LinkDown
 from linnet.core.reasons import Reason
+from linnet.event.signing import verify_unit
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.clock import START
 from linnet.sim.content_world import ContentWorld
@@ -94,6 +98,20 @@ def test_what_is_unfinished_when_the_rendezvous_is_gone_goes_on_without_those_wh
     assert tracking.known(WAY) == {ROUTE: Count(4, 1)}
     tracking.logged(FIRST, Logged((), (END,)))
     assert (tracking.gone(FIRST), tracking.known(WAY), len(tracking)) == ([], {}, 0)
+
+
+def test_the_next_rendezvous_sends_an_event_to_those_alone_who_have_not_answered() -> None:
+    machine = scout()
+    for peer in (FAR, FARTHER):
+        machine.on_message(peer, Subscribe(1, "stock", "stock", 0), START)
+    unit, card = published()
+    machine.on_message(NEAR, Log("stock", unit, card, 1), START)
+    told = Answered(verify_unit(unit, card).head, "stock", FAR, 1, 0)
+    machine.on_message(NEAR, Logged((told,), ()), START)
+    machine.link_gone(LinkDown(NEAR, Reason.LOST), START)
+    effects = machine.located(Located(KEY, ()), START)
+    sent = [(peer, type(message)) for peer, message in sends([*effects])]
+    assert [peer for peer, kind in sent if kind is Notice] == [FARTHER]
 
 
 def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.delivery.graphs import Graph, Node, graphs, grow, name
@@ -136,9 +137,12 @@ def test_what_was_lost_is_fetched_in_the_end(graph: Graph, rng: Random, page: in
     assert (len(network.scene.barriers), network.scene.barriers.bytes) == (0, 0)
 
 
+@pytest.mark.parametrize("bound", ["events", "bytes"])
 @given(graphs(most=30, hidden=0.0), st.randoms(use_true_random=False), st.integers(1, 6))
-def test_no_room_is_ever_exceeded_and_what_is_let_go_is_said(graph: Graph, rng: Random, room: int) -> None:
-    scene = Scene(BarrierConfig(events=room))
+def test_no_room_is_ever_exceeded_and_what_is_let_go_is_said(
+    bound: str, graph: Graph, rng: Random, room: int
+) -> None:
+    scene = Scene(BarrierConfig(events=room) if bound == "events" else BarrierConfig(bytes=room * SIZE))
     nodes = list(graph.values())
     rng.shuffle(nodes)
     for node in nodes:

@@ -77,6 +77,14 @@ def test_storage_is_asked_for_exactly_what_is_missing() -> None:
     assert scene.fire() == [scene.ask(S1), scene.wait(3.0)]
 
 
+def test_of_several_holes_each_is_asked_for_and_nothing_that_is_there() -> None:
+    scene = Scene(S1)
+    scene.gaps.storage([Contact(S1, HINTS)])
+    take(scene.chain, scene.ann.units(2)[1])
+    scene.begin()
+    assert scene.fire() == [scene.ask(S1, 1, 2), scene.ask(S1, 4, 4), scene.wait(3.0)]
+
+
 def test_a_link_to_storage_is_made_for_it_and_let_go() -> None:
     scene = Scene()
     scene.gaps.storage([Contact(S1, HINTS)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.delivery.moments import MOST_MOMENTS, Moments
+from linnet.core.ids import PeerId
+from linnet.delivery.moments import MOST_ANSWERS, MOST_MOMENTS, SLACK, Moments
 
 
 def test_what_was_said_since_a_moment_begins_with_the_first_of_it() -> None:
@@ -56,3 +58,68 @@ def test_it_stays_small() -> None:
         moments.note(number, float(number))
     assert len(moments._firsts) <= MOST_MOMENTS
     assert (moments.since(0.0), moments.since(9_999.0)) == (0, 9_999)
+
+
+def test_what_follows_what_was_heard_is_not_older_whatever_is_said_of_it() -> None:
+    moments = Moments()
+    moments.note(3, 1000.0, heard=True)
+    moments.note(6, 1200.0, heard=True)
+    moments.note(4, -17_000.0, now=1300.0)
+    assert (moments.at(3), moments.at(4), moments.at(6)) == (1000.0, 1200.0, 1200.0)
+    moments.note(7, -17_000.0, now=1300.0)
+    assert (moments.at(6), moments.at(7)) == (1200.0, 1300.0)
+    moments.note(2, -17_000.0, now=1300.0)
+    assert moments.at(2) == -17_000.0, "nothing speaks against that"
+
+
+def test_words_that_differ_by_little_are_no_contradiction() -> None:
+    moments = Moments()
+    moments.note(3, 1000.0, heard=True)
+    moments.note(4, 1000.0 - SLACK, now=1300.0)
+    assert moments.at(4) == 1000.0
+    moments.note(5, 1000.0 - SLACK - 0.1, now=1300.0)
+    assert moments.at(5) == 1300.0
+
+
+def test_what_follows_what_is_known_is_not_older() -> None:
+    moments = Moments()
+    moments.not_before(5, 1000.0)
+    moments.note(8, 1150.0, now=1300.0)
+    moments.note(5, -17_000.0, now=1300.0)
+    assert moments.at(5) == 1150.0, "it was said before what follows it"
+    moments.note(4, -17_000.0, now=1300.0)
+    assert moments.at(4) == -17_000.0
+
+
+A, B, C = (PeerId(bytes([letter]) * 32) for letter in b"abc")
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_new"),
+    [
+        ([(A, 0, 5)], True),
+        ([(A, 0, 5), (B, 0, 9)], True),  # In doubt it is.
+        ([(A, 0, 5), (B, 0, 9), (C, 0, 9)], False),
+        ([(A, 0, 5), (B, 0, 9), (C, 7, 7)], True),  # C does not know it.
+        ([(A, 0, 5), (B, 0, 9), (C, 0, 9), (C, 0, 6)], True),  # The last word of each counts.
+        ([(A, 0, 7)], False),
+        ([], False),
+    ],
+)
+def test_what_most_say_was_said_in_our_time_is_not_older(
+    answers: list[tuple[PeerId, int, int]], is_new: bool
+) -> None:
+    moments = Moments()
+    for peer, known, first in answers:
+        moments.answered(peer, known, first, 8, 1000.0)
+    moments.note(6, -17_000.0, now=1300.0)
+    assert moments.at(6) == (1300.0 if is_new else -17_000.0)
+
+
+def test_only_so_many_answers_are_remembered() -> None:
+    moments = Moments()
+    for number in range(2 * MOST_ANSWERS):
+        moments.answered(PeerId(bytes([number]) * 32), 0, 9 * (number < MOST_ANSWERS), 8, 1000.0)
+    assert len(moments._answers) == MOST_ANSWERS
+    moments.note(6, -17_000.0, now=1300.0)
+    assert moments.at(6) == 1300.0

@@ -10,6 +10,7 @@ from linnet.core.effects import Deliver
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import LinkUp, Received
+from linnet.core.messages import Message
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Missed
@@ -19,7 +20,7 @@ from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.event.event import Event
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Command, Effect, Examine, Handed, Input, NodeStatus, Result, Start
-from linnet.peer.messages import CODEC, Message
+from linnet.peer.messages import CODEC
 from linnet.peer.peer import Peer
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency

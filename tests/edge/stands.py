@@ -5,6 +5,7 @@ from __future__ import annotations
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.delivery.messages import ChainPlace
 from linnet.edge.standing import digest_of
+from linnet.machine.outbox import Effect, Notice, Outbox
 
 AUTHOR, DEVICE = AuthorId(b"u" * 32), DeviceId(b"d" * 8)
 CHAIN = AUTHOR + DEVICE
@@ -27,3 +28,8 @@ class Stands:
 def topic(name: str) -> TopicId:
     """The topic of a stream here."""
     return TopicId(name.encode().ljust(32, b"."))
+
+
+def told(out: Outbox) -> list[Effect | Notice]:
+    """What a machine has asked for, and then what it has to tell other parts."""
+    return [*out.take(), *out.take_notices()]

@@ -44,10 +44,20 @@ class Withholding(Watched):
         return effect
 
 
-def turn(coast: Coast, name: str, kinds: tuple[type, ...], lies: bool) -> None:
+class Forgetful(Withholding):
+    """A proxy that answers what a mobile asks, and tells it nothing by itself."""
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        is_asked = isinstance(event, Received) and self._coast.name(event.peer).startswith("m")
+        return Watched.handle(self, event, now) if is_asked else super().handle(event, now)
+
+
+def turn(
+    coast: Coast, name: str, kinds: tuple[type, ...], lies: bool, way: type[Withholding] = Withholding
+) -> None:
     """From now on this proxy is a bad one."""
     coast.crash(name)
-    bad = Withholding(coast, name)
+    bad = way(coast, name)
     bad.kinds, bad.lies = kinds, lies
     coast.network.restart(coast.peer(name), bad)
     coast.network.ask(coast.peer(name), Start())
@@ -71,7 +81,7 @@ def test_of_two_proxies_one_may_withhold_and_lie_and_nothing_is_lost(
 def test_one_that_forgets_to_pass_on_is_noticed_by_comparing() -> None:
     """It sends neither events nor heads by itself; what it is asked for it answers."""
     coast = Coast("p0", "q0", "m0")
-    turn(coast, "q0", (Data,), False)
+    turn(coast, "q0", (Data, Heads), False, Forgetful)
     mine = coast.subscribe("m0", wait=15.0)
     coast.publish("p0", "one", "two", wait=0.0)
     coast.run(31.0)

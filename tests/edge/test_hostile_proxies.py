@@ -15,11 +15,11 @@ from tests.edge.coast import Coast, Watched
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Received
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data, Heads
 from linnet.edge.proxy_config import EdgeConfig
 from linnet.peer.interface import Effect, Input, Start
-from linnet.peer.messages import Message
 from linnet.trace.records import Kind
 
 SENT = [f"{number}" for number in range(40)]

@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
 from linnet.edge.commands import AllowOnNetwork
 from linnet.edge.lan_keys import CORE
-from linnet.overlay.trackerless.messages import Pull
+from linnet.overlay.trackerless.messages import IntersectEnd, Pull
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer.interface import Connect
 from linnet.streams.names import topic_of
@@ -151,3 +151,16 @@ def test_a_proxy_is_told_nothing_by_gossip() -> None:
     effects = mobile.handle(Received(proxy, pull), coast.network.now)
     note = "Pull: nothing but streams is spoken of with a proxy"
     assert effects == [Record(Kind.REJECTED, peer=proxy, reason=Reason.NOT_ALLOWED, note=note)]
+
+
+def test_nor_by_a_device_that_is_in_no_overlay_at_all() -> None:
+    coast = Coast("q0", "m0")
+    coast.subscribe("m0", wait=5.0)
+    mobile = coast.network.machine(coast.peer("m0"))
+    assert isinstance(mobile, Watched)
+    assert mobile.machine._parts.trackerless is None
+    proxy, now = coast.peer("q0"), coast.network.now
+    (record,) = mobile.handle(Received(proxy, IntersectEnd(bytes(16), ())), now)
+    assert isinstance(record, Record)
+    assert (record.peer, record.reason) == (proxy, Reason.NOT_ALLOWED)
+    assert mobile.handle(Received(coast.peer("m0"), IntersectEnd(bytes(16), ())), now) == []

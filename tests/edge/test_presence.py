@@ -10,16 +10,17 @@ from linnet.core.effects import Announce, CancelTimer, Meet, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import Heard, LocalNetwork, Met, NetworkIs, NotMet
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.edge.announcement import announce, read_announcement
 from linnet.edge.commands import NetworkStatus
 from linnet.edge.config import PresenceConfig
 from linnet.edge.hints import lan_hint
 from linnet.edge.lan_keys import lan_key, network_id
-from linnet.edge.notices import LanGone, LanPeer
+from linnet.edge.notices import LanChange, LanGone, LanPeer
 from linnet.edge.policy import LanPolicy
-from linnet.edge.presence import OWNER, Presence, PresenceEffect
+from linnet.edge.presence import AnnounceDue, ExpireDue, MeetDue, Presence, RefusalsDue
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Effect, Outbox
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -36,16 +37,45 @@ LARGER = [key for key in KEYS if key.public > OURS]
 PEER = PeerId(b"p" * 32)
 
 
-def presence(config: PresenceConfig | None = None) -> Presence:
-    policy = LanPolicy(MemoryStore().cells)
-    return Presence(SECRET, policy, config or PresenceConfig(), Random(1), SeededEntropy(1, "presence"))
+class Machine(Presence):
+    """Presence whose calls return what it asks for, and then what has changed."""
+
+    def __init__(self, config: PresenceConfig | None) -> None:
+        self.out = Outbox()
+        policy, entropy = LanPolicy(MemoryStore().cells), SeededEntropy(1, "presence")
+        super().__init__(SECRET, policy, config or PresenceConfig(), Random(1), entropy, self.out)
+
+    def hear(self, event: NetworkIs | Heard | Met | NotMet, now: float) -> list[Effect | LanChange]:
+        changes = self.handle(event, now)
+        return [*self.out.take(), *changes]
+
+    def switch(self, topic: TopicId, network: bytes, is_on: bool, now: float) -> list[Effect | LanChange]:
+        changes = self.allow(topic, network, is_on, now)
+        return [*self.out.take(), *changes]
+
+    def fire(self, timer: Timer, now: float) -> list[Effect | LanChange]:
+        changes: list[LanChange] = []
+        match timer:
+            case AnnounceDue(network):
+                self.announce(network, now)
+            case ExpireDue(network):
+                changes = self.expire(network, now)
+            case MeetDue(network):
+                self.meet(network, now)
+            case _:
+                self.end_refusals()
+        return [*self.out.take(), *changes]
 
 
-def at_home(config: PresenceConfig | None = None) -> Presence:
+def presence(config: PresenceConfig | None = None) -> Machine:
+    return Machine(config)
+
+
+def at_home(config: PresenceConfig | None = None) -> Machine:
     """A node that is at home, where a topic is allowed."""
     machine = presence(config)
-    machine.handle(NetworkIs((AT_HOME,)), 0.0)
-    machine.allow(TOPIC, HOME, True, 0.0)
+    machine.hear(NetworkIs((AT_HOME,)), 0.0)
+    machine.switch(TOPIC, HOME, True, 0.0)
     return machine
 
 
@@ -57,11 +87,10 @@ def hint(key: SigningKey, source: str = "10.0.0.1") -> str:
     return lan_hint(key.public, source, 99)
 
 
-def tick(what: str, network: bytes = HOME) -> Tick:
-    return Tick(OWNER, what, network)
+ANNOUNCE, EXPIRE, MEET, REFUSALS = AnnounceDue(HOME), ExpireDue(HOME), MeetDue(HOME), RefusalsDue()
 
 
-def of(kind: type, effects: list[PresenceEffect]) -> list[PresenceEffect]:
+def of(kind: type, effects: list[Effect | LanChange]) -> list[Effect | LanChange]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
@@ -70,9 +99,9 @@ def of(kind: type, effects: list[PresenceEffect]) -> list[PresenceEffect]:
 
 def test_where_nothing_is_allowed_nothing_is_said_or_looked_at() -> None:
     machine = presence()
-    assert machine.handle(NetworkIs((AT_HOME, IN_CAFE)), 0.0) == []
-    assert machine.handle(heard(LARGER[0]), 0.0) == []
-    assert machine.handle(Heard(HOME, "10.0.0.1", b"junk"), 0.0) == []
+    assert machine.hear(NetworkIs((AT_HOME, IN_CAFE)), 0.0) == []
+    assert machine.hear(heard(LARGER[0]), 0.0) == []
+    assert machine.hear(Heard(HOME, "10.0.0.1", b"junk"), 0.0) == []
     assert machine.networks == ()
     assert machine.view(HOME) == ()
     assert machine.allowed(HOME) == ()
@@ -80,8 +109,8 @@ def test_where_nothing_is_allowed_nothing_is_said_or_looked_at() -> None:
 
 def test_a_topic_allowed_on_one_network_is_announced_on_that_one_alone() -> None:
     machine = presence()
-    machine.handle(NetworkIs((AT_HOME, IN_CAFE)), 0.0)
-    assert machine.allow(TOPIC, HOME, True, 0.0) == [SetTimer(0.3, tick("announce"))]
+    machine.hear(NetworkIs((AT_HOME, IN_CAFE)), 0.0)
+    assert machine.switch(TOPIC, HOME, True, 0.0) == [SetTimer(0.3, ANNOUNCE)]
     assert machine.networks == (HOME,)
     assert machine.allowed(HOME) == (TOPIC,)
     assert machine.allowed(CAFE) == ()
@@ -89,16 +118,16 @@ def test_a_topic_allowed_on_one_network_is_announced_on_that_one_alone() -> None
 
 def test_an_unknown_network_is_off_until_we_are_there() -> None:
     machine = presence()
-    assert machine.allow(TOPIC, HOME, True, 0.0) == []
-    assert machine.handle(NetworkIs((IN_CAFE,)), 0.0) == []
-    assert machine.handle(NetworkIs((AT_HOME,)), 0.0) == [SetTimer(0.3, tick("announce"))]
+    assert machine.switch(TOPIC, HOME, True, 0.0) == []
+    assert machine.hear(NetworkIs((IN_CAFE,)), 0.0) == []
+    assert machine.hear(NetworkIs((AT_HOME,)), 0.0) == [SetTimer(0.3, ANNOUNCE)]
 
 
 def test_announcements_come_soon_at_first_and_then_every_period() -> None:
     machine = at_home()
     delays = []
     for _ in range(50):
-        announced, timer = machine.fired(tick("announce"), 0.0)
+        announced, timer = machine.fire(ANNOUNCE, 0.0)
         assert isinstance(announced, Announce)
         assert announced.network == HOME
         assert isinstance(timer, SetTimer)
@@ -110,8 +139,8 @@ def test_announcements_come_soon_at_first_and_then_every_period() -> None:
 
 def test_what_is_announced_is_the_same_bytes_each_time_and_names_nothing() -> None:
     machine = at_home()
-    one, *_ = machine.fired(tick("announce"), 0.0)
-    two, *_ = machine.fired(tick("announce"), 1.0)
+    one, *_ = machine.fire(ANNOUNCE, 0.0)
+    two, *_ = machine.fire(ANNOUNCE, 1.0)
     assert one == two
     assert isinstance(one, Announce)
     said = read_announcement(one.datagram)
@@ -122,11 +151,9 @@ def test_what_is_announced_is_the_same_bytes_each_time_and_names_nothing() -> No
 
 def test_on_another_day_we_are_somebody_else() -> None:
     machine = at_home()
-    one, *_ = machine.fired(tick("announce"), 0.0)
-    assert machine.handle(NetworkIs((LocalNetwork(HOME, 8, 5822, "home"),)), 0.0) == [
-        SetTimer(0.3, tick("announce"))
-    ]
-    two, *_ = machine.fired(tick("announce"), 0.0)
+    one, *_ = machine.fire(ANNOUNCE, 0.0)
+    assert machine.hear(NetworkIs((LocalNetwork(HOME, 8, 5822, "home"),)), 0.0) == [SetTimer(0.3, ANNOUNCE)]
+    two, *_ = machine.fire(ANNOUNCE, 0.0)
     assert isinstance(one, Announce)
     assert isinstance(two, Announce)
     before, after = read_announcement(one.datagram), read_announcement(two.datagram)
@@ -137,45 +164,45 @@ def test_on_another_day_we_are_somebody_else() -> None:
 
 def test_nothing_changes_if_nothing_changed() -> None:
     machine = at_home()
-    assert machine.handle(NetworkIs((AT_HOME,)), 5.0) == []
-    assert machine.allow(OTHER, HOME, True, 5.0) == []
-    assert machine.allow(OTHER, HOME, False, 5.0) == []
+    assert machine.hear(NetworkIs((AT_HOME,)), 5.0) == []
+    assert machine.switch(OTHER, HOME, True, 5.0) == []
+    assert machine.switch(OTHER, HOME, False, 5.0) == []
 
 
 def test_who_is_there_is_told_of_again_if_what_may_be_said_changes() -> None:
     machine = at_home()
     key = LARGER[0]
-    machine.handle(heard(key), 0.0)
-    machine.handle(Met(HOME, key.public, PEER), 0.1)
+    machine.hear(heard(key), 0.0)
+    machine.hear(Met(HOME, key.public, PEER), 0.1)
     again = [LanPeer(Contact(PEER, (hint(key),)), HOME)]
-    assert machine.allow(OTHER, HOME, True, 1.0) == again
-    assert machine.allow(OTHER, HOME, True, 2.0) == []
-    assert machine.allow(OTHER, CAFE, True, 3.0) == []
-    assert machine.allow(TOPIC, HOME, False, 4.0) == again
+    assert machine.switch(OTHER, HOME, True, 1.0) == again
+    assert machine.switch(OTHER, HOME, True, 2.0) == []
+    assert machine.switch(OTHER, CAFE, True, 3.0) == []
+    assert machine.switch(TOPIC, HOME, False, 4.0) == again
     assert machine.allowed(HOME) == (OTHER,)
 
 
 def test_denying_the_last_topic_silences_us_and_forgets_who_is_there() -> None:
     machine = at_home()
-    machine.handle(heard(LARGER[0]), 0.0)
-    machine.handle(Met(HOME, LARGER[0].public, PEER), 0.1)
-    effects = machine.allow(TOPIC, HOME, False, 1.0)
-    assert effects == [*map(CancelTimer, map(tick, ("announce", "expire", "meet"))), LanGone(PEER, HOME)]
+    machine.hear(heard(LARGER[0]), 0.0)
+    machine.hear(Met(HOME, LARGER[0].public, PEER), 0.1)
+    effects = machine.switch(TOPIC, HOME, False, 1.0)
+    assert effects == [*map(CancelTimer, (ANNOUNCE, EXPIRE, MEET)), LanGone(PEER, HOME)]
     assert machine.view(HOME) == ()
-    assert machine.fired(tick("announce"), 1.0) == []
+    assert machine.fire(ANNOUNCE, 1.0) == []
 
 
 def test_leaving_a_network_is_leaving_those_on_it() -> None:
     machine = at_home()
-    machine.handle(heard(LARGER[0]), 0.0)
-    machine.handle(Met(HOME, LARGER[0].public, PEER), 0.1)
-    assert of(LanGone, machine.handle(NetworkIs(()), 1.0)) == [LanGone(PEER, HOME)]
+    machine.hear(heard(LARGER[0]), 0.0)
+    machine.hear(Met(HOME, LARGER[0].public, PEER), 0.1)
+    assert of(LanGone, machine.hear(NetworkIs(()), 1.0)) == [LanGone(PEER, HOME)]
     assert machine.networks_of(PEER) == ()
 
 
 def test_too_many_networks_are_left_alone_and_that_is_told() -> None:
     machine = presence(PresenceConfig(networks=1))
-    [record] = machine.handle(NetworkIs((AT_HOME, IN_CAFE)), 0.0)
+    [record] = machine.hear(NetworkIs((AT_HOME, IN_CAFE)), 0.0)
     assert isinstance(record, Record)
     assert (record.kind, record.reason) == (Kind.DROPPED, Reason.TOO_MANY)
 
@@ -183,14 +210,14 @@ def test_too_many_networks_are_left_alone_and_that_is_told() -> None:
 def test_who_is_new_hears_of_us_out_of_turn_but_not_without_end() -> None:
     machine = at_home(PresenceConfig(replies=3.0))
     for moment in (0.3, 1.0, 2.0):
-        machine.fired(tick("announce"), moment)
+        machine.fire(ANNOUNCE, moment)
     replies = []
     for number, key in enumerate(KEYS[:10]):
         now = 10.0 + number / 10.0
-        effects = machine.handle(heard(key, f"10.0.0.{number}"), now)
-        replies += [each for each in effects if isinstance(each, SetTimer) and each.timer == tick("announce")]
+        effects = machine.hear(heard(key, f"10.0.0.{number}"), now)
+        replies += [each for each in effects if isinstance(each, SetTimer) and each.timer == ANNOUNCE]
         if replies:
-            machine.fired(tick("announce"), now)
+            machine.fire(ANNOUNCE, now)
     assert len(replies) == 3
     assert all(reply.delay <= 2.0 for reply in replies)
 
@@ -199,9 +226,9 @@ def test_each_who_is_new_is_answered_once() -> None:
     machine = at_home()
     delays = []
     for number, key in enumerate(KEYS[:4]):
-        machine.handle(heard(key, f"10.0.0.{number}"), 0.1)
+        machine.hear(heard(key, f"10.0.0.{number}"), 0.1)
     for _ in range(8):
-        _, timer = machine.fired(tick("announce"), 1.0)
+        _, timer = machine.fire(ANNOUNCE, 1.0)
         assert isinstance(timer, SetTimer)
         delays.append(timer.delay)
     assert delays[:2] == [0.7, 1.0]
@@ -214,8 +241,8 @@ def test_each_who_is_new_is_answered_once() -> None:
 def test_the_smaller_key_meets_the_larger_at_once() -> None:
     machine = at_home()
     larger = LARGER[0]
-    assert machine.handle(heard(larger), 0.0) == [
-        SetTimer(15.0, tick("expire")),
+    assert machine.hear(heard(larger), 0.0) == [
+        SetTimer(15.0, EXPIRE),
         Meet(HOME, larger.public, OURS, (hint(larger),)),
     ]
 
@@ -223,71 +250,71 @@ def test_the_smaller_key_meets_the_larger_at_once() -> None:
 def test_the_larger_key_waits_to_be_met_and_not_for_ever() -> None:
     machine = at_home()
     smaller = SMALLER[0]
-    assert machine.handle(heard(smaller), 0.0) == [
-        SetTimer(15.0, tick("expire")),
-        SetTimer(2.0, tick("meet")),
+    assert machine.hear(heard(smaller), 0.0) == [
+        SetTimer(15.0, EXPIRE),
+        SetTimer(2.0, MEET),
     ]
-    assert machine.fired(tick("meet"), 2.0) == [Meet(HOME, smaller.public, OURS, (hint(smaller),))]
+    assert machine.fire(MEET, 2.0) == [Meet(HOME, smaller.public, OURS, (hint(smaller),))]
 
 
 def test_who_was_met_is_told_and_in_view() -> None:
     machine = at_home()
     key = LARGER[0]
-    machine.handle(heard(key), 0.0)
+    machine.hear(heard(key), 0.0)
     assert machine.view(HOME) == ()
     contact = Contact(PEER, (hint(key),))
-    assert machine.handle(Met(HOME, key.public, PEER), 0.1) == [LanPeer(contact, HOME)]
+    assert machine.hear(Met(HOME, key.public, PEER), 0.1) == [LanPeer(contact, HOME)]
     assert machine.view(HOME) == (contact,)
     assert machine.networks_of(PEER) == (HOME,)
-    assert machine.handle(Met(HOME, key.public, PEER), 0.2) == []
+    assert machine.hear(Met(HOME, key.public, PEER), 0.2) == []
 
 
 def test_who_met_us_before_we_heard_it_is_in_view_too() -> None:
     machine = at_home()
     key = SMALLER[0]
-    assert machine.handle(Met(HOME, key.public, PEER), 0.1) == [
-        SetTimer(15.0, tick("expire")),
+    assert machine.hear(Met(HOME, key.public, PEER), 0.1) == [
+        SetTimer(15.0, EXPIRE),
         LanPeer(Contact(PEER, ()), HOME),
     ]
-    assert machine.handle(heard(key), 0.2) == [LanPeer(Contact(PEER, (hint(key),)), HOME)]
+    assert machine.hear(heard(key), 0.2) == [LanPeer(Contact(PEER, (hint(key),)), HOME)]
 
 
 def test_a_meeting_that_fails_is_tried_again_ever_later() -> None:
     machine = at_home()
     key = LARGER[0]
-    machine.handle(heard(key), 0.0)
+    machine.hear(heard(key), 0.0)
     waits = []
     now = 0.0
     for _ in range(7):
-        record, timer = machine.handle(NotMet(HOME, key.public, Reason.DIAL_TIMEOUT), now)
+        record, timer = machine.hear(NotMet(HOME, key.public, Reason.DIAL_TIMEOUT), now)
         assert isinstance(record, Record)
         assert record.reason is Reason.DIAL_TIMEOUT
         assert isinstance(timer, SetTimer)
         waits.append(timer.delay)
         now += timer.delay
-        machine.handle(heard(key), now)
-        assert len(of(Meet, machine.fired(tick("meet"), now))) == 1
+        machine.hear(heard(key), now)
+        assert len(of(Meet, machine.fire(MEET, now))) == 1
     assert waits == [5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0]
 
 
 def test_meetings_at_once_are_bounded() -> None:
     machine = at_home(PresenceConfig(meetings=2))
-    effects = [effect for key in LARGER[:4] for effect in machine.handle(heard(key), 0.0)]
+    effects = [effect for key in LARGER[:4] for effect in machine.hear(heard(key), 0.0)]
     assert [meet.lan for meet in effects if isinstance(meet, Meet)] == [key.public for key in LARGER[:2]]
-    then = machine.handle(Met(HOME, LARGER[0].public, PEER), 0.1)
+    then = machine.hear(Met(HOME, LARGER[0].public, PEER), 0.1)
     assert [meet.lan for meet in then if isinstance(meet, Meet)] == [LARGER[2].public]
-    then = machine.handle(NotMet(HOME, LARGER[1].public, Reason.WRONG_KEY), 0.1)
+    then = machine.hear(NotMet(HOME, LARGER[1].public, Reason.WRONG_KEY), 0.1)
     assert [meet.lan for meet in then if isinstance(meet, Meet)] == [LARGER[3].public]
 
 
 def test_who_comes_back_need_not_be_met_again() -> None:
     machine = at_home()
     key = LARGER[0]
-    machine.handle(heard(key), 0.0)
-    machine.handle(Met(HOME, key.public, PEER), 0.0)
-    assert machine.fired(tick("expire"), 20.0) == [LanGone(PEER, HOME)]
+    machine.hear(heard(key), 0.0)
+    machine.hear(Met(HOME, key.public, PEER), 0.0)
+    assert machine.fire(EXPIRE, 20.0) == [LanGone(PEER, HOME)]
     assert machine.view(HOME) == ()
-    again = machine.handle(heard(key), 60.0)
+    again = machine.hear(heard(key), 60.0)
     assert of(LanPeer, again) == [LanPeer(Contact(PEER, (hint(key),)), HOME)]
     assert of(Meet, again) == []
 
@@ -298,24 +325,24 @@ def test_who_comes_back_need_not_be_met_again() -> None:
 def test_silence_is_noticed_when_it_has_lasted_long_enough() -> None:
     machine = at_home()
     one, two = LARGER[:2]
-    machine.handle(heard(one), 0.0)
-    machine.handle(Met(HOME, one.public, PEER), 0.0)
-    machine.handle(heard(two, "10.0.0.2"), 5.0)
+    machine.hear(heard(one), 0.0)
+    machine.hear(Met(HOME, one.public, PEER), 0.0)
+    machine.hear(heard(two, "10.0.0.2"), 5.0)
     look = Meet(HOME, one.public, OURS, (hint(one),))
-    assert machine.fired(tick("expire"), 15.0) == [look, SetTimer(5.0, tick("expire"))]
-    machine.handle(NotMet(HOME, one.public, Reason.DIAL_TIMEOUT), 16.0)
-    assert machine.fired(tick("expire"), 20.0) == [LanGone(PEER, HOME), SetTimer(5.0, tick("expire"))]
-    assert machine.fired(tick("expire"), 25.0) == []
+    assert machine.fire(EXPIRE, 15.0) == [look, SetTimer(5.0, EXPIRE)]
+    machine.hear(NotMet(HOME, one.public, Reason.DIAL_TIMEOUT), 16.0)
+    assert machine.fire(EXPIRE, 20.0) == [SetTimer(5.0, EXPIRE), LanGone(PEER, HOME)]
+    assert machine.fire(EXPIRE, 25.0) == []
 
 
 def test_who_answers_when_looked_for_is_still_there() -> None:
     machine = at_home()
     key = LARGER[0]
-    machine.handle(heard(key), 0.0)
-    machine.handle(Met(HOME, key.public, PEER), 0.0)
-    assert len(of(Meet, machine.fired(tick("expire"), 15.0))) == 1
-    assert machine.handle(Met(HOME, key.public, PEER), 15.1) == []
-    [timer] = machine.fired(tick("expire"), 20.0)
+    machine.hear(heard(key), 0.0)
+    machine.hear(Met(HOME, key.public, PEER), 0.0)
+    assert len(of(Meet, machine.fire(EXPIRE, 15.0))) == 1
+    assert machine.hear(Met(HOME, key.public, PEER), 15.1) == []
+    [timer] = machine.fire(EXPIRE, 20.0)
     assert isinstance(timer, SetTimer)
     assert timer.delay == pytest.approx(10.1)
     assert machine.view(HOME) == (Contact(PEER, (hint(key),)),)
@@ -324,33 +351,33 @@ def test_who_answers_when_looked_for_is_still_there() -> None:
 def test_looking_for_many_at_once_is_bounded() -> None:
     machine = at_home(PresenceConfig(meetings=2))
     for number, key in enumerate(LARGER[:4]):
-        machine.handle(heard(key), 0.0)
-        machine.handle(Met(HOME, key.public, PeerId(bytes([number]) * 32)), 0.0)
-    first, second, timer = machine.fired(tick("expire"), 15.0)
+        machine.hear(heard(key), 0.0)
+        machine.hear(Met(HOME, key.public, PeerId(bytes([number]) * 32)), 0.0)
+    first, second, timer = machine.fire(EXPIRE, 15.0)
     assert isinstance(first, Meet)
     assert isinstance(second, Meet)
-    assert timer == SetTimer(0.05, tick("expire"))
-    machine.handle(Met(HOME, first.lan, PeerId(bytes([0]) * 32)), 15.1)
-    assert len(of(Meet, machine.fired(tick("expire"), 15.1))) == 1
+    assert timer == SetTimer(0.05, EXPIRE)
+    machine.hear(Met(HOME, first.lan, PeerId(bytes([0]) * 32)), 15.1)
+    assert len(of(Meet, machine.fire(EXPIRE, 15.1))) == 1
 
 
 def test_a_device_that_took_another_key_is_not_gone() -> None:
     machine = at_home()
     old, new = LARGER[:2]
-    machine.handle(heard(old), 0.0)
-    machine.handle(Met(HOME, old.public, PEER), 0.0)
-    machine.handle(heard(new, nonce=b"tomorrow"), 15.0)
-    machine.handle(Met(HOME, new.public, PEER), 15.0)
-    assert of(LanGone, machine.fired(tick("expire"), 20.0)) == []
+    machine.hear(heard(old), 0.0)
+    machine.hear(Met(HOME, old.public, PEER), 0.0)
+    machine.hear(heard(new, nonce=b"tomorrow"), 15.0)
+    machine.hear(Met(HOME, new.public, PEER), 15.0)
+    assert of(LanGone, machine.fire(EXPIRE, 20.0)) == []
     assert machine.view(HOME) == (Contact(PEER, (hint(new),)),)
 
 
 def test_an_address_that_changes_is_told() -> None:
     machine = at_home()
     key = LARGER[0]
-    machine.handle(heard(key), 0.0)
-    machine.handle(Met(HOME, key.public, PEER), 0.0)
-    moved = machine.handle(heard(key, "10.0.0.77", b"new lease"[:8]), 1.0)
+    machine.hear(heard(key), 0.0)
+    machine.hear(Met(HOME, key.public, PEER), 0.0)
+    moved = machine.hear(heard(key, "10.0.0.77", b"new lease"[:8]), 1.0)
     assert moved == [LanPeer(Contact(PEER, (hint(key, "10.0.0.77"),)), HOME)]
 
 
@@ -362,10 +389,10 @@ def test_a_flood_is_refused_counted_and_bounded() -> None:
     records: list[Record] = []
     flood = [announce_of(number) for number in range(500)]
     for number in range(10_000):
-        effects = machine.handle(Heard(HOME, "10.6.6.6", flood[number % 500]), number / 5_000.0)
+        effects = machine.hear(Heard(HOME, "10.6.6.6", flood[number % 500]), number / 5_000.0)
         records += [effect for effect in effects if isinstance(effect, Record)]
         if number in (4_999, 9_999):
-            ended = machine.fired(Tick(OWNER, "refusals"), number / 5_000.0)
+            ended = machine.fire(REFUSALS, number / 5_000.0)
             records += [effect for effect in ended if isinstance(effect, Record)]
     refused = sum(record.events for record in records)
     [status] = machine.status().networks
@@ -385,17 +412,17 @@ def test_forged_announcements_are_refused_by_name() -> None:
     machine = at_home()
     said = heard(LARGER[0]).datagram
     forged = said[:40] + bytes([said[40] ^ 1]) + said[41:]
-    record, timer = machine.handle(Heard(HOME, "10.6.6.6", forged), 0.0)
+    record, timer = machine.hear(Heard(HOME, "10.6.6.6", forged), 0.0)
     assert isinstance(record, Record)
     assert (record.kind, record.reason) == (Kind.REJECTED, Reason.BAD_SIGNATURE)
-    assert timer == SetTimer(1.0, Tick(OWNER, "refusals"))
-    assert machine.fired(Tick(OWNER, "refusals"), 1.0) == []
+    assert timer == SetTimer(1.0, REFUSALS)
+    assert machine.fire(REFUSALS, 1.0) == []
 
 
 def test_status_shows_networks_here_and_those_with_switches() -> None:
     machine = at_home()
-    machine.allow(OTHER, CAFE, True, 0.0)
-    machine.handle(heard(SMALLER[0]), 0.0)
+    machine.switch(OTHER, CAFE, True, 0.0)
+    machine.hear(heard(SMALLER[0]), 0.0)
     by_network = {each.network: each for each in machine.status().networks}
     assert by_network[CAFE] == NetworkStatus(CAFE, "", False, False, (OTHER,), 0, ())
     assert by_network[HOME] == NetworkStatus(HOME, "home", True, True, (TOPIC,), 1, ())

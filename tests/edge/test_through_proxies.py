@@ -31,6 +31,28 @@ def test_a_mobile_takes_part_over_one_link_to_its_proxy() -> None:
     assert coast.status("m0").listens == ()
 
 
+def test_a_mobile_whose_proxy_tells_it_in_vain_is_told_again() -> None:
+    """A mobile hears from its proxy alone: if one message is lost, nobody else makes up for it."""
+    coast = Coast("p0", "p1", "q0", "m0")
+    coast.subscribe("p1", name="app", since=0.0)
+    mine = coast.subscribe("m0", name="app", since=0.0, wait=20.0)
+    coast.publish("p0", "one", wait=30.0)
+    parts = [[coast.peer(name) for name in names] for names in (("t0", "p0", "p1"), ("q0", "m0"))]
+    coast.network.partition(parts)
+    coast.publish("p0", "two", wait=5.0)
+    coast.crash("p0")
+    coast.network.heal()
+    while not any(head.last for head in coast.stores["q0"].log.heads(topic_of(STREAM))):
+        coast.run(0.01)
+    assert coast.bodies("m0", mine) == ["one"]
+    # The proxy has it from p1, which had it live; it tells the mobile once, and that is lost.
+    coast.network.lose(1.0)
+    coast.run(6.0)
+    coast.network.lose(0.0)
+    coast.run(60.0)
+    assert coast.bodies("m0", mine) == ["one", "two"]
+
+
 def test_what_was_said_while_a_mobile_slept_is_there_when_it_wakes() -> None:
     coast = Coast("p0", "q0", "m0")
     mine = coast.subscribe("m0", wait=2.0)

@@ -304,6 +304,16 @@ def test_the_same_member_is_not_added_twice() -> None:
         assert caught.value.reason is Reason.DUPLICATE
 
 
+def test_who_was_removed_is_not_added_again_under_the_same_id() -> None:
+    world = World("ABX")
+    world.remove("A", "X")
+    history = replay(world.deeds, range(len(world.deeds)))
+    assert names(history) == "A B"
+    with pytest.raises(RemoteError) as caught:
+        membership.add(history, op_id("again"), mid("B"), member("X", op_id("again")))
+    assert caught.value.reason is Reason.DUPLICATE
+
+
 def test_a_removal_is_never_undone_by_the_removal_of_its_author() -> None:
     """In p2panda's access control what depends on an invalid operation was to be invalid."""
     world = World("ABC")

@@ -456,8 +456,9 @@ def test_keys_that_a_peer_must_not_give_us(public: bytes, index: int) -> None:
 # Replays.
 
 
-def test_a_replay_is_refused_whatever_came_between() -> None:
-    a, b = End("a"), End("b")
+@pytest.mark.parametrize("one_time", [4, 0])
+def test_a_replay_is_refused_whatever_came_between(one_time: int) -> None:
+    a, b = End("a"), End("b", one_time)
     heard_by_b: list[Said] = []
     for number in range(6):
         heard_by_b.append(a.say(b))

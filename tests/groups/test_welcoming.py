@@ -7,6 +7,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
 from linnet.groups import agreement
 from linnet.groups.bodies import BLOB_BYTES, Add, decode_body, encode_body
+from linnet.groups.ids import MemberId
 from linnet.groups.state import GroupState, encode_state
 from linnet.groups.welcoming import open_blob, seal_blob
 from linnet.groups.working import Work
@@ -83,6 +84,31 @@ def test_a_welcome_opens_in_its_own_group_only() -> None:
     peer.state = replace(peer.state, group=b"another group".ljust(32))
     with pytest.raises(RemoteError):
         join(world, packet, body)
+
+
+def test_what_a_welcome_tells_opens_for_its_own_group_adder_newcomer_and_number_only() -> None:
+    """The blob by itself: whatever else names these, it is bound to each of them."""
+    world, _, _ = welcomed()
+    work = Work(world.peers["A"].state)
+    adder, newcomer, number = work.self, world.peers["B"].id, work.cseq
+    blob = seal_blob(work, KEY, newcomer)
+
+    def opened(group: bytes, told_by: MemberId, me: MemberId, cseq: int) -> None:
+        guest = Work(replace(world.peers["D"].state, group=group))
+        guest.me = me
+        open_blob(guest, KEY, told_by, cseq, blob, world.now)
+
+    opened(work.group, adder, newcomer, number)
+    other = world.peers["C"].id
+    for wrong in (
+        (b"another group".ljust(32), adder, newcomer, number),
+        (work.group, other, newcomer, number),
+        (work.group, adder, other, number),
+        (work.group, adder, newcomer, number + 1),
+    ):
+        with pytest.raises(RemoteError) as caught:
+            opened(*wrong)
+        assert caught.value.reason is Reason.UNDECRYPTABLE
 
 
 def _flip(data: bytes, place: int) -> bytes:

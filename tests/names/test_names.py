@@ -16,7 +16,6 @@ from linnet.delivery.commands import Declined
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
-from linnet.names.asking import OWNER
 from linnet.names.block import Saying, close_block
 from linnet.names.commands import (
     ExportNames,
@@ -287,7 +286,7 @@ def test_who_keeps_what_is_told_and_stores_that_come_later_get_it() -> None:
     relay = Contact(person("relay").peer, ("tls://relay.example:7700",))
     town = Town("alice", "relay", config=NamesConfig(stores=(relay,)))
     alice = town.houses["alice"]
-    town.perform(alice, alice.names.start(NOW))
+    town.start("alice")
     assert Hold(relay.peer, relay.hints, PURPOSE) in alice.holds
     assert town.published("alice", MUSIC).handed == ()
     town.link("alice", "relay")
@@ -306,7 +305,7 @@ def test_what_is_to_go_on_is_renewed_for_as_long_as_the_node_runs() -> None:
     town = Town("alice", "relay")
     town.link("alice", "relay")
     alice = town.houses["alice"]
-    town.perform(alice, alice.names.start(NOW))
+    town.start("alice")
     town.published("alice", PublishName("music", PLACE_C, (Z,), lifetime=7200))
     town.published("alice", PublishName("once", PLACE_C, (Z,), lifetime=7200, renew=False))
     town.pass_time(5 * 3600)
@@ -375,6 +374,6 @@ def test_records_travel_as_a_file() -> None:
         assert declined.reason is reason
 
 
-def test_its_timers_are_its_own() -> None:
-    town = table()
-    assert {tick.owner for house in town.houses.values() for tick in house.timers} <= {OWNER}
+def test_every_timer_that_is_set_has_a_handler() -> None:
+    for house in table().houses.values():
+        assert {type(timer) for timer in house.timers} <= {*house.router.table.timers}

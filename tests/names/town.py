@@ -10,16 +10,19 @@ from linnet.core.effects import AfterCommit, Blame, CancelTimer, Hold, Reply, Se
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
+from linnet.machine.outbox import Effect, Outbox
+from linnet.machine.router import Router
 from linnet.names.commands import NamesCommand, NamesResult, NotResolved, Published, Resolved
 from linnet.names.config import NamesConfig
 from linnet.names.messages import NameMessage
-from linnet.names.names import Names, NamesEffect
+from linnet.names.names import Names
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Record
 from linnet.wire.codec import Codec
@@ -35,7 +38,7 @@ class House:
         self.who = person(name)
         self.store = MemoryStore()
         self.config = config
-        self.timers: dict[Tick, float] = {}
+        self.timers: dict[Timer, float] = {}
         self.records: list[Record] = []
         self.blamed: list[Blame] = []
         self.holds: list[Hold] = []
@@ -50,7 +53,9 @@ class House:
         rng = Random(self.who.author)
         context = Context(self.who.device, self.who.card, self.store, DeliveryConfig(), rng, verify_unit)
         self.context = context
-        self.names = Names(context, self.config)
+        self.out = Outbox()
+        self.names = Names(context, self.config, self.out)
+        self.router = Router(self.out, (self.names,))
 
 
 class Town:
@@ -65,24 +70,31 @@ class Town:
         """Who answers nothing."""
         self._request = 0
 
+    def start(self, name: str) -> None:
+        house = self.houses[name]
+        house.names.start(self.now)
+        self.perform(house, house.out.take())
+
     def link(self, one: str, other: str, hello: Hello = HELLO) -> None:
         first, second = self.houses[one], self.houses[other]
         self.links[first.peer, second.peer] = self.links[second.peer, first.peer] = None
         for house, peer in ((first, second.peer), (second, first.peer)):
-            self.perform(house, house.names.link_up(LinkUp(peer, hello, True), self.now))
+            house.router.link(LinkUp(peer, hello, True), self.now)
+            self.perform(house, house.out.take())
 
     def unlink(self, one: str, other: str) -> None:
         first, second = self.houses[one], self.houses[other]
         for house, peer in ((first, second.peer), (second, first.peer)):
             self.links.pop((house.peer, peer))
-            down = LinkDown(peer, Reason.REMOTE_CLOSED)
-            self.perform(house, house.names.link_down(down, self.now))
+            house.router.link(LinkDown(peer, Reason.REMOTE_CLOSED), self.now)
+            self.perform(house, house.out.take())
 
     def ask(self, name: str, command: NamesCommand) -> NamesResult | Declined | None:
         """What is answered, if it is at once."""
         self._request += 1
         house = self.houses[name]
-        self.perform(house, house.names.ask(self._request, command, self.now))
+        house.router.command(self._request, command, self.now)
+        self.perform(house, house.out.take())
         return house.replies.get(self._request)
 
     def published(self, name: str, command: NamesCommand) -> Published:
@@ -104,18 +116,19 @@ class Town:
         """Let all timers run out that are due by then."""
         until = self.now + seconds
         while due := [
-            (at, house, tick)
+            (at, house, timer)
             for house in self.houses.values()
-            for tick, at in house.timers.items()
+            for timer, at in house.timers.items()
             if at <= until
         ]:
-            at, house, tick = min(due, key=lambda each: each[0])
+            at, house, timer = min(due, key=lambda each: each[0])
             self.now = max(self.now, at)
-            del house.timers[tick]
-            self.perform(house, house.names.fired(tick, self.now))
+            del house.timers[timer]
+            house.router.timer(timer, self.now)
+            self.perform(house, house.out.take())
         self.now = until
 
-    def perform(self, house: House, effects: list[NamesEffect]) -> None:
+    def perform(self, house: House, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Send(peer, message):
@@ -123,10 +136,10 @@ class Town:
                 case AfterCommit(later):
                     house.store.commit(lambda: None)
                     self.perform(house, [*later])
-                case SetTimer(delay, tick):
-                    house.timers[tick] = self.now + delay
-                case CancelTimer(tick):
-                    house.timers.pop(tick, None)
+                case SetTimer(delay, timer):
+                    house.timers[timer] = self.now + delay
+                case CancelTimer(timer):
+                    house.timers.pop(timer, None)
                 case Reply(request, result):
                     house.replies[request] = result
                 case Record():
@@ -136,11 +149,13 @@ class Town:
                 case Hold():
                     house.holds.append(effect)
 
-    def _carry(self, house: House, peer: PeerId, message: NameMessage) -> None:
+    def _carry(self, house: House, peer: PeerId, message: Message) -> None:
+        assert isinstance(message, NameMessage)
         raw = CODEC.encode(message)
         self.sent.append(raw)
         if (house.peer, peer) not in self.links:
             return
         name, other = next(each for each in self.houses.items() if each[1].peer == peer)
         if name not in self.silent:
-            self.perform(other, other.names.on_message(house.peer, CODEC.decode(raw), self.now))
+            other.router.message(house.peer, CODEC.decode(raw), self.now)
+            self.perform(other, other.out.take())

@@ -9,6 +9,7 @@ import pytest
 from linnet.core.effects import AfterCommit, CancelTimer, Deliver, Dial, HangUp, Reply, Send, SetTimer
 from linnet.core.errors import StoreError
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Done
@@ -17,7 +18,7 @@ from linnet.net.clock import Clock
 from linnet.net.config import NetConfig
 from linnet.net.failure import DriverStopped, MachineFailed
 from linnet.peer.interface import Effect, Examine, Input, Start
-from linnet.peer.messages import CODEC, Bye, Message, Needed, Ping, Pong, Unsupported
+from linnet.peer.messages import CODEC, Bye, Needed, Ping, Pong, Unsupported
 from linnet.store.memory import MemoryStore
 from linnet.testing.live import HandHeld, LiveNode, link, named_key, ordered_keys
 from linnet.testing.strangers import wiretap
@@ -200,6 +201,42 @@ async def test_promises_wait_for_their_commit_and_keep_their_order() -> None:
         peer.act(HangUp(node.peer, Reason.NOT_NEEDED))
         await node.happens(LinkDown)
         store.hurry()
+
+
+async def test_a_dial_that_was_promised_is_made_when_its_commit_is_durable() -> None:
+    store = SlowStore()
+    async with LiveNode(SMALL, store=store) as node, LiveNode(LARGE) as peer:
+        node.act(AfterCommit((Dial(peer.peer, peer.hints),)), SetTimer(0.05, Tick("test", "later")))
+        await node.happens(TimerFired)
+        assert (node.seen(LinkUp), peer.seen(LinkUp)) == ([], [])
+        store.hurry()
+        await node.happens(LinkUp, peer.peer)
+
+
+async def test_a_dial_whose_commit_fails_is_never_made_and_the_node_ends_with_the_reason() -> None:
+    store = FailingStore()
+
+    async def run(peer: LiveNode) -> None:
+        async with LiveNode(SMALL, store=store) as node:
+            node.act(AfterCommit((Dial(peer.peer, peer.hints),)))
+            await asyncio.to_thread(lambda: store.report(StoreError("no space left")))
+            await asyncio.sleep(10)
+
+    async with LiveNode(LARGE) as peer:
+        with pytest.raises(StoreError, match="no space left"):
+            await run(peer)
+        assert peer.inputs == []
+
+
+async def test_a_dial_that_is_durable_only_after_the_node_has_stopped_is_not_made() -> None:
+    store = SlowStore()
+    async with LiveNode(LARGE) as peer:
+        async with LiveNode(SMALL, store=store, config=NetConfig(linger=0.05)) as node:
+            node.act(AfterCommit((Dial(peer.peer, peer.hints),)))
+        store.hurry()
+        await asyncio.sleep(0)  # what the store's thread has told is heard now
+        assert [record.reason for record in node.recorded(Kind.DROPPED)] == [Reason.TIMEOUT]
+        assert peer.inputs == []
 
 
 async def test_one_commit_for_the_inputs_of_a_turn() -> None:

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import asyncio
 
-from linnet.core.timers import Tick
+from linnet.core.timers import Tick, Timer
 from linnet.net.timers import Timers
 
 ONE, TWO = Tick("test", "one"), Tick("test", "two", b"key")
 
 
 async def test_equal_ticks_are_one_timer() -> None:
-    fired: list[Tick] = []
+    fired: list[Timer] = []
     done = asyncio.Event()
 
-    def fire(tick: Tick) -> None:
+    def fire(tick: Timer) -> None:
         fired.append(tick)
         if tick == TWO:
             done.set()
@@ -27,10 +27,10 @@ async def test_equal_ticks_are_one_timer() -> None:
 
 
 async def test_a_timer_that_fired_can_be_set_again_from_within() -> None:
-    fired: list[Tick] = []
+    fired: list[Timer] = []
     done = asyncio.Event()
 
-    def fire(tick: Tick) -> None:
+    def fire(tick: Timer) -> None:
         fired.append(tick)
         if len(fired) < 3:
             timers.set(0.0, tick)
@@ -45,7 +45,7 @@ async def test_a_timer_that_fired_can_be_set_again_from_within() -> None:
 
 
 async def test_what_is_cancelled_or_cleared_does_not_fire() -> None:
-    fired: list[Tick] = []
+    fired: list[Timer] = []
     timers = Timers(fired.append)
     timers.set(0.0, ONE)
     timers.cancel(ONE)

@@ -81,11 +81,16 @@ class GuardedWorld:
 class KilledWorld(GuardedWorld):
     """A world whose nodes are killed at any time and started again."""
 
-    def __init__(self, directory: Path, names: Iterable[str], config: NodeConfig) -> None:
-        """Nodes of these names, all configured like this; those that are called so are relays."""
+    def __init__(
+        self, directory: Path, names: Iterable[str], config: NodeConfig, within: tuple[str, ...] = ()
+    ) -> None:
+        """Nodes of these names, all configured like this; those that are called so are relays.
+
+        `within` as for `LiveNode`.
+        """
         super().__init__()
         self.nodes = {
-            name: LiveNode(name, directory / name, name.startswith("relay"), config, self.group)
+            name: LiveNode(name, directory / name, name.startswith("relay"), config, self.group, within)
             for name in names
         }
         self._starting = {name: threading.Lock() for name in self.nodes}

@@ -36,7 +36,7 @@ class LastingReader(threading.Thread, ABC):
         self.lives = 0
         """How often it has subscribed."""
         self.settled: dict[Hashable, int] = {}
-        """What the node has said to be handled for good, and in which life."""
+        """What the node has said to be handled for good, and in which life it said so first."""
         self.strange: list[str] = []
         """What came that was not expected."""
 
@@ -50,7 +50,9 @@ class LastingReader(threading.Thread, ABC):
 
     def _settle(self, handled: list[Hashable]) -> None:
         """The node has said that it is durable that these were handled."""
-        self.settled.update(dict.fromkeys(handled, self.lives))
+        # In a later life it may come and be handled again, which is what a judge looks for.
+        for each in handled:
+            self.settled.setdefault(each, self.lives)
 
     def run(self) -> None:
         """Read, and read on whenever the node is back."""

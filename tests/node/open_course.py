@@ -1,178 +1,238 @@
-"""The open world with real processes: the faults of `linnet.sim.nemesis` that can be done to a process.
-
-Clocks, disks, loss and partitions need the help of the system; the simulator has those.
-"""
+"""One run of the open world over real processes: a plan of faults, the usual work meanwhile, a judgement."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from random import Random
 
-from msgspec import Struct
 from msgspec.structs import replace
-from tests.node.crash_world import CrashWorld, Handed, Handled, event_id, handed_lines
-from tests.node.killed_world import configure, until
-from tests.node.lasting_reader import UNREACHED
+from tests.node.killed_world import until
+from tests.node.struck_world import StruckWorld
 
-from linnet.cli.play.nodes import LiveNode, _free_port
-from linnet.core.ids import AuthorId, EventId
-from linnet.identity.text import Sort, from_text
-from linnet.node.config import NodeConfig
-from linnet.sim.judges.rooms import Member, Message, Ruling, Seen, judge_room
-from linnet.sim.judges.verdict import Complaint
-from linnet.sim.nemesis.faults import Fault
-from linnet.sim.rooms_world import FOUNDER
+from linnet.sim.judges.verdict import Complaint, Rule
+from linnet.sim.nemesis.course import WAYS
+from linnet.sim.nemesis.faults import HARD, Cast, Fault, Strike, draw_plan
 
-FAULTS = (
-    Fault.MOVE,
-    Fault.RESTART_ALL,
-    Fault.KILL,
-    Fault.PAUSE,
-    Fault.AWAY,
-    Fault.NEWCOMER,
-    Fault.CHANGE,
-)
-"""Those that can be done to a process; each strikes once."""
+FAULTS = tuple(fault for fault in Fault if fault is not Fault.REVOKED)
+"""All that can be done to processes; a device that is revoked while it lies about time is simulated only."""
 
-NEWCOMER = "peer3"
-SETTLES = 90.0
+HARD_FAULTS = tuple(fault for fault in FAULTS if fault in HARD)
+DEALT = 4
+"""Hard faults that a seed draws from."""
+STEPS = 5
+
+LENGTH = 15.0
+"""Seconds in which faults strike."""
+PACE = 20.0
+"""How much shorter faults last than in the simulator."""
+GAP = 0.3
+"""Seconds between two acts."""
+RESTARTED = 0.5
+"""Seconds until a node that ended by itself is started again."""
+SETTLES = 60.0
+"""Seconds at the end, at most, until everything is as promised."""
+STARTS = 120.0
+"""Seconds within which all nodes run again, on a machine that does other things too."""
+ANSWERS = 60.0
 
 
-class Saying(Struct, frozen=True):
-    """A word that was acknowledged."""
+def plan_of(cast: Cast, way: str, seed: int) -> list[Strike]:
+    """What strikes in one run. Who dies does so at the end: the dead cannot be struck.
 
-    id: EventId
-    text: str
-    sender: str
-    asked: float
+    Hard faults are dealt to seeds in turn: few seeds have them all, and the first seeds of all ways too.
+    """
+    first = DEALT * (seed + tuple(WAYS).index(way) - 1)
+    step = 1 + (seed - 1) % STEPS
+    dealt = [HARD_FAULTS[(first + step * number) % len(HARD_FAULTS)] for number in range(DEALT)]
+    chosen = (*dealt, Fault.NEWCOMER, Fault.CHANGE)
+    strikes = draw_plan(Random(f"plan {way} {seed}"), cast, chosen, 0.0, LENGTH * 0.75)
+    return [replace(each, at=LENGTH * 0.8) if each.fault is Fault.DEAD else each for each in strikes]
 
 
 class OpenCourse:
-    """One room of live nodes, and what is done to it."""
+    """One world, and what is done to it."""
 
-    def __init__(self, world: CrashWorld, seed: int) -> None:
+    def __init__(self, world: StruckWorld) -> None:
         self.world = world
-        self.said: list[Saying] = []
-        self.rulings: list[Ruling] = []
-        self.struck: list[Fault] = []
-        self._luck = Random(seed)
+        self.plan = plan_of(world.cast, world.way, world.seed)
+        self.struck: Counter[Fault] = Counter()
+        self.took: dict[str, float] = {}
+        """Seconds of each part of the run."""
+        self._luck = Random(f"course {world.way} {world.seed}")
+        self._due: list[tuple[float, Callable[[], None]]] = []
+        self._down: dict[str, float] = {}
+        """When who is down is started again."""
+        self._now = 0.0
+        """Seconds of the plan so far."""
+        self._ended = 0
+        """How often a node ended by itself."""
+
+    def run(self) -> list[Complaint]:
+        """All of it; what is not as promised."""
+        world = self.world
+        self._measured("set up", world.set_up)
+        self._measured("faults", self._work)
+        self._measured("calm", self._calm)
+        self._measured("last words", self._finish)
+        self._measured("settled", lambda: until(lambda: not world.judge(), SETTLES))
+        # What came twice, or what nobody said, may come late.
+        time.sleep(1.0)
+        complaints = world.judge()
+        complaints += [Complaint(Rule.FAILED, each) for each in self._not_running()]
+        return complaints
 
     @property
-    def members(self) -> list[LiveNode]:
-        """Everybody but the relay."""
-        return list(self.world.peers.values())
+    def effects(self) -> dict[Fault, int]:
+        """What came of faults that could strike without any effect."""
+        world = self.world
+        found = {
+            Fault.PARTITION: world.proxies.refused,
+            Fault.LOSS: world.proxies.lost,
+            Fault.DAMAGED_DISK: world.damaged_units,
+            Fault.FULL_DISK: self._ended,
+        }
+        return {fault: effect for fault, effect in found.items() if self.struck[fault]}
 
-    def run(self) -> None:
-        """Every fault once, in an order that the seed draws; everybody speaks after each."""
-        self.speak()
-        for fault in self._luck.sample(FAULTS, len(FAULTS)):
-            self.struck.append(fault)
-            self._strike(fault)
-            self.speak()
-        self.world.start_all()
-        self.speak()
+    def _measured(self, what: str, act: Callable[[], object]) -> None:
+        began = time.monotonic()
+        act()
+        self.took[what] = round(time.monotonic() - began, 1)
 
-    def speak(self, paused: LiveNode | None = None) -> None:
-        """Whoever can be asked says a word; who is paused would not answer."""
-        for node in self.members:
-            if node is paused or not node.is_up:
+    def _finish(self) -> None:
+        self.world.await_calls(ANSWERS)
+        self.world.finish()
+        self.world.await_calls(ANSWERS)
+
+    def _work(self) -> None:
+        for strike in self.plan:
+            self._at(strike.at, partial(self._strike, strike))
+        while self._due or self._now < LENGTH:
+            self._tick()
+            self.world.act()
+
+    def _tick(self) -> None:
+        gap = GAP * self._luck.uniform(0.5, 1.5)
+        time.sleep(gap)
+        # While a slow machine starts nodes and nobody can be asked, nothing else would be tried.
+        if self.world.living(self.world.cast.nodes) or not self.world.is_starting:
+            self._now += gap
+        due = sorted((each for each in self._due if each[0] <= self._now), key=lambda each: each[0])
+        self._due = [each for each in self._due if each[0] > self._now]
+        for _, act in due:
+            act()
+        self._revive()
+        self.world.look()
+
+    def _at(self, when: float, act: Callable[[], None]) -> None:
+        self._due.append((when, act))
+
+    def _revive(self) -> None:
+        """Whoever is away comes back in time; whoever ended by itself is started again."""
+        world, now = self.world, self._now
+        for name in self._should_run():
+            if world.nodes[name].is_up or world.is_doing(name):
                 continue
-            text, asked = f"{node.name}:{len(self.said)}", time.monotonic()
-            with contextlib.suppress(*UNREACHED):
-                sent = node.control.send_to_room(self.world.room, [text.encode()])
-                self.said.append(Saying(EventId(event_id(sent.ids[0])), text, node.name, asked))
+            if name not in self._down:
+                self._ended += 1
+            if now >= self._down.setdefault(name, now + RESTARTED):
+                del self._down[name]
+                world.begin_start(name)
 
-    def _strike(self, fault: Fault) -> None:
-        world, luck = self.world, self._luck
-        node = luck.choice(self.members)
-        match fault:
-            case Fault.KILL:
-                world.kill(node.name)
-                self.speak()
-                world.start(node.name)
-            case Fault.MOVE:
-                world.kill(node.name)
-                configure(node, _moved)
-                self.speak()
-                world.start(node.name)
-            case Fault.PAUSE if node.pid is not None:
-                os.kill(node.pid, signal.SIGSTOP)
-                try:
-                    self.speak(node)
-                finally:
-                    os.kill(node.pid, signal.SIGCONT)
-            case Fault.RESTART_ALL:
-                for each in world.nodes.values():
-                    world.kill(each.name)
-                world.start_all()
-            case Fault.AWAY:
-                (relay,) = world.relays
-                world.kill(relay.name)
-                self.speak()
-                world.start(relay.name)
+    def _should_run(self) -> list[str]:
+        return [name for name in self.world.nodes if name not in {*self.world.dead, *self.world.absent}]
+
+    def _not_running(self) -> list[str]:
+        down = [name for name in self._should_run() if not self.world.nodes[name].is_up]
+        return [f"{name} does not run in the end" for name in down]
+
+    def _strike(self, strike: Strike) -> None:
+        world, seconds = self.world, strike.seconds / PACE
+        ends = self._now + seconds
+        self.struck[strike.fault] += 1
+        world.note(str(strike))
+        match strike.fault:
+            case Fault.PARTITION:
+                world.part(strike.targets, silent=self._luck.random() < 0.5)
+                self._at(ends, world.heal)
+            case Fault.LOSS:
+                world.proxies.lose(strike.amount)
+                self._at(ends, lambda: world.proxies.lose(0.0))
+            case Fault.NEWCOMER:
+                self._welcome(strike.targets[0])
             case Fault.CHANGE:
-                self._decide()
+                world.change()
             case _:
-                world.kill(NEWCOMER)  # It comes back as one who missed all that was said meanwhile.
-                self.speak()
-                world.start(NEWCOMER)
+                for name in strike.targets:
+                    if name not in world.dead:
+                        self._strike_node(strike, name, ends)
 
-    def _decide(self) -> None:
-        founder = self.world.nodes[FOUNDER]
-        for node in self.members[1:]:
-            level = self._luck.randint(1, 49)
-            founder.control.set_level(self.world.room, level, node.person)
-            self.rulings.append(Ruling(f"level of {node.name}", str(level), time.monotonic()))
+    def _strike_node(self, strike: Strike, name: str, ends: float) -> None:
+        world = self.world
+        match strike.fault:
+            case Fault.PAUSE:
+                world.pause(name)
+                self._at(ends, lambda: world.unpause(name))
+            case Fault.CLOCK:
+                self._set_clock(name, strike.amount)
+                self._at(ends + RESTARTED, lambda: self._set_clock(name, 0.0))
+            case Fault.FULL_DISK:
+                world.fill_disk(name, True)
+                self._at(ends, lambda: world.fill_disk(name, False))
+            case Fault.DAMAGED_DISK:
+                self._take_down(name, ends)
+                world.damage(name)
+            case Fault.DEAD:
+                world.dead[name] = time.monotonic()
+                world.kill(name)
+            case Fault.MOVE:
+                self._take_down(name, ends)
+                world.move(name)
+            case Fault.AWAY:
+                world.stop(name)
+                self._down[name] = ends
+            case _:
+                self._take_down(name, ends)
 
-    def settled(self) -> bool:
-        """Whether every application was handed every word within the time."""
-        wanted = {saying.id for saying in self.said}
-        return until(lambda: all(wanted <= self._handed(node) for node in self.members), SETTLES)
+    def _set_clock(self, name: str, ahead: float) -> None:
+        """A node keeps its own time while it runs, whatever its clock does: so it starts with another."""
+        if name not in self.world.dead:
+            self._take_down(name, self._now)
+            self.world.set_clock(name, ahead)
 
-    def judge(self) -> list[Complaint]:
-        """What is not as it was promised."""
-        messages = [
-            Message(saying.id, saying.text, saying.sender, saying.asked, frozenset(), is_owed=True)
-            for saying in self.said
-        ]
-        known = {saying.id for saying in self.said}
-        members = [self._member(node, known) for node in self.members]
-        return judge_room(messages, self.rulings, members, (), FOUNDER)
+    def _take_down(self, name: str, until: float) -> None:
+        self.world.kill(name)
+        self._down[name] = until
 
-    def _handed(self, node: LiveNode) -> set[EventId]:
-        lines = handed_lines(node.home.path)
-        return {EventId(event_id(line.event)) for line in lines if isinstance(line, Handed)}
+    def _welcome(self, name: str) -> None:
+        world = self.world
+        world.absent.discard(name)
 
-    def _member(self, node: LiveNode, known: set[EventId]) -> Member:
-        """What one application has; events of state are not judged here."""
-        lives: dict[int, list[EventId]] = {}
-        handled: dict[int, int] = {}
-        for line in handed_lines(node.home.path):
-            if isinstance(line, Handed):
-                lives.setdefault(line.life, []).append(EventId(event_id(line.event)))
-            elif isinstance(line, Handled):
-                handled[line.life] = line.events
-        seen = tuple(
-            Seen(
-                tuple(each for each in life if each in known),
-                frozenset(),
-                frozenset(life[: handled.get(number, 0)]),
-            )
-            for number, life in lives.items()
-        )
-        names = {each.person: each.name for each in self.members}
-        state = node.control.room_state(self.world.room)
-        levels = tuple(
-            (f"level of {names[member.person]}", str(member.level))
-            for member in state.members
-            if member.person in names and member.level
-        )
-        person = AuthorId(from_text(Sort.PERSON, node.person))
-        return Member(node.name, person, seen, levels)
+        def come() -> bool:
+            if not world.is_up(name):
+                return False
+            world.welcome(name)
+            return True
 
+        self._down[name] = 0.0
+        world.insist(come)
 
-def _moved(config: NodeConfig) -> NodeConfig:
-    return replace(config, node=replace(config.node, listen=(f"127.0.0.1:{_free_port()}",)))
+    def _calm(self) -> None:
+        """Whatever can be mended is: only who is dead stays so."""
+        world = self.world
+        world.heal()
+        world.proxies.lose(0.0)
+        for name in self._should_run():
+            world.unpause(name)
+            world.fill_disk(name, False)
+            if world.ahead[name]:
+                self._set_clock(name, 0.0)
+        self._down.clear()
+
+        def is_calm() -> bool:
+            self._tick()
+            return all(world.is_up(name) for name in self._should_run())
+
+        until(is_calm, STARTS)

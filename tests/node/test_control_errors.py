@@ -5,7 +5,7 @@ import pytest
 from linnet.core.errors import BadText, Refused, StoreError
 from linnet.core.reasons import Reason
 from linnet.net.failure import DriverStopped
-from linnet.node.control_errors import ApiError, told
+from linnet.node.control_errors import ApiError, length_in_words, told
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,17 @@ def test_no_reason_of_the_node_is_a_bug_of_the_api(reason: Reason) -> None:
 
 def test_a_bug_gives_nothing_away() -> None:
     assert "secret" not in str(told(ValueError("a secret path"))[1])
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ("Expected `str` of length <= 200 - at `$.name`", "the name is too long: at most 200 characters"),
+        ("Expected `str` of length >= 1 - at `$.name`", "the name is too short: at least 1 character"),
+        ("Expected `array` of length <= 64 - at `$.creators`", "creators: at most 64"),
+        ("Expected `array` of length >= 1 - at `$.texts`", "texts: at least 1"),
+        ("Object contains unknown field `x`", "Object contains unknown field `x`"),
+    ],
+)
+def test_lengths_are_told_in_words(raw: str, words: str) -> None:
+    assert length_in_words(raw) == words

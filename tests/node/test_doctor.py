@@ -113,7 +113,10 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         path = init(tmp_path / "home", NOW, NodeConfig(node=NodeSection(listen=(address,)))).home.path
         check = by_name(path)["listening"]
-    assert (check.ok, check.advice) == (False, "stop what uses the port, or change node.listen")
+    assert (check.ok, check.advice) == (
+        False,
+        "stop what uses the port, or name another: linnet up --listen HOST:PORT",
+    )
 
 
 def test_a_running_node_is_left_alone(home: Home) -> None:
@@ -155,3 +158,12 @@ async def test_the_way_to_a_peer_is_walked(hub: Node) -> None:
     steps = [check async for check in connection_checks(dead, NetConfig())]
     assert [check.ok for check in steps] == [True, False] + [True] * 7
     assert steps[1].advice
+
+
+def test_a_home_that_cannot_be_written_is_named_and_the_rest_is_looked_at(home: Home) -> None:
+    home.lock.mkdir()  # stands for a read-only disk: a test that runs as root may write anything else
+    checks = by_name(home.path)
+    assert [name for name, check in checks.items() if not check.ok] == ["store"]
+    assert "cannot be written" in checks["store"].detail
+    assert checks["store"].advice == "make it writable, or name another home"
+    assert "descriptors" in checks

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.node.killed_world import until
 
+from linnet.cli.play.nodes import LiveNode
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.event.soundness import is_sound
+from linnet.node.client import ControlError
+from linnet.node.room_types import CreateRoomRequest
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.names import topic_of
 
@@ -108,3 +113,19 @@ def test_a_disk_that_is_full_is_told_to_who_publishes(small_disk: Path) -> None:
 def test_a_file_that_may_not_grow_is_told_to_who_publishes(tmp_path: Path) -> None:
     home = tmp_path / "home"
     _judge(_publish(home, str(1024 * 1024)), home)
+
+
+def test_a_node_whose_disk_is_full_ends(tmp_path: Path) -> None:
+    """It would answer nobody, and whoever looks after it would not start it again."""
+    node = LiveNode("full", tmp_path / "home", relay=False)
+    try:
+        node.start()
+        room = node.control.create_room(CreateRoomRequest("full")).room
+        assert node.pid is not None
+        _, most = resource.prlimit(node.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(node.pid, resource.RLIMIT_FSIZE, (1, most))
+        with pytest.raises(ControlError, match="the store cannot be written"):
+            node.control.send_to_room(room, [b"one too many"])
+        assert until(lambda: not node.is_up, LIMIT)
+    finally:
+        node.kill()

@@ -75,3 +75,8 @@ def test_a_card_is_replaced_by_its_successor(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match=r"person\.key: cannot be read: No such file"):
         load_key(tmp_path / "person.key", "person")
+
+
+def test_a_device_without_a_card_is_told_how_it_gets_one(tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match=r"there is no card yet; .*linnet id link.*linnet id accept"):
+        load_card(tmp_path / "device.card")

@@ -1,29 +1,56 @@
-"""A room of real processes in the open world: restarted, moved, paused, killed, and judged from outside."""
+"""Real processes in the open world, for each way to subscribe: struck by faults, and judged from outside."""
 
 from __future__ import annotations
 
-import os
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.node.crash_world import CrashWorld
-from tests.node.open_course import FAULTS, OpenCourse
+from tests.conftest import SOAK
+from tests.node.open_content import OpenContent
+from tests.node.open_course import FAULTS, OpenCourse, plan_of
+from tests.node.open_places import OpenPlaces
+from tests.node.open_rooms import OpenRooms
+from tests.node.open_streams import OpenStreams
+from tests.node.struck_world import StruckWorld
+from tests.node.tcp_proxies import SOCKETS
 
-SEEDS = range(1, 11) if os.environ.get("LINNET_SOAK") else (1,)
+from linnet.sim.nemesis.faults import HARD, LEAST, Fault
+
+SOAKED = range(1, 11)
+SEEDS = SOAKED if SOAK else (1,)
+pytestmark = pytest.mark.skipif(not SOCKETS.exists(), reason="only Linux tells proxies whose process dials")
+WAYS: dict[str, Callable[[Path, int], StruckWorld]] = {
+    way.way: way for way in (OpenStreams, OpenRooms, OpenPlaces, OpenContent)
+}
 
 
 # A node's clients are closed while other threads wait in them for an answer that a killed node never gives.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_room_of_processes_keeps_its_promises(tmp_path: Path, seed: int) -> None:
-    with CrashWorld(tmp_path, 4, 1, seed) as world:
-        world.set_up()
-        course = OpenCourse(world, seed)
-        course.run()
-        course.settled()
-        complaints = course.judge()
-    assert complaints == [], course.struck
-    assert sorted(course.struck) == sorted(FAULTS)
-    assert len(course.said) > 3 * len(FAULTS)
-    assert course.rulings
+@pytest.mark.parametrize("way", WAYS)
+def test_processes_keep_their_promises(tmp_path: Path, way: str, seed: int) -> None:
+    with WAYS[way](tmp_path, seed) as world:
+        course = OpenCourse(world)
+        complaints = course.run()
+    print(way, seed, course.took, world.acknowledged, "acknowledged", world.handed, "handed", course.effects)
+    told = "\n".join([*map(str, complaints), *world.log])
+    assert not complaints, told
+    assert sum(course.struck[fault] > 0 for fault in HARD) >= LEAST
+    assert world.acknowledged > 20
+    assert world.handed > 20
+    without_effect = [fault for fault, effects in course.effects.items() if not effects]
+    assert without_effect == [], told
+
+
+def test_every_fault_strikes_in_every_way_and_all_in_the_first_seeds(tmp_path: Path) -> None:
+    first: Counter[Fault] = Counter()
+    for way, new in WAYS.items():
+        with new(tmp_path / way, 1) as world:
+            plans = [plan_of(world.cast, way, seed) for seed in SOAKED]
+        struck = Counter(strike.fault for plan in plans for strike in plan)
+        assert [fault for fault in FAULTS if not struck[fault]] == [], way
+        first.update(strike.fault for strike in plans[0])
+    assert [fault for fault in FAULTS if not first[fault]] == []

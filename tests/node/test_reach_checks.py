@@ -12,7 +12,7 @@ from linnet.node.control_types import Check
 from linnet.node.reach_checks import STARTING, reach_checks
 from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
-from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.peer.interface import ContentStatus, NodeStatus, PeerStatus, Unanswered
 from linnet.peer.whereabouts import Company
 from linnet.places.commands import PlaceIs
 from linnet.places.deed import Deed, Policy
@@ -119,6 +119,35 @@ def test_a_stream_on_a_ring_whose_members_do_not_answer_is_named() -> None:
     assert looked(lonely, ring=ring(0)) == [], "nobody else is known to be in it"
 
 
+def test_content_that_is_wanted_while_nobody_answers_is_named() -> None:
+    wanted = replace(NODE, content=ContentStatus(1, 1, (), 0), peers=(DOWN,))
+    (check,) = looked(wanted)
+    assert (check.name, check.ok) == ("content", False)
+    assert check.detail.startswith("no link to any other node since 2026-09-21 13:13:20+00:00: ld1")
+    assert "linnet connect KEY@HOST:PORT" in check.advice
+    away = (Unanswered(ANN, NOW - 60, Reason.TIMEOUT),)
+    assert [each.ok for each in looked(replace(wanted, peers=(), unanswered=away))] == [False]
+    assert looked(replace(wanted, peers=(UP,))) == []
+    assert looked(replace(wanted, peers=())) == [], "nobody was ever there: nobody is missing"
+    assert looked(replace(wanted, content=ContentStatus(0, 0, (), 0))) == [], "nothing is wanted"
+
+
 def test_what_others_called_a_room_does_nothing_to_a_terminal() -> None:
     (check,) = looked(with_room(replace(ROOM, name="\x1b]52;c;x\x07evil\r\n"), DOWN))
     assert check.name == "room ]52;c;xevil"
+
+
+def test_a_host_that_is_let_go_between_two_tries_is_told_with_when_it_was_lost() -> None:
+    silent = Unanswered(ANN, NOW - 60, Reason.CONNECTION_REFUSED)
+    (check,) = looked(replace(NODE, unanswered=(silent,)), PLACE)
+    assert (check.name, check.ok) == ("place café", False)
+    assert "since 2026-09-21 14:12:20+00:00: ld1" in check.detail
+    assert check.detail.endswith("connection_refused")
+
+
+def test_a_stream_of_nodes_that_only_dial_is_named_though_the_tracker_answers() -> None:
+    stream = replace(STREAM, alone=Reason.UNREACHABLE_INBOUND)
+    (check,) = looked(replace(NODE, streams=(stream,), peers=(UP,)), config=TRACKED)
+    assert (check.name, check.ok) == ("stream news", False)
+    assert "cannot be dialled" in check.detail
+    assert "set listen in linnet.toml" in check.advice

@@ -165,6 +165,17 @@ async def test_one_bad_event_fails_no_other(served: Served) -> None:
     assert (again.results[0].status, again.results[0].cursor) == (Status.DUPLICATE, reply.results[0].cursor)
 
 
+async def test_what_is_no_event_fails_no_other(served: Served, relay: StandInRelay) -> None:
+    good = [base64.b64encode(encode_unit(room_unit(ANN, number, b"%d" % number))) for number in range(2)]
+    path = f"{ROOM_PATH}/send/1"
+    body = msgspec.json.encode({"events": (good[0].decode(), "?", good[1].decode())})
+    response = await served.http.put(path, content=body, headers=served.headers("PUT", path, body))
+    results = response.json()["results"]
+    assert [result["status"] for result in results] == ["accepted", "rejected", "accepted"]
+    assert (results[1]["event"], results[1]["error"]) == (None, "malformed")
+    assert len(relay.asked) == 1
+
+
 async def test_a_batch_of_nothing_readable_asks_the_machine_nothing(
     served: Served, relay: StandInRelay
 ) -> None:
@@ -234,6 +245,7 @@ async def test_an_expired_cursor_says_where_to_go_on(served: Served, relay: Stan
     with pytest.raises(RelayDeclined) as caught:
         await ann.resync(ROOM, cursor)
     assert (caught.value.status, caught.value.reply.error) == (410, "cursor_expired")
+    assert caught.value.reply.oldest_cursor == f"{EPOCH.hex()}.2"
     page = await ann.resync(ROOM, caught.value.reply.oldest_cursor)
     assert len(page.events) == 1
     assert [(each.event, each.reason) for each in page.tombstones] == [

@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
+from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, to_text
 from linnet.node.operation import Operation
 from linnet.node.relay_http import RelayHttp
+from linnet.node.relay_http_errors import RelayHttpError
 from linnet.node.relay_http_types import RelayErrorReply
 from linnet.node.relay_openapi import relay_document
 from linnet.node.relay_operations import PREFIX, RELAY_OPERATIONS
@@ -92,6 +94,24 @@ async def test_no_bytes_break_the_face(method: str, path: str, body: bytes) -> N
     assert response.status_code < 500
     if response.status_code >= 400:
         msgspec.json.decode(response.content, type=RelayErrorReply)
+
+
+@pytest.mark.parametrize("operation", SIGNED, ids=lambda operation: operation.name)
+@FUZZ
+@given(
+    body=st.binary(max_size=99)
+    | st.sampled_from((b"\xff", b"{", b"[" * 9999, b'{"events":[1]}', b'{"ids":0}'))
+)
+async def test_no_body_breaks_a_request_of_a_room(operation: Operation, body: bytes) -> None:
+    path = operation.path.replace("{room}", to_text(Sort.TOPIC, ROOM)).replace("{txn}", "1")
+    described_answer(operation, await asked(operation.method, path, body, bytes(16)))
+
+
+def test_every_status_of_a_refusal_is_described() -> None:
+    """But that of a bug, which nobody can count on."""
+    operations = [DOCUMENT["paths"][each.path][each.method.lower()] for each in SIGNED]
+    described = {int(status) for operation in operations for status in operation["responses"]}
+    assert {RelayHttpError(reason, "").status for reason in Reason} - described == {500}
 
 
 def test_the_description_is_complete() -> None:

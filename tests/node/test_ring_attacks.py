@@ -13,6 +13,7 @@ from msgspec import structs
 from linnet.core.effects import Dial, Send
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkDown, LinkUp, Received
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.node.config import NodeConfig, NodeSection, TrackerlessSection
@@ -35,7 +36,6 @@ from linnet.overlay.trackerless.oblivious import RISTRETTO
 from linnet.overlay.trackerless.tags import epoch_of, topic_keys
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Effect, Input
-from linnet.peer.messages import Message
 from linnet.streams.names import topic_of
 from linnet.testing.live import HandHeld, LiveNode, named_key
 from linnet.trace.records import Kind, Record

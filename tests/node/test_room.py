@@ -13,7 +13,7 @@ from tests.node.village import LIMIT, member, relay, until
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import Overdue
+from linnet.delivery.items import Overdue, Unreadable
 from linnet.event.event import Event
 from linnet.net.failure import DriverStopped
 from linnet.node.library import Node
@@ -137,6 +137,9 @@ async def test_what_is_taken_back_and_who_leaves(pair: Pair) -> None:
     sent = await pair.room.send("oh")
     await heard(pair.joined, b"oh")
     assert len((await pair.room.redact(EventId(sent.ids[0]), "typo")).ids) == 1
+    async with pair.room.read(since=0, live=False) as reading:
+        gone = [item async for item in reading.items() if isinstance(item, Unreadable)]
+    assert [(item.event.id, item.reason) for item in gone] == [(sent.ids[0], Reason.REDACTED)]
     await pair.joined.leave()
     await until(pair.room.members, lambda members: sum(m.membership is Membership.JOIN for m in members) == 1)
 

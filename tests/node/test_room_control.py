@@ -111,6 +111,10 @@ async def test_out_and_back_in(ada: Api, bea: Api) -> None:
     await bea.post("/join", invitation=invitation["text"])
     said = (await ada.post(f"/{room}/send", texts=["oh"]))["ids"][0]
     await ada.post(f"/{room}/redact", event=said, reason="typo")
+    read = await ada.http.get(f"/v1/rooms/{room}/read", params={"since": "0", "live": "false"})
+    lines = {line.get("id"): line for line in map(json.loads, read.text.splitlines())}
+    assert lines[said]["unreadable"] == "redacted"
+    assert "text" not in lines[said]
     assert await bea.post(f"/{room}/leave") == {"done": True}
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from linnet.node.config import NodeConfig, NodeSection, RelaySection
 from linnet.rooms.config import RelayPolicy, RoomsConfig
 
-LIMIT = 20.0
+LIMIT = 60.0
 QUICK = RoomsConfig(receipt_delay=0.05, announce_delay=0.1, recovery_delay=0.1)
 R = TypeVar("R")
 

@@ -8,20 +8,23 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from random import Random
-from typing import assert_never
+from typing import Any, ParamSpec
 
 from linnet.core.effects import CancelTimer, Hold, Probe, Release, Send, SetTimer
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Effect, Notice, Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import MemberConfig, TrackerConfig
-from linnet.overlay.effects import MemberEffect, OverlayInput, TrackerEffect
 from linnet.overlay.member import Member
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
+from linnet.overlay.overlays import Overlays
 from linnet.overlay.tracker import Tracker
+from linnet.sim.part_machine import PartMachine
 from linnet.trace.records import Record
 
 HELLO = Hello(1, 1, {"overlay": 1})
@@ -29,6 +32,24 @@ TOPIC = TopicId(sha256(b"a topic").digest())
 REDIAL = 1.0
 HANDSHAKE = 6.0
 """One-way delays that it takes until a link is up: TCP, TLS, Hello."""
+
+
+P = ParamSpec("P")
+OverlayInput = LinkUp | LinkDown | DialFailed | Probed | Received[OverlayMessage] | TimerFired[Timer]
+
+
+def said(out: Outbox, act: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> list[Effect | Notice]:
+    """What comes of a call, in one order."""
+    out.clear()
+    act(*args, **kwargs)
+    return out.take_said()
+
+
+def overlays_without_rings() -> Overlays:
+    """The overlays of a node that follows trackers alone, by themselves."""
+    out = Outbox()
+    adjacency = Adjacency(out)
+    return Overlays(Member(MemberConfig(), out, adjacency), adjacency, out)
 
 
 def peer_id(number: int | str) -> PeerId:
@@ -58,6 +79,7 @@ class Network:
         self.loss = loss
         self.members: dict[PeerId, Member] = {}
         self.trackers: dict[PeerId, Tracker] = {}
+        self.machines: dict[PeerId, PartMachine] = {}
         self.undialable: dict[PeerId, None] = {}
         self.links: dict[tuple[PeerId, PeerId], int] = {}
         self.holds: dict[PeerId, dict[PeerId, dict[str, tuple[str, ...]]]] = {}
@@ -66,7 +88,7 @@ class Network:
         self.records: list[tuple[float, PeerId, Record]] = []
         self.notices: list[tuple[float, PeerId, NeighborUp | NeighborDown | StorageKnown | JoinRefused]] = []
         self._dialing: dict[tuple[PeerId, PeerId], None] = {}
-        self._timers: dict[tuple[PeerId, Tick], int] = {}
+        self._timers: dict[tuple[PeerId, Timer], int] = {}
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
 
@@ -76,12 +98,17 @@ class Network:
 
     def add_tracker(self, name: int | str) -> Contact:
         peer = peer_id(name)
-        self.trackers[peer] = Tracker(self.tracker_config, Random(self.rng.random()))
+        out = Outbox()
+        self.trackers[peer] = Tracker(self.tracker_config, Random(self.rng.random()), out)
+        self.machines[peer] = PartMachine(out, self.trackers[peer])
         return Contact(peer, hints(peer))
 
     def add_member(self, name: int | str, dialable: bool = True, listens: bool = True) -> PeerId:
         peer = peer_id(name)
-        self.members[peer] = Member(self.member_config, hints(peer) if listens else ())
+        out = Outbox()
+        addresses = hints(peer) if listens else ()
+        self.members[peer] = Member(self.member_config, out, Adjacency(out), addresses)
+        self.machines[peer] = PartMachine(out, self.members[peer])
         if not dialable:
             self.undialable[peer] = None
         return peer
@@ -95,16 +122,16 @@ class Network:
         near: bool = False,
         storage: bool = False,
     ) -> None:
-        effects = self.members[peer].join(topic, trackers, degree, near, storage, self.now)
-        self._perform(peer, effects)
+        self._do(peer, lambda: self.members[peer].join(topic, trackers, degree, near, storage, self.now))
 
     def leave(self, peer: PeerId, topic: TopicId = TOPIC) -> None:
-        self._perform(peer, self.members[peer].leave(topic, self.now))
+        self._do(peer, lambda: self.members[peer].leave(topic, self.now))
 
     def kill(self, peer: PeerId) -> None:
         """A process dies; the others see their links go down."""
         self.members.pop(peer, None)
         self.trackers.pop(peer, None)
+        self.machines.pop(peer, None)
         self.holds.pop(peer, None)
         for key in [key for key in self._timers if key[0] == peer]:
             del self._timers[key]
@@ -160,16 +187,17 @@ class Network:
 
     def tell(self, peer: PeerId, event: OverlayInput) -> None:
         """Give an input to a node, whatever it is."""
-        if peer in self.members:
-            self._perform(peer, self.members[peer].handle(event, self.now))
-        elif peer in self.trackers:
-            self._perform(peer, self.trackers[peer].handle(event, self.now))
+        if peer in self.machines:
+            self._perform(peer, self.machines[peer].handle(event, self.now))
+
+    def _do(self, peer: PeerId, act: Callable[[], None]) -> None:
+        self._perform(peer, self.machines[peer].perform(act, self.now))
 
     def _at(self, delay: float, action: Callable[[], None]) -> None:
         self._number += 1
         heapq.heappush(self._queue, (self.now + delay, self._number, action))
 
-    def _perform(self, peer: PeerId, effects: list[MemberEffect] | list[TrackerEffect]) -> None:
+    def _perform(self, peer: PeerId, effects: list[Any]) -> None:
         for effect in effects:
             match effect:
                 case Send(to, message):
@@ -193,16 +221,17 @@ class Network:
                 case NeighborUp() | NeighborDown() | StorageKnown() | JoinRefused():
                     self.notices.append((self.now, peer, effect))
                 case _:
-                    assert_never(effect)
+                    raise TypeError(f"no effect of an overlay: {effect}")
 
     def _probed(self, peer: PeerId, to: PeerId) -> None:
         self.tell(peer, Probed(to, Reason.CONNECTION_REFUSED if to in self.undialable else None))
 
     def _measure(self, peer: PeerId, other: PeerId) -> None:
         if peer in self.members and _pair(peer, other) in self.links:
-            self._perform(peer, self.members[peer].rtt(other, 2 * self.delay(peer, other)))
+            rtt = 2 * self.delay(peer, other)
+            self._do(peer, lambda: self.members[peer].note_rtt(other, rtt))
 
-    def _set_timer(self, peer: PeerId, delay: float, timer: Tick) -> None:
+    def _set_timer(self, peer: PeerId, delay: float, timer: Timer) -> None:
         self._number += 1
         number = self._timers[peer, timer] = self._number
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from random import Random
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.overlay.harness import HELLO, hints, peer_id
+from tests.overlay.harness import HELLO, OverlayInput, hints, peer_id
 
 from linnet.core.effects import Hold, Release, Send
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import Control, MemberConfig, TrackerConfig
-from linnet.overlay.effects import MemberEffect, OverlayInput
 from linnet.overlay.member import Member
 from linnet.overlay.messages import (
     EdgeClose,
@@ -30,7 +34,17 @@ from linnet.overlay.messages import (
     TopicStatus,
 )
 from linnet.overlay.notices import NeighborDown, NeighborUp
-from linnet.overlay.tracker import Tracker
+from linnet.overlay.timers import (
+    ConnectDue,
+    FailoverDue,
+    JoinDue,
+    ReportDue,
+    RetryDue,
+    ReturnDue,
+    StatusDue,
+)
+from linnet.overlay.tracker import AwaitDue, ForgetDue, NearDue, SettleDue, StorageDue, Tracker
+from linnet.sim.part_machine import PartMachine
 
 PEERS = [peer_id(number) for number in range(7)]
 TOPICS = [TopicId(bytes([number]) * 32) for number in range(2)]
@@ -60,9 +74,9 @@ messages = st.one_of(
 controls = st.sampled_from(Control)
 
 
-def inputs(owner: str, names: list[str]) -> st.SearchStrategy[list[tuple[OverlayInput, float]]]:
+def inputs(*kinds: Callable[..., Timer]) -> st.SearchStrategy[list[tuple[OverlayInput, float]]]:
     received = st.builds(Received, peers, messages)
-    timers = st.builds(Tick, st.just(owner), st.sampled_from(names), topics)
+    timers = st.one_of([st.builds(kind, peers if kind is StatusDue else topics) for kind in kinds])
     event = st.one_of(
         received,
         received,
@@ -75,11 +89,13 @@ def inputs(owner: str, names: list[str]) -> st.SearchStrategy[list[tuple[Overlay
     return st.lists(st.tuples(event, st.floats(0, 40)), max_size=60)
 
 
-@given(inputs("tracker", ["settle", "await", "failed", "near", "storage"]), controls, st.integers(0, 2**32))
+@given(inputs(SettleDue, AwaitDue, ForgetDue, NearDue, StorageDue), controls, st.integers(0, 2**32))
 def test_a_tracker_survives_everything(
     events: list[tuple[OverlayInput, float]], control: Control, seed: int
 ) -> None:
-    tracker = Tracker(TrackerConfig(control=control, max_nodes=6), Random(seed))
+    out = Outbox()
+    tracker = Tracker(TrackerConfig(control=control, max_nodes=6), Random(seed), out)
+    machine = PartMachine(out, tracker)
     linked: dict[PeerId, None] = {}
     newest: dict[PeerId, int] = {}
     now = 0.0
@@ -89,7 +105,7 @@ def test_a_tracker_survives_everything(
             linked[event.peer] = None
         elif isinstance(event, LinkDown):
             linked.pop(event.peer, None)
-        for effect in tracker.handle(event, now):
+        for effect in machine.handle(event, now):
             if not isinstance(effect, Send):
                 continue
             assert effect.peer in linked
@@ -123,7 +139,7 @@ class Ledger:
             self.up.pop(event.peer, None)
         return not isinstance(event, Received) or event.peer in self.up
 
-    def perform(self, effects: list[MemberEffect]) -> None:
+    def perform(self, effects: list[Any]) -> None:
         for effect in effects:
             match effect:
                 case Send(peer):
@@ -140,7 +156,7 @@ class Ledger:
 
 
 @given(
-    inputs("member", ["failover", "return", "join", "report", "connect", "retry", "status"]),
+    inputs(FailoverDue, ReturnDue, JoinDue, ReportDue, ConnectDue, RetryDue, StatusDue),
     st.lists(st.tuples(st.integers(0, 59), st.booleans(), topics, contacts), max_size=6),
     controls,
 )
@@ -149,22 +165,25 @@ def test_a_member_survives_everything(
     commands: list[tuple[int, bool, TopicId, tuple[Contact, ...]]],
     control: Control,
 ) -> None:
-    member = Member(MemberConfig(control=control), hints(PEERS[0]))
+    out = Outbox()
+    member = Member(MemberConfig(control=control), out, Adjacency(out), hints(PEERS[0]))
+    machine = PartMachine(out, member)
     ledger = Ledger()
     now = 0.0
     for number, (event, wait) in enumerate(events):
         now += wait
         for at, is_join, topic, trackers in commands:
             if at == number and is_join:
-                ledger.perform(member.join(topic, trackers, 4, False, False, now))
+                join = partial(member.join, topic, trackers, 4, False, False, now)
+                ledger.perform(machine.perform(join, now))
             elif at == number:
-                ledger.perform(member.leave(topic, now))
+                ledger.perform(machine.perform(partial(member.leave, topic, now), now))
         if ledger.happens(event):
-            ledger.perform(member.handle(event, now))
+            ledger.perform(machine.handle(event, now))
         for topic in TOPICS:
             assert set(member.neighbors(topic)) == {peer for t, peer in ledger.neighbors if t == topic}
             assert set(member.neighbors(topic)) <= set(ledger.up)
     for topic in TOPICS:
-        ledger.perform(member.leave(topic, now))
+        ledger.perform(machine.perform(partial(member.leave, topic, now), now))
     assert ledger.held == {}
     assert ledger.neighbors == {}

@@ -1,21 +1,25 @@
 from __future__ import annotations
 
-from tests.overlay.harness import TOPIC, hints, peer_id
+from collections.abc import Callable
+
+from tests.overlay.harness import TOPIC, P, hints, peer_id, said
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.machine.outbox import Effect, Notice, Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import MemberConfig
 from linnet.overlay.edges import Edges
 from linnet.overlay.member_counter import CounterFollower
 from linnet.overlay.messages import EdgeClose, EdgeOpen, Instruction
 from linnet.overlay.notices import NeighborDown, NeighborUp
+from linnet.overlay.timers import ConnectDue, RetryDue
 from linnet.trace.records import Kind, Record
 
 A, B, C = (peer_id(name) for name in "abc")
 PURPOSE = TOPIC.hex()
-CONNECT, RETRY = Tick("member", "connect", TOPIC), Tick("member", "retry", TOPIC)
+CONNECT, RETRY = ConnectDue(TOPIC), RetryDue(TOPIC)
 
 
 class Case:
@@ -23,7 +27,12 @@ class Case:
 
     def __init__(self) -> None:
         self.links: dict[PeerId, None] = {}
-        self.follower = CounterFollower(TOPIC, MemberConfig(), Edges(TOPIC, self.links))
+        self.out = Outbox()
+        edges = Edges(TOPIC, self.links, self.out, Adjacency(self.out))
+        self.follower = CounterFollower(TOPIC, MemberConfig(), edges, self.out)
+
+    def said(self, act: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> list[Effect | Notice]:
+        return said(self.out, act, *args, **kwargs)
 
     def is_due(self) -> bool:
         due, self.follower.status_due = self.follower.status_due, False
@@ -32,8 +41,8 @@ class Case:
     def bring_up(self, *peers: PeerId) -> None:
         for peer in peers:
             self.links[peer] = None
-            self.follower.linked(peer)
-            self.follower.opened(peer)
+            self.follower.handle_link_up(peer)
+            self.follower.handle_open(peer)
 
 
 def instruction(counter: int, *peers: PeerId) -> Instruction:
@@ -42,22 +51,22 @@ def instruction(counter: int, *peers: PeerId) -> Instruction:
 
 def test_one_status_when_all_neighbors_are_up() -> None:
     case = Case()
-    assert case.follower.instruct(instruction(1, A, B), 0.0) == [
+    assert case.said(case.follower.instruct, instruction(1, A, B), 0.0) == [
         Hold(A, hints(A), PURPOSE),
         Hold(B, hints(B), PURPOSE),
         SetTimer(15.0, CONNECT),
     ]
     case.links[A] = None
-    assert case.follower.linked(A) == [Send(A, EdgeOpen(TOPIC))]
-    assert case.follower.opened(A) == [NeighborUp(TOPIC, A)]
+    assert case.said(case.follower.handle_link_up, A) == [Send(A, EdgeOpen(TOPIC))]
+    assert case.said(case.follower.handle_open, A) == [NeighborUp(TOPIC, A)]
     assert not case.is_due()
     case.links[B] = None
-    case.follower.linked(B)
-    assert case.follower.opened(B) == [NeighborUp(TOPIC, B), CancelTimer(CONNECT)]
+    case.follower.handle_link_up(B)
+    assert case.said(case.follower.handle_open, B) == [NeighborUp(TOPIC, B), CancelTimer(CONNECT)]
     assert case.is_due()
     assert case.follower.counter == 1
-    assert case.follower.opened(B) == []
-    assert case.follower.fired("connect", 20.0) == []
+    assert case.said(case.follower.handle_open, B) == []
+    assert case.said(case.follower.handle_connect_due, 20.0) == []
     assert not case.is_due()
 
 
@@ -65,11 +74,11 @@ def test_only_the_newest_instruction_counts() -> None:
     case = Case()
     case.follower.instruct(instruction(3, A, B), 0.0)
     case.bring_up(A)
-    assert case.follower.instruct(instruction(2, C), 0.0) == [
+    assert case.said(case.follower.instruct, instruction(2, C), 0.0) == [
         Record(Kind.REJECTED, TOPIC, reason=Reason.STALE, note="instruction 2, newest 3")
     ]
     # A newer one cancels what the older has begun.
-    assert case.follower.instruct(instruction(5, A, C), 0.0) == [
+    assert case.said(case.follower.instruct, instruction(5, A, C), 0.0) == [
         Release(B, PURPOSE),
         Hold(C, hints(C), PURPOSE),
         SetTimer(15.0, CONNECT),
@@ -85,9 +94,9 @@ def test_an_instruction_that_holds_already_is_answered_at_once() -> None:
     case.follower.instruct(instruction(1, A), 0.0)
     case.bring_up(A)
     assert case.is_due()
-    assert case.follower.instruct(instruction(2, A), 0.0) == [CancelTimer(CONNECT)]
+    assert case.said(case.follower.instruct, instruction(2, A), 0.0) == [CancelTimer(CONNECT)]
     assert case.is_due()
-    assert case.follower.instruct(instruction(3), 0.0) == [
+    assert case.said(case.follower.instruct, instruction(3), 0.0) == [
         NeighborDown(TOPIC, A),
         Send(A, EdgeClose(TOPIC)),
         Release(A, PURPOSE),
@@ -99,12 +108,12 @@ def test_an_instruction_that_holds_already_is_answered_at_once() -> None:
 def test_the_same_instruction_again_means_that_the_status_was_lost() -> None:
     case = Case()
     case.follower.instruct(instruction(1, A), 0.0)
-    assert case.follower.instruct(instruction(1, A), 0.0) == [
+    assert case.said(case.follower.instruct, instruction(1, A), 0.0) == [
         Record(Kind.REJECTED, TOPIC, reason=Reason.STALE, note="instruction 1, newest 1")
     ]
     case.bring_up(A)
     assert case.is_due()
-    assert case.follower.instruct(instruction(1, A), 0.0) == []
+    assert case.said(case.follower.instruct, instruction(1, A), 0.0) == []
     assert case.is_due()
 
 
@@ -112,22 +121,22 @@ def test_failures_end_in_a_status_too() -> None:
     case = Case()
     case.follower.instruct(instruction(1, A, B, C), 0.0)
     case.bring_up(A)
-    assert case.follower.dial_failed(B) == []
+    assert case.said(case.follower.handle_dial_failed, B) == []
     assert not case.is_due()
     # C answers, but has not joined the topic.
     case.links[C] = None
-    case.follower.linked(C)
-    assert case.follower.closed(C) == [CancelTimer(CONNECT), SetTimer(10.0, RETRY)]
+    case.follower.handle_link_up(C)
+    assert case.said(case.follower.handle_close, C) == [CancelTimer(CONNECT), SetTimer(10.0, RETRY)]
     assert case.is_due()
-    assert case.follower.dial_failed(B) == []
-    assert case.follower.dial_failed(A) == []
+    assert case.said(case.follower.handle_dial_failed, B) == []
+    assert case.said(case.follower.handle_dial_failed, A) == []
     assert not case.is_due()
 
 
 def test_what_does_not_come_up_in_time_has_failed() -> None:
     case = Case()
     case.follower.instruct(instruction(1, A), 0.0)
-    assert case.follower.fired("connect", 15.0) == [CancelTimer(CONNECT), SetTimer(10.0, RETRY)]
+    assert case.said(case.follower.handle_connect_due, 15.0) == [CancelTimer(CONNECT), SetTimer(10.0, RETRY)]
     assert case.is_due()
 
 
@@ -135,18 +144,18 @@ def test_an_unfulfilled_instruction_is_tried_again_and_again() -> None:
     case = Case()
     case.follower.instruct(instruction(1, A, B), 0.0)
     case.links[B] = None
-    case.follower.linked(B)
-    case.follower.fired("connect", 15.0)
+    case.follower.handle_link_up(B)
+    case.follower.handle_connect_due(15.0)
     assert case.is_due()
     for _ in range(2):
-        assert case.follower.fired("retry", 25.0) == [
+        assert case.said(case.follower.handle_retry_due) == [
             Hold(A, hints(A), PURPOSE),
             Send(B, EdgeOpen(TOPIC)),
             SetTimer(10.0, RETRY),
         ]
         assert case.is_due()
     case.bring_up(A, B)
-    assert case.follower.fired("retry", 35.0) == []
+    assert case.said(case.follower.handle_retry_due) == []
     assert not case.is_due()
 
 
@@ -156,9 +165,9 @@ def test_a_lost_neighbor_is_told_at_once() -> None:
     case.bring_up(A, B)
     assert case.is_due()
     del case.links[A]
-    assert case.follower.unlinked(A) == [NeighborDown(TOPIC, A), SetTimer(10.0, RETRY)]
+    assert case.said(case.follower.handle_link_down, A) == [NeighborDown(TOPIC, A), SetTimer(10.0, RETRY)]
     assert case.is_due()
-    assert case.follower.closed(B) == [NeighborDown(TOPIC, B), SetTimer(10.0, RETRY)]
+    assert case.said(case.follower.handle_close, B) == [NeighborDown(TOPIC, B), SetTimer(10.0, RETRY)]
     assert case.is_due()
     assert case.follower.counter == 1
 
@@ -168,9 +177,9 @@ def test_a_neighbor_lost_while_others_connect_is_part_of_the_one_status() -> Non
     case.follower.instruct(instruction(1, A, B), 0.0)
     case.bring_up(A)
     del case.links[A]
-    assert case.follower.unlinked(A) == [NeighborDown(TOPIC, A)]
+    assert case.said(case.follower.handle_link_down, A) == [NeighborDown(TOPIC, A)]
     assert not case.is_due()
-    case.follower.dial_failed(A)
+    case.follower.handle_dial_failed(A)
     case.bring_up(B)
     assert case.is_due()
 
@@ -178,9 +187,9 @@ def test_a_neighbor_lost_while_others_connect_is_part_of_the_one_status() -> Non
 def test_an_offer_without_instruction_is_remembered_but_no_neighbor() -> None:
     case = Case()
     case.links[A] = None
-    assert case.follower.linked(A) == []
-    assert case.follower.opened(A) == []
-    assert case.follower.instruct(instruction(1, A), 0.0) == [
+    assert case.said(case.follower.handle_link_up, A) == []
+    assert case.said(case.follower.handle_open, A) == []
+    assert case.said(case.follower.instruct, instruction(1, A), 0.0) == [
         Hold(A, hints(A), PURPOSE),
         Send(A, EdgeOpen(TOPIC)),
         NeighborUp(TOPIC, A),
@@ -198,7 +207,7 @@ def test_a_new_tracker_counts_from_the_beginning_and_neighbors_stay() -> None:
     case.follower.report()
     assert not case.is_due()
     assert list(case.follower.edges.up) == [A]
-    assert case.follower.instruct(instruction(1, A), 0.0) == [CancelTimer(CONNECT)]
+    assert case.said(case.follower.instruct, instruction(1, A), 0.0) == [CancelTimer(CONNECT)]
     assert case.is_due()
 
 

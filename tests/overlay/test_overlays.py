@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from tests.conftest import SOAK
@@ -12,15 +14,17 @@ from tests.streams.village import STREAM
 
 from linnet.core.effects import CancelTimer, Hold, Release, SetTimer
 from linnet.core.ids import Contact, PeerId
-from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.inputs import LinkDown, LinkUp, Received, TimerFired
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import MemberConfig, Overlay
 from linnet.overlay.member import Member
 from linnet.overlay.messages import EdgeClose, EdgeOpen, Instruction
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
-from linnet.overlay.overlays import OWNER, Overlays, OverlaysEffect
+from linnet.overlay.overlays import ChangeoverDue, Overlays
 from linnet.overlay.trackerless.commands import ExamineOverlay
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.messages import Beside
@@ -29,6 +33,7 @@ from linnet.overlay.trackerless.tags import epoch_of, hint, proof, topic_keys
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.sim.ideal_group import IDEAL
 from linnet.sim.luck import SeededEntropy
+from linnet.sim.part_machine import PartMachine
 from linnet.store.memory import MemoryStore
 from linnet.streams.names import topic_of
 
@@ -94,122 +99,148 @@ NOW = 1_800_000_000.0
 KEYS = topic_keys(TOPIC, None)
 
 
-def _overlays(overlap: float = 60.0) -> Overlays:
-    trackerless = Trackerless(
-        US, TrackerlessConfig(), MemoryStore().cells, Random(1), SeededEntropy(1, "us"), group=IDEAL
-    )
-    return Overlays(Member(MemberConfig(), ("tls://us:1",)), trackerless, overlap)
+class Node:
+    """Both overlays of a node: each call returns what they asked for and told, in one order."""
+
+    def __init__(self, overlap: float = 60.0, has_rings: bool = True) -> None:
+        out = Outbox()
+        adjacency = Adjacency(out)
+        member = Member(MemberConfig(), out, adjacency, ("tls://us:1",))
+        cells, entropy = MemoryStore().cells, SeededEntropy(1, "us")
+        rings = (
+            Trackerless(US, TrackerlessConfig(), cells, Random(1), entropy, out, adjacency, group=IDEAL)
+            if has_rings
+            else None
+        )
+        self.overlays = Overlays(member, adjacency, out, rings, overlap)
+        parts = (member, self.overlays) if rings is None else (member, rings, self.overlays)
+        self._machine = PartMachine(out, *parts)
+        self.overlay = self.overlays.overlay
+        self.routing = self.overlays.routing
+
+    def do(self, act: Callable[[], None], now: float = NOW) -> list[Any]:
+        return self._machine.perform(act, now)
+
+    def leave(self, now: float = NOW) -> list[Any]:
+        return self.do(lambda: self.overlays.leave(TOPIC, now), now)
+
+    def links(self, event: LinkUp | LinkDown, now: float) -> list[Any]:
+        return self._machine.handle(event, now)
+
+    def hear(self, peer: PeerId, message: Message, now: float = NOW) -> list[Any]:
+        return self._machine.handle(Received(peer, message), now)
+
+    def look(self, now: float) -> list[Any]:
+        return self._machine.handle(TimerFired(ChangeoverDue(TOPIC)), now)
 
 
-def _join(overlays: Overlays, overlay: Overlay, now: float = NOW, *members: PeerId) -> list[OverlaysEffect]:
+def _join(node: Node, overlay: Overlay, now: float = NOW, *members: PeerId) -> list[Any]:
     contacts = tuple(Contact(peer, hints(peer)) for peer in members)
-    return overlays.join(TOPIC, overlay, (TRACKER,), 4, False, False, now, contacts)
+    return node.do(
+        lambda: node.overlays.join(TOPIC, overlay, (TRACKER,), 4, False, False, now, contacts), now
+    )
 
 
-def _tracked(overlays: Overlays, peer: PeerId, now: float = NOW) -> list[OverlaysEffect]:
+def _tracked(node: Node, peer: PeerId, now: float = NOW) -> list[Any]:
     """The tracker gives us a neighbour."""
-    overlays.links(LinkUp(T, HELLO, True), now)
+    node.links(LinkUp(T, HELLO, True), now)
     told = Instruction(TOPIC, 1, (Contact(peer, hints(peer)),), ())
-    overlays.on_tracker_message(T, told, now)
-    overlays.links(LinkUp(peer, HELLO, True), now)
-    return overlays.on_tracker_message(peer, EdgeOpen(TOPIC), now)
+    node.hear(T, told, now)
+    node.links(LinkUp(peer, HELLO, True), now)
+    return node.hear(peer, EdgeOpen(TOPIC), now)
 
 
-def _beside(overlays: Overlays, peer: PeerId, now: float = NOW, is_open: bool = True) -> list[OverlaysEffect]:
+def _beside(node: Node, peer: PeerId, now: float = NOW, is_open: bool = True) -> list[Any]:
     """A member counts us as its neighbour on the ring, or no longer."""
     epoch = epoch_of(now)
     told = Beside(hint(KEYS, OURS, peer), epoch, proof(KEYS, peer, epoch), is_open, False)
-    return overlays.on_message(peer, told, now)
+    return node.hear(peer, told, now)
 
 
-def _notices(effects: list[OverlaysEffect]) -> list[object]:
+def _notices(effects: list[Any]) -> list[object]:
     return [each for each in effects if isinstance(each, NeighborUp | NeighborDown)]
 
 
-def _look(overlays: Overlays, now: float) -> list[OverlaysEffect]:
-    return overlays.fired(Tick(OWNER, "look", TOPIC), now)
-
-
 def test_a_node_without_gossip_refuses_the_ring_and_needs_nothing_else() -> None:
-    overlays = Overlays(Member(MemberConfig()))
-    assert _join(overlays, Overlay.RING) == [JoinRefused(TOPIC, Reason.UNSUPPORTED)]
-    assert overlays.overlay(TOPIC) is None
-    assert overlays.leave(TOPIC, NOW) == []
-    assert overlays.start((), NOW) == []
-    assert _beside(overlays, A) == []
-    overlays.stop(NOW)
+    node = Node(has_rings=False)
+    assert _join(node, Overlay.RING) == [JoinRefused(TOPIC, Reason.UNSUPPORTED)]
+    assert node.overlay(TOPIC) is None
+    assert node.leave() == []
+    assert node.do(lambda: node.overlays.begin((), NOW)) == []
+    assert _beside(node, A) == []
+    node.overlays.stop(NOW)
 
 
 def test_a_topic_has_the_overlay_that_it_was_joined_with_and_none_when_it_is_left() -> None:
-    overlays = _overlays()
-    assert Hold(T, hints(T), "tracker") in _join(overlays, Overlay.TRACKER)
-    assert (overlays.overlay(TOPIC), overlays.routing(TOPIC)) == (Overlay.TRACKER, None)
-    assert _notices(_tracked(overlays, A)) == [NeighborUp(TOPIC, A)]
-    left = overlays.leave(TOPIC, NOW)
+    node = Node()
+    assert Hold(T, hints(T), "tracker") in _join(node, Overlay.TRACKER)
+    assert (node.overlay(TOPIC), node.routing(TOPIC)) == (Overlay.TRACKER, None)
+    assert _notices(_tracked(node, A)) == [NeighborUp(TOPIC, A)]
+    left = node.leave()
     assert Release(T, "tracker") in left
     assert _notices(left) == [NeighborDown(TOPIC, A)]
-    assert overlays.overlay(TOPIC) is None
-    assert Hold(A, hints(A), f"ring {TOPIC.hex()[:16]}") in _join(overlays, Overlay.RING, NOW, A)
-    assert overlays.routing(TOPIC) is not None
-    assert _notices(_beside(overlays, A)) == [NeighborUp(TOPIC, A)]
-    assert _notices(overlays.leave(TOPIC, NOW)) == [NeighborDown(TOPIC, A)]
+    assert node.overlay(TOPIC) is None
+    assert Hold(A, hints(A), f"ring {TOPIC.hex()[:16]}") in _join(node, Overlay.RING, NOW, A)
+    assert node.routing(TOPIC) is not None
+    assert _notices(_beside(node, A)) == [NeighborUp(TOPIC, A)]
+    assert _notices(node.leave()) == [NeighborDown(TOPIC, A)]
 
 
 def test_a_neighbour_in_both_is_announced_once_and_gone_with_the_last() -> None:
-    overlays = _overlays()
-    _join(overlays, Overlay.TRACKER)
-    assert _notices(_tracked(overlays, A)) == [NeighborUp(TOPIC, A)]
-    _join(overlays, Overlay.RING, NOW, A)
-    assert _notices(_beside(overlays, A)) == []
-    assert _notices(_beside(overlays, A, is_open=False)) == []
-    assert _notices(_beside(overlays, A)) == []
-    assert _notices(overlays.on_tracker_message(A, EdgeClose(TOPIC), NOW)) == []
-    assert _notices(_beside(overlays, A, is_open=False)) == [NeighborDown(TOPIC, A)]
-    assert _notices(_beside(overlays, A)) == [NeighborUp(TOPIC, A)]
-    assert _notices(overlays.links(LinkDown(A, Reason.CRASHED), NOW)) == [NeighborDown(TOPIC, A)]
+    node = Node()
+    _join(node, Overlay.TRACKER)
+    assert _notices(_tracked(node, A)) == [NeighborUp(TOPIC, A)]
+    _join(node, Overlay.RING, NOW, A)
+    assert _notices(_beside(node, A)) == []
+    assert _notices(_beside(node, A, is_open=False)) == []
+    assert _notices(_beside(node, A)) == []
+    assert _notices(node.hear(A, EdgeClose(TOPIC))) == []
+    assert _notices(_beside(node, A, is_open=False)) == [NeighborDown(TOPIC, A)]
+    assert _notices(_beside(node, A)) == [NeighborUp(TOPIC, A)]
+    assert _notices(node.links(LinkDown(A, Reason.CRASHED), NOW)) == [NeighborDown(TOPIC, A)]
 
 
 def test_the_old_overlay_is_left_a_while_after_the_new_one_has_neighbours_and_not_before() -> None:
-    overlays = _overlays(60.0)
-    _join(overlays, Overlay.TRACKER)
-    _tracked(overlays, A)
-    changed = _join(overlays, Overlay.RING, NOW, B)
-    assert SetTimer(5.0, Tick(OWNER, "look", TOPIC)) in changed
-    again = [SetTimer(5.0, Tick(OWNER, "look", TOPIC))]
-    assert _look(overlays, NOW + 3600) == again, "nobody was met on the ring in an hour"
-    routing = overlays.routing(TOPIC)
+    node = Node(60.0)
+    _join(node, Overlay.TRACKER)
+    _tracked(node, A)
+    changed = _join(node, Overlay.RING, NOW, B)
+    assert SetTimer(5.0, ChangeoverDue(TOPIC)) in changed
+    again = [SetTimer(5.0, ChangeoverDue(TOPIC))]
+    assert node.look(NOW + 3600) == again, "nobody was met on the ring in an hour"
+    routing = node.routing(TOPIC)
     assert routing is not None
     assert routing((A,), (A, B)) == [B], "in both: everyone but where it came from"
-    overlays.links(LinkUp(B, HELLO, True), NOW + 3600)
-    assert _notices(_beside(overlays, B, NOW + 3600)) == [NeighborUp(TOPIC, B)]
-    assert _look(overlays, NOW + 3659) == again
-    left = _look(overlays, NOW + 3660)
+    node.links(LinkUp(B, HELLO, True), NOW + 3600)
+    assert _notices(_beside(node, B, NOW + 3600)) == [NeighborUp(TOPIC, B)]
+    assert node.look(NOW + 3659) == again
+    left = node.look(NOW + 3660)
     assert _notices(left) == [NeighborDown(TOPIC, A)]
     assert Release(T, "tracker") in left
-    assert _look(overlays, NOW + 4000) == []
+    assert node.look(NOW + 4000) == []
 
 
 def test_leaving_on_the_way_leaves_both() -> None:
-    overlays = _overlays()
-    _join(overlays, Overlay.TRACKER)
-    _tracked(overlays, A)
-    _join(overlays, Overlay.RING, NOW, B)
-    overlays.links(LinkUp(B, HELLO, True), NOW)
-    _beside(overlays, B)
-    left = overlays.leave(TOPIC, NOW)
-    assert CancelTimer(Tick(OWNER, "look", TOPIC)) in left
+    node = Node()
+    _join(node, Overlay.TRACKER)
+    _tracked(node, A)
+    _join(node, Overlay.RING, NOW, B)
+    node.links(LinkUp(B, HELLO, True), NOW)
+    _beside(node, B)
+    left = node.leave()
+    assert CancelTimer(ChangeoverDue(TOPIC)) in left
     assert _notices(left) == [NeighborDown(TOPIC, A), NeighborDown(TOPIC, B)]
-    assert _look(overlays, NOW + 100) == []
+    assert node.look(NOW + 100) == []
 
 
 def test_a_changed_mind_goes_by_the_neighbours_that_are_there_already() -> None:
-    overlays = _overlays(60.0)
-    _join(overlays, Overlay.TRACKER)
-    _tracked(overlays, A)
-    _join(overlays, Overlay.RING, NOW, B)
-    overlays.links(LinkUp(B, HELLO, True), NOW)
-    _beside(overlays, B)
-    _join(overlays, Overlay.TRACKER, NOW + 30)
-    assert _notices(_look(overlays, NOW + 89)) == []
-    assert _notices(_look(overlays, NOW + 90)) == [NeighborDown(TOPIC, B)]
-    assert overlays.overlay(TOPIC) is Overlay.TRACKER
+    node = Node(60.0)
+    _join(node, Overlay.TRACKER)
+    _tracked(node, A)
+    _join(node, Overlay.RING, NOW, B)
+    node.links(LinkUp(B, HELLO, True), NOW)
+    _beside(node, B)
+    _join(node, Overlay.TRACKER, NOW + 30)
+    assert _notices(node.look(NOW + 89)) == []
+    assert _notices(node.look(NOW + 90)) == [NeighborDown(TOPIC, B)]
+    assert node.overlay(TOPIC) is Overlay.TRACKER

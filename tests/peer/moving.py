@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from linnet.core.effects import Dial
+from linnet.core.effects import Dial, Probe
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.peer.config import Identity, PeerConfig
@@ -16,6 +17,7 @@ from linnet.peer.peer import Peer
 from linnet.sim.hosts import Host
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
+from linnet.sim.nemesis.open_node import Disk
 from linnet.sim.network import Network
 from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
 from linnet.store.memory import MemoryStore
@@ -38,10 +40,11 @@ class Records(NullTrace):
 class Addressed(Network):
     """A network in which a dial needs the address that the peer has now."""
 
-    def __init__(self, seed: int, links: LinkModel, trace: Records) -> None:
-        super().__init__(seed, links, trace)
+    def __init__(self, seed: int, links: LinkModel, trace: Records, commit_delay: float) -> None:
+        super().__init__(seed, links, trace, commit_delay=commit_delay)
         self.address: dict[PeerId, str] = {}
         self.dials: list[tuple[float, PeerId, PeerId, tuple[str, ...]]] = []
+        self.probes: list[tuple[float, PeerId, PeerId, tuple[str, ...]]] = []
 
     def _perform_rare(self, host: Host, effect: Effect, now: float) -> None:
         if isinstance(effect, Dial):
@@ -51,18 +54,21 @@ class Addressed(Network):
                 host.dialing[effect.peer] = now
                 self._wires._fail_dial(host, effect.peer, Reason.CONNECTION_REFUSED, now + 0.02)
                 return
+        elif isinstance(effect, Probe):
+            self.probes.append((now, host.peer, effect.peer, effect.hints))
         super()._perform_rare(host, effect, now)
 
 
 class Moving:
     """Nodes by name; each life may be at another port."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, commit_delay: float = 0.0) -> None:
         self.seed = seed
         self.trace = Records()
-        self.network = Addressed(seed, LinkModel(constant_latency(10.0)), self.trace)
+        self.network = Addressed(seed, LinkModel(constant_latency(10.0)), self.trace, commit_delay)
         self.identity: dict[str, Identity] = {}
         self.stores: dict[str, MemoryStore] = {}
+        self.disks: dict[str, Disk] = {}
         self.configs: dict[str, PeerConfig] = {}
         self._lives: dict[str, int] = {}
         self._verifier, self._card_check = RememberingVerifier(), RememberingCardCheck()
@@ -71,14 +77,15 @@ class Moving:
         """A new node, which starts."""
         self.identity[name] = seeded_identity(self.seed, name, self.network.now)
         self.stores[name], self.configs[name] = MemoryStore(), config
+        self.disks[name] = Disk(self.stores[name], partial(self.network.crash, self.peer(name)))
         machine = self._machine(name, port)
-        self.network.add(self.peer(name), machine, store=self.stores[name])
+        self.network.add(self.peer(name), machine, store=self.disks[name])
         self.network.ask(self.peer(name), Start())
 
     def stop(self, *names: str) -> None:
-        """Crash nodes. What they wrote is committed, as by every turn of a real node's loop."""
+        """Crash nodes. What they wrote is committed, as by every turn of a real loop, if there is room."""
         for name in names:
-            self.stores[name].commit(lambda: None)
+            self.disks[name].commit(lambda: None)
             self.network.crash(self.peer(name))
 
     def start(self, *names: str, port: int = 1) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.edge.coast import STREAM, Coast
 
-from linnet.core.effects import Announce, Reply
+from linnet.core.effects import Reply
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
+from linnet.machine.outbox import Outbox
+from linnet.machine.router import Router
 from linnet.overlay.trackerless.commands import (
     ExamineOverlay,
     ExaminePrivacy,
@@ -40,22 +42,24 @@ def test_what_a_proxy_is_asked_to_serve_is_entered_once_and_stays_over_a_crash()
     assert proxy.proxies == ()
 
 
-def test_announcements_are_counted_by_network() -> None:
+def test_what_was_announced_is_kept_when_the_node_goes_down() -> None:
     cells = MemoryStore().cells
-    account = Account(None, cells)
-    account.announced([Announce(LAN, b"x"), Announce(LAN, b"y")], 1.0)
-    account.announced([Announce(b"other", b"x")], 2.0)
+    account = Account(None, cells, Outbox())
+    for network, now in ((LAN, 1.0), (LAN, 1.0), (b"other", 2.0)):
+        account.budget.announced(network, now)
     assert [(each.network, each.times) for each in account.budget.told().announcements] == [
         (LAN, 2),
         (b"other", 1),
     ]
-    account.stop()
-    assert Account(None, cells).budget.told() == account.budget.told()
+    account.stop(3.0)
+    assert Account(None, cells, Outbox()).budget.told() == account.budget.told()
 
 
 @pytest.mark.parametrize("command", [SetTrust(A, 0.5), ListTrust(), ExamineOverlay()])
 def test_a_node_that_follows_trackers_alone_declines(command: SetTrust | ListTrust | ExamineOverlay) -> None:
-    (reply,) = Account(None, MemoryStore().cells).ask(7, command, 1.0)
+    out = Outbox()
+    Router(out, (Account(None, MemoryStore().cells, out),)).command(7, command, 1.0)
+    (reply,) = out.take()
     assert isinstance(reply, Reply)
     assert isinstance(reply.result, Declined)
     assert (reply.request, reply.result.reason) == (7, Reason.UNSUPPORTED)

@@ -75,6 +75,13 @@ def say(moving: Moving, command: object) -> None:
     moving.network.ask(moving.peer("bob"), command)  # type: ignore[arg-type]
 
 
+def begin(moving: Moving, way: str) -> None:
+    """Bob starts again, and his application asks for what it wants."""
+    moving.start("bob")
+    if way == "stream":
+        say(moving, Subscribe(1, "weather", 0.0, "lasting"))
+
+
 def most_a_minute(dials: list[float]) -> int:
     return max((sum(at <= each < at + 60.0 for each in dials) for at in dials), default=0)
 
@@ -109,6 +116,25 @@ def test_neither_does_a_process_that_is_started_over_and_over(way: str) -> None:
     assert any(moving.dials("bob", name, died) for name in dead), "nobody was tried: this shows nothing"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_nor_one_whose_disk_is_full_since_it_cannot_keep_that_it_dialled(way: str) -> None:
+    moving, dead = world(way, 1)
+    moving.stop(*dead, "bob")
+    died = moving.network.now
+    moving.disks["bob"].is_full = True
+    for _ in range(24):
+        begin(moving, way)
+        moving.run(5.0)
+        moving.stop("bob")
+    for name in dead:
+        assert most_a_minute(moving.dials("bob", name, died)) <= 10, name
+    moving.disks["bob"].is_full = False
+    free = moving.network.now
+    begin(moving, way)
+    moving.run(60.0)
+    assert any(moving.dials("bob", name, free) for name in dead), "nobody was tried: this shows nothing"
+
+
 @pytest.mark.parametrize("way", ["room", "place", "stream"])  # A hash table keeps no links.
 @pytest.mark.parametrize("away", [3.0, 100.0, 600.0])
 def test_who_is_back_has_a_link_within_a_minute(way: str, away: float) -> None:
@@ -128,3 +154,18 @@ def test_whoever_is_asked_for_by_hand_is_dialled_at_once() -> None:
     moving.get("bob", Connect(moving.contact(ann)), Done)
     moving.run(0.2)
     assert moving.linked("bob") == {ann}
+
+
+def test_who_does_not_answer_is_told_with_since_when_also_while_no_part_wants_it() -> None:
+    moving, (dead,) = world("place", 3)
+    moving.stop(dead)
+    lost = moving.network.now
+    for _ in range(60):
+        moving.run(1.0)
+        status = moving.status("bob")
+        wanted = [(each.peer, each.failing_since) for each in status.peers if not each.up]
+        silent = [*wanted, *((each.peer, each.since) for each in status.unanswered)]
+        ((peer, since),) = silent
+        assert peer == moving.peer(dead)
+        assert since is not None
+        assert 0.0 <= since - lost < 5.0

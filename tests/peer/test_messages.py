@@ -19,11 +19,11 @@ from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import DeliveryMessage
 from linnet.overlay.messages import OverlayMessage
-from linnet.peer.messages import BULK, CODEC, FIRST_CODEC, LinkMessage, Message
+from linnet.peer.messages import BULK, CODEC, FIRST_CODEC, LinkMessage, WireMessage
 from linnet.testing.strategies import members, values
 from linnet.wire.codec import Codec, UnknownMessage
 
-KINDS = members(Message)
+KINDS = members(WireMessage)
 messages = st.sampled_from(KINDS).flatmap(values)
 FUZZ = settings(max_examples=3 * settings().max_examples)
 EACH = settings(max_examples=settings().max_examples // 4)
@@ -77,7 +77,7 @@ def test_arbitrary_bytes_behind_a_known_tag(tag: int, count: int, rest: bytes) -
 
 @FUZZ
 @given(messages, st.data())
-def test_mutated_messages_raise_nothing_but_malformed(message: Message, data: st.DataObject) -> None:
+def test_mutated_messages_raise_nothing_but_malformed(message: WireMessage, data: st.DataObject) -> None:
     raw = bytearray(CODEC.encode(message))
     for _ in range(data.draw(st.integers(1, 4))):
         mutate(raw, data)
@@ -113,7 +113,7 @@ def assert_one_error(codec: Codec[Any], raw: bytes) -> None:
 
 
 @given(messages, st.data())
-def test_a_message_cut_short_is_malformed(message: Message, data: st.DataObject) -> None:
+def test_a_message_cut_short_is_malformed(message: WireMessage, data: st.DataObject) -> None:
     raw = CODEC.encode(message)
     with pytest.raises(MalformedMessage):
         CODEC.decode(raw[: data.draw(st.integers(0, len(raw) - 1))])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from linnet.content.config import ContentConfig
 from linnet.content.messages import Reached
-from linnet.core.effects import AfterCommit, Deliver, Dial, HangUp, Reply, Send
+from linnet.core.effects import AfterCommit, Deliver, Dial, HangUp, Probe, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, EventId
 from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.items import CaughtUp
 from linnet.delivery.messages import Heads, Resend
@@ -20,6 +22,7 @@ from linnet.identity.cards import Revocation, revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.overlay.kademlia.config import KademliaConfig
+from linnet.overlay.messages import Join
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.peer.interface import (
     Block,
@@ -47,6 +50,7 @@ from linnet.trace.records import Kind, Record
 US, ANN = known_identity("us"), known_identity("ann")
 HINTS = ("tls://us:1",)
 NOW = START + 10.0
+TIME = int(NOW * 1_000_000)
 THERE = Hello(WIRE_VERSION, WIRE_VERSION, PROTOCOLS)
 
 
@@ -60,7 +64,7 @@ class Alone:
         self.requests = 0
         self.effects: list[Effect] = []
         self.items: list[object] = []
-        self.timers: dict[Tick, float] = {}
+        self.timers: dict[Timer, float] = {}
 
     def give(self, event: Input) -> list[Effect]:
         effects = self.peer.handle(event, self.now)
@@ -126,6 +130,25 @@ def test_a_node_may_be_its_own_tracker_and_storage() -> None:
     alone.pass_time(10)
     assert [item.body for item in alone.items if isinstance(item, Event)] == [b"a", b"b"]
     assert any(isinstance(item, CaughtUp) and item.reason is None for item in alone.items)
+    status = alone.ask(Examine())
+    assert isinstance(status, NodeStatus)
+    (graph,) = status.tracked
+    assert graph.edges == ((US.peer, ()),)
+    (stream,) = status.streams
+    assert (stream.tracker, stream.stores) == (US.peer, True)
+
+
+def test_an_input_that_fails_has_no_effect_not_even_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = Alone()
+
+    def fail(event: LinkUp, now: float) -> list[object]:
+        raise ValueError("planted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(alone.peer._streams, "link_up", fail)
+        with pytest.raises(ValueError, match="planted"):
+            alone.give(LinkUp(ANN.peer, THERE, True))
+    assert alone.give(Received(ANN.peer, Ping(7))) == [Send(ANN.peer, Pong(7, TIME))]
 
 
 def test_nothing_that_is_meant_for_itself_reaches_the_driver() -> None:
@@ -149,6 +172,22 @@ def test_links_are_asked_for_and_let_go_by_command() -> None:
     status = alone.ask(Examine())
     assert isinstance(status, NodeStatus)
     assert [(peer.peer, peer.up, peer.rtt) for peer in status.peers] == [(ANN.peer, True, 0.0)]
+
+
+def test_a_link_to_ourselves_or_to_whom_we_block_is_declined_with_the_reason() -> None:
+    alone = Alone()
+    for command in (Connect(Contact(US.peer, HINTS)), Block(US.peer, True)):
+        declined = alone.ask(command)
+        assert isinstance(declined, Declined)
+        assert (declined.reason, "node itself" in declined.detail) == (Reason.MALFORMED, True)
+    alone.ask(Block(ANN.peer, True))
+    alone.effects.clear()
+    assert alone.ask(Connect(Contact(ANN.peer, HINTS))) == Declined(
+        Reason.BLOCKED, "this device is blocked here"
+    )
+    assert not [effect for effect in alone.effects if isinstance(effect, Dial)]
+    alone.ask(Block(ANN.peer, False))
+    assert alone.ask(Connect(Contact(ANN.peer, HINTS))) == Done()
 
 
 def test_a_lost_link_and_a_failed_dial_are_tried_again() -> None:
@@ -181,7 +220,7 @@ def test_more_control_messages_than_allowed_end_the_link() -> None:
     alone = Alone(links=LinkConfig(control_rate=1.0))
     alone.give(LinkUp(ANN.peer, THERE, False))
     for _ in range(10):
-        assert alone.give(Received(ANN.peer, Ping(1))) == [Send(ANN.peer, Pong(1))]
+        assert alone.give(Received(ANN.peer, Ping(1))) == [Send(ANN.peer, Pong(1, TIME))]
     rejected = Record(Kind.REJECTED, peer=ANN.peer, reason=Reason.FLOODING, note="more messages than allowed")
     assert alone.give(Received(ANN.peer, Ping(1))) == [rejected, HangUp(ANN.peer, Reason.FLOODING)]
 
@@ -291,6 +330,47 @@ def test_a_tracker_shows_its_graphs() -> None:
     other = Alone().ask(Examine())
     assert isinstance(other, NodeStatus)
     assert other.tracked == ()
+
+
+class Refused(Alone):
+    """A node machine that finds nobody where they say they are."""
+
+    def __init__(self, **config: object) -> None:
+        super().__init__(**config)  # type: ignore[arg-type]
+        self.probes: list[tuple[float, str]] = []
+
+    def give(self, event: Input) -> list[Effect]:
+        effects = super().give(event)
+        for probe in [each for each in effects if isinstance(each, Probe)]:
+            self.probes.append((self.now, probe.hints[0]))
+            effects += self.give(Probed(probe.peer, Reason.CONNECTION_REFUSED))
+        return effects
+
+
+def test_a_tracker_tries_ever_new_addresses_ten_times_a_minute_and_the_last_one_in_the_end() -> None:
+    alone = Refused(is_tracker=True)
+    alone.ask(Start())
+    alone.give(LinkUp(ANN.peer, THERE, False))
+    for step in range(600):
+        where = (f"tls://victim:{1 + step}",)
+        alone.give(Received(ANN.peer, Join(topic_of("tea"), (), where, 4, False, False)))
+        alone.pass_time(0.25)
+    alone.pass_time(120)
+    probes = alone.probes
+    assert max(sum(at <= each < at + 60.0 for each, _ in probes) for at, _ in probes) == 10
+    assert probes[-1][1] == "tls://victim:600"
+
+
+def test_a_probe_that_waits_is_told_with_the_reason() -> None:
+    alone = Alone(is_tracker=True, links=LinkConfig(dials=1))
+    alone.ask(Start())
+    alone.give(LinkUp(ANN.peer, THERE, False))
+    for port in (1, 2):
+        alone.effects.clear()
+        alone.give(Received(ANN.peer, Join(topic_of("tea"), (), (f"tls://ann:{port}",), 4, False, False)))
+        alone.give(Probed(ANN.peer, None))
+    note = "tried 1 times within a minute where it says it is: it has to wait"
+    assert Record(Kind.CONTROL, peer=ANN.peer, reason=Reason.TOO_MANY, note=note) in alone.effects
 
 
 def test_a_protocol_that_the_other_side_lacks_is_never_used() -> None:

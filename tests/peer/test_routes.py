@@ -6,18 +6,20 @@ from collections import Counter
 from random import Random
 
 from linnet.delivery.messages import Data
+from linnet.edge.commands import LanCommand
+from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import verify_unit
 from linnet.identity.cards import check_card
-from linnet.overlay.messages import OverlayMessage
-from linnet.overlay.trackerless.messages import TrackerlessMessage
-from linnet.peer import links
+from linnet.machine.router import table_of
+from linnet.names.commands import NamesCommand
+from linnet.overlay.kademlia.config import KademliaConfig
+from linnet.overlay.trackerless.commands import TrackerlessCommand
+from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.peer.config import PeerConfig
-from linnet.peer.edge import OWNERS as EDGE_OWNERS
-from linnet.peer.messages import LinkMessage, Message
-from linnet.peer.network import OWNERS as NETWORK_OWNERS
+from linnet.peer.content import OWNERS as CONTENT_OWNERS
+from linnet.peer.messages import WireMessage
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
-from linnet.peer.whereabouts import Located
 from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.store.memory import MemoryStore
@@ -27,23 +29,29 @@ from linnet.testing.identities import known_identity
 from linnet.testing.strategies import members
 
 
-def parts() -> Parts:
-    return Parts(PeerConfig(), known_identity("us"), MemoryStore(), Random(1), verify_unit, check_card, None)
+def parts(config: PeerConfig) -> Parts:
+    return Parts(config, known_identity("us"), MemoryStore(), Random(1), verify_unit, check_card, None)
 
 
 def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() -> None:
-    by_the_node = {
-        Data,
-        Located,
-        *members(LinkMessage),
-        *members(OverlayMessage),
-        *members(TrackerlessMessage),
-    }
-    assert set(members(Message)) - by_the_node == set(message_routes(parts())) - by_the_node
+    by_the_node = {Data}
+    everything = PeerConfig(kademlia=KademliaConfig(), is_tracker=True, trackerless=TrackerlessConfig())
+    for config in (PeerConfig(), everything):
+        made = parts(config)
+        by_hand = set(message_routes(made)) - by_the_node
+        by_marks = set(table_of(tuple(map(type, made.routed))).messages)
+        assert set(members(WireMessage)) - by_the_node == by_hand | by_marks
+        assert by_hand & by_marks == set()
+
+
+def test_every_command_of_a_converted_part_has_a_handler() -> None:
+    of_edge = {*members(LanCommand), *members(ProxyCommand)}
+    marked = set(table_of(tuple(map(type, parts(PeerConfig()).routed))).commands)
+    assert marked == {*members(NamesCommand), *members(TrackerlessCommand), *of_edge}
 
 
 def test_an_owner_of_timers_is_of_one_part() -> None:
-    owners = [*STREAM_OWNERS, *ROOM_OWNERS, *PLACE_OWNERS, *NETWORK_OWNERS, *EDGE_OWNERS]
-    owners += [links.OWNER, repair.OWNER]
+    owners = [*STREAM_OWNERS, *ROOM_OWNERS, *PLACE_OWNERS, *CONTENT_OWNERS]
+    owners += [repair.OWNER]
     assert [owner for owner, times in Counter(owners).items() if times > 1] == []
-    assert set(timer_routes(parts())) == set(owners)
+    assert set(timer_routes(parts(PeerConfig()))) == set(owners)

@@ -9,28 +9,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from linnet.core.effects import Blame, HangUp, Hold, Release, Send, SetTimer
+from linnet.core.effects import AfterCommit, Blame, Dial, HangUp, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
+from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.inputs import Received
+from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp, Received
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Effect, Notice, Outbox
+from linnet.machine.router import Router
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.peer.interface import Connect
 from linnet.peer.whereabouts import (
     FORGOTTEN,
     KEPT,
     LOOKS,
+    PROTOCOL,
     RECORDS,
     STRANGERS,
     TURNS,
     AddressBook,
     Company,
     Learned,
+    LetGoDue,
     Located,
+    LookDue,
+    SeekDue,
     Whereabouts,
-    WhereaboutsEffect,
     check,
     sign,
 )
@@ -47,7 +53,6 @@ from .moving import Moving
 
 NOW = 1_790_000_000.0
 TEA, COFFEE = TopicId(b"t" * 32), TopicId(b"c" * 32)
-TICK = Tick("whereabouts", "look", b"")
 
 
 def key_of(name: str) -> SigningKey:
@@ -71,33 +76,52 @@ class Scene:
         self.account: list[tuple[PeerId, bool]] = []
         self.restart(listens)
 
-    def restart(
-        self, listens: Iterable[str] = ("tls://ours:1",), now: float = NOW
-    ) -> list[WhereaboutsEffect]:
+    def restart(self, listens: Iterable[str] = ("tls://ours:1",), now: float = NOW) -> list[Effect]:
         told = lambda peer, own, now: self.account.append((peer, own))  # noqa: E731
-        self.book = AddressBook(key_of("ours"), tuple(listens), self.store.cells, lambda: self.company, told)
-        return self.book.start(now)
+        self.out = Outbox()
+        self.book = AddressBook(
+            key_of("ours"), tuple(listens), self.store.cells, self.out, lambda: self.company, told
+        )
+        self.router = Router(self.out, (self.book,))
+        self.book.start(now)
+        return self.out.take()
 
     def share(self, topic: TopicId, *names: str, moved_only: bool = False) -> None:
         self.company.append(Company(topic, tuple(map(peer_of, names)), moved_only=moved_only))
 
     def up(self, *names: str) -> None:
         for name in names:
-            self.book.link_up(peer_of(name), True)
+            self.link_up(name)
+
+    def link_up(self, name: str, spoken: str = PROTOCOL) -> list[Effect]:
+        self.router.link(LinkUp(peer_of(name), Hello(1, 1, {spoken: 1}), True), NOW)
+        return self.out.take()
+
+    def link_down(self, name: str) -> None:
+        self.router.link(LinkDown(peer_of(name), Reason.SHUTDOWN), NOW)
+
+    def fired(self, timer: Timer) -> list[Effect]:
+        self.router.timer(timer, NOW)
+        return self.out.take()
 
     def told(self) -> dict[str, list[tuple[TopicId, str, int]]]:
         """What goes out at the next look: by receiver, of which topic, whose, and which number."""
         names = {peer_of(name): name for name in ("ours", "ann", "ben", "cal", "dot")}
         found: dict[str, list[tuple[TopicId, str, int]]] = {}
-        for effect in self.book.fired(TICK, NOW):
+        for effect in self.fired(LookDue()):
             if isinstance(effect, Send):
                 rows = found.setdefault(names[effect.peer], [])
                 message = effect.message
+                assert isinstance(message, Located)
                 rows += [(message.topic, names[each.peer], each.number) for each in message.records]
         return found
 
-    def hear(self, sender: str, *records: Whereabouts, topic: TopicId = TEA) -> list[Learned]:
-        return self.book.on_message(peer_of(sender), Located(topic, records), NOW)[1]
+    def on_message(self, sender: str, message: Located) -> tuple[list[Effect], list[Notice]]:
+        self.book.hear_addresses(peer_of(sender), message, NOW)
+        return self.out.take(), self.out.take_notices()
+
+    def hear(self, sender: str, *records: Whereabouts, topic: TopicId = TEA) -> list[Notice]:
+        return self.on_message(sender, Located(topic, records))[1]
 
 
 def test_what_a_device_signed_is_believed_and_nothing_else() -> None:
@@ -119,7 +143,7 @@ def test_a_forged_word_is_rejected_and_its_bearer_blamed() -> None:
     scene = Scene()
     scene.share(TEA, "ann", "ben")
     forged = replace(word("ben", 2), addresses=("tls://evil:1",))
-    effects, learned = scene.book.on_message(peer_of("ann"), Located(TEA, (forged,)), NOW)
+    effects, learned = scene.on_message("ann", Located(TEA, (forged,)))
     assert learned == []
     assert effects == [
         Record(Kind.REJECTED, TEA, peer=peer_of("ann"), reason=Reason.BAD_SIGNATURE, note="addresses"),
@@ -190,7 +214,7 @@ def test_a_device_that_lost_its_memory_finds_a_larger_number() -> None:
     assert scene.told() == {"ann": [(TEA, "ours", 58)]}
     # The other end: whoever hears a smaller number from its owner tells it the larger one.
     scene.hear("ann", word("ann", 7))
-    effects, _ = scene.book.on_message(peer_of("ann"), Located(TEA, (word("ann", 1, "tls://ann:x"),)), NOW)
+    effects, _ = scene.on_message("ann", Located(TEA, (word("ann", 1, "tls://ann:x"),)))
     assert effects == [Send(peer_of("ann"), Located(TEA, (word("ann", 7),)))]
 
 
@@ -223,7 +247,7 @@ def test_who_was_only_met_before_is_told_of_and_neither_told_nor_believed() -> N
     scene.up("ann", "ben")
     scene.hear("ann", word("ben"))
     assert scene.told() == {"ann": [(TEA, "ours", 1)]}, "from ann we have it: it is not told what it said"
-    scene.book.link_down(peer_of("ann"))
+    scene.link_down("ann")
     scene.up("ann")
     assert scene.told() == {"ann": [(TEA, "ours", 1), (TEA, "ben", 1)]}
     assert scene.hear("ben", word("ben", 2)) == []
@@ -241,7 +265,7 @@ def test_where_others_name_fresh_addresses_only_who_has_moved_is_told_of() -> No
         "cal": [(TEA, "ours", 1), (TEA, "ben", 2)],
     }
     scene.company = [replace(scene.company[0], unless_moved=False)]
-    scene.book.link_down(peer_of("cal"))
+    scene.link_down("cal")
     scene.up("cal")
     assert scene.told() == {"cal": [(TEA, "ben", 2)]}
 
@@ -255,32 +279,33 @@ def test_who_has_moved_turns_to_those_who_do_not_know_it() -> None:
     scene.told()
     assert scene.restart() == [], "it has not moved"
     wanted = [Hold(peer_of("ben"), (), "whereabouts"), Hold(peer_of("ann"), (), "whereabouts")]
-    let_go = Tick("whereabouts", "let go", b"")
-    assert scene.restart(["tls://ours:2"]) == [*wanted, SetTimer(60.0, let_go)]
+    assert scene.restart(["tls://ours:2"]) == [*wanted, SetTimer(60.0, LetGoDue())]
     scene.up("ann")
     assert scene.told() == {"ann": [(TEA, "ours", 2), (TEA, "ben", 1)]}
-    (one, other, again) = scene.book.fired(let_go, NOW)
+    (one, other, again) = scene.fired(LetGoDue())
     assert [one, other] == [Release(each.peer, "whereabouts") for each in wanted]
-    assert again == SetTimer(540.0, Tick("whereabouts", "seek", b""))
-    assert scene.book.fired(Tick("whereabouts", "seek", b""), NOW) == [wanted[0], SetTimer(60.0, let_go)]
+    assert again == SetTimer(540.0, SeekDue())
+    assert scene.fired(SeekDue()) == [wanted[0], SetTimer(60.0, LetGoDue())]
     for _ in range(TURNS - 2):
-        assert scene.book.fired(Tick("whereabouts", "seek", b""), NOW) != []
-    assert scene.book.fired(Tick("whereabouts", "seek", b""), NOW) == [], "it was tried often enough"
-    assert scene.restart(["tls://ours:2"]) == [wanted[0], SetTimer(60.0, let_go)], "at the next start again"
+        assert scene.fired(SeekDue()) != []
+    assert scene.fired(SeekDue()) == [], "it was tried often enough"
+    assert scene.restart(["tls://ours:2"]) == [wanted[0], SetTimer(60.0, LetGoDue())], (
+        "at the next start again"
+    )
 
 
 def test_who_does_not_understand_is_told_nothing() -> None:
     scene = Scene()
     scene.share(TEA, "ann")
-    assert scene.book.link_up(peer_of("ann"), False) == []
-    assert scene.book.fired(TICK, NOW) == []
+    assert scene.link_up("ann", "another") == []
+    assert scene.fired(LookDue()) == []
 
 
 def test_a_stranger_to_the_topic_is_not_heard() -> None:
     scene = Scene()
     scene.share(TEA, "ann")
     for sender, topic in (("dot", TEA), ("ann", COFFEE)):
-        effects, learned = scene.book.on_message(peer_of(sender), Located(topic, (word("ben"),)), NOW)
+        effects, learned = scene.on_message(sender, Located(topic, (word("ben"),)))
         assert learned == []
         (record,) = effects
         assert isinstance(record, Record)
@@ -289,17 +314,17 @@ def test_a_stranger_to_the_topic_is_not_heard() -> None:
 
 def test_it_is_looked_several_times_and_then_no_more() -> None:
     scene = Scene()
-    effects = scene.book.link_up(peer_of("ann"), True)
+    effects = scene.link_up("ann")
     for delay in LOOKS:
-        assert effects == [SetTimer(delay, TICK)]
-        effects = scene.book.fired(TICK, NOW)
+        assert effects == [SetTimer(delay, LookDue())]
+        effects = scene.fired(LookDue())
     assert effects == []
     scene.share(TEA, "ann")
     assert scene.told() == {}, "until something is new"
     scene.hear("ann", word("ann", 2))
     assert scene.told() == {"ann": [(TEA, "ours", 1)]}
-    scene.book.link_down(peer_of("ann"))
-    assert scene.book.fired(TICK, NOW) == []
+    scene.link_down("ann")
+    assert scene.fired(LookDue()) == []
 
 
 def test_a_message_tells_of_so_many_and_the_rest_at_the_next_look() -> None:
@@ -309,13 +334,13 @@ def test_a_message_tells_of_so_many_and_the_rest_at_the_next_look() -> None:
     scene.up("ann")
     for name in names:
         scene.hear("ann", word(name))
-    scene.book.link_down(peer_of("ann"))
+    scene.link_down("ann")
     scene.up("ann")
     sizes = [
         len(each.message.records)
         for _ in range(3)
-        for each in scene.book.fired(TICK, NOW)
-        if isinstance(each, Send)
+        for each in scene.fired(LookDue())
+        if isinstance(each, Send) and isinstance(each.message, Located)
     ]
     assert sizes == [RECORDS, 6]
 
@@ -327,7 +352,7 @@ def test_so_many_devices_are_kept_and_the_oldest_make_way() -> None:
     for at in range(0, KEPT, RECORDS):
         scene.hear("ann", *(word(name) for name in names[at : at + RECORDS]))
     assert scene.book.heard_of(peer_of("n0")) is not None
-    effects, _ = scene.book.on_message(peer_of("ann"), Located(TEA, (word(names[-1]),)), NOW)
+    effects, _ = scene.on_message("ann", Located(TEA, (word(names[-1]),)))
     assert effects[0] == Record(Kind.EVICTED, peer=peer_of("n0"), reason=Reason.TOO_MANY, note="addresses")
     assert scene.book.heard_of(peer_of("n0")) is None
     assert scene.book.heard_of(peer_of("n1")) is not None
@@ -343,7 +368,7 @@ def test_so_many_who_were_never_met_are_kept_of_one_topic() -> None:
     for number in range(STRANGERS):
         scene.hear("ann", word(f"n{number}"))
     assert scene.book.heard_of(peer_of("n0")) is not None
-    effects, _ = scene.book.on_message(peer_of("ann"), Located(TEA, (word("one more"),)), NOW)
+    effects, _ = scene.on_message("ann", Located(TEA, (word("one more"),)))
     evicted = Record(Kind.EVICTED, peer=peer_of("n0"), reason=Reason.TOO_MANY, note="addresses")
     assert effects[0] == evicted
     assert scene.book.heard_of(peer_of("n0")) is None
@@ -477,6 +502,28 @@ def test_a_host_who_moved_is_found_by_its_guests() -> None:
     moving.start("host", port=2)
     moving.run(90.0)
     assert {"ann", "ben"} <= moving.linked("host")
+
+
+def dials(effects: Iterable[object]) -> list[Dial]:
+    """Whom a node dials, once that is written down."""
+    promised = [each for effect in effects if isinstance(effect, AfterCommit) for each in effect.effects]
+    return [each for each in promised if isinstance(each, Dial)]
+
+
+def test_whoever_is_wanted_is_dialled_at_once_where_it_was_heard_to_be() -> None:
+    moving = Moving()
+    for name in ("host", "ann"):
+        moving.add(name, PeerConfig())
+    place = moving.get("host", HostPlace(policy=Policy.PUBLIC), PlaceIs).deed.place
+    moving.get("host", Announce(place, "_notice_place_open"), Announced)
+    moving.get("ann", EnterPlace(place, (moving.contact("host"),)), Entered)
+    moving.run(10.0)
+    ann, now = moving.network.machine(moving.peer("ann")), moving.network.now
+    cal, old = peer_of("cal"), ("tls://old:1",)
+    assert dials(ann.handle(Asked(7, Connect(Contact(cal, old))), now)) == [Dial(cal, old)]
+    assert dials(ann.handle(DialFailed(cal, Reason.DIAL_TIMEOUT), now)) == []
+    told = ann.handle(Received(moving.peer("host"), Located(place, (word("cal", 2),))), now)
+    assert dials(told) == [Dial(cal, ("tls://cal:2", *old))]
 
 
 def test_whoever_shares_nothing_learns_nothing() -> None:

@@ -118,7 +118,8 @@ class MaliciousWorld(PlacesWorld):
         return [name for name in self.guests if name not in self.twists]
 
     def complete(self) -> list[str]:
-        """What honest guests lack of what the host said since they came in, and whose state is another."""
+        """What honest guests lack of what the host said since they came in, or have in other words, and whose
+        state is another."""
         host = self.status(HOST)
         membership = Membership(self.place, self.stores[HOST].cells, host.deed.policy)
         lacking = []
@@ -129,6 +130,8 @@ class MaliciousWorld(PlacesWorld):
             due = [message for message in self.said[HOST] if first <= message <= self.judged]
             missed = [message for message in due if message not in said]
             lacking += [f"{name} lacks {missed[:9]}"] if missed else []
+            other = [each for each in due if each in said and said[each] != self.said[HOST][each]]
+            lacking += [f"{name} has other words in {other[:9]}"] if other else []
             lacking += [f"{name} has another state"] if status.state_hash != host.state_hash else []
         return lacking
 

@@ -6,7 +6,7 @@ import pytest
 from tests.places.recounting import objects
 from tests.places.sharing import COHOST, heard, run, says, shared_place
 
-from linnet.core.effects import Dial
+from linnet.core.effects import AfterCommit, Dial
 from linnet.core.ids import PeerId
 from linnet.delivery.commands import Declined
 from linnet.peer.interface import Effect, Input, NodeMachine
@@ -28,7 +28,9 @@ class Counting:
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         effects = self._machine.handle(event, now)
-        self.dials += [(now, each.peer) for each in effects if isinstance(each, Dial)]
+        for effect in effects:
+            done = effect.effects if isinstance(effect, AfterCommit) else (effect,)
+            self.dials += [(now, each.peer) for each in done if isinstance(each, Dial)]
         return effects
 
 

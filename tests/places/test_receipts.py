@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.places.sealed.scene import Node
 from tests.places.sharing import COHOST, run, says, shared_place
 
+from linnet.core.effects import Send
 from linnet.core.errors import RemoteError
-from linnet.core.ids import TopicId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.places.commands import GuestsAre, ListGuests, ListReceipts, ReceiptsAre
 from linnet.places.config import PlacesConfig
-from linnet.places.receipts import check_receipt, sign_receipt
+from linnet.places.deed import Policy, sign_deed
+from linnet.places.messages import Receipts
+from linnet.places.multicast.head import Change
+from linnet.places.parts import Parts
+from linnet.places.receipts import GuestReceipts, check_receipt, sign_receipt
 from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.testing.identities import known_identity
 
@@ -72,3 +78,27 @@ def test_who_speaks_next_gets_the_receipts() -> None:
     for each in (before, message):
         told = states(world, COHOST, each)
         assert {told[name] for name in ("guest1", "guest2", "guest3")} == {"delivered"}
+
+
+def test_where_nobody_is_nearest_to_the_voice_a_receipt_goes_round_once() -> None:
+    """As when the host is gone, and each of three guests has the next one above it."""
+    deed = sign_deed(known_identity("place").device, 1, Policy.PUBLIC, known_identity("host").author, (), ())
+    relays: dict[PeerId, GuestReceipts] = {}
+    names = ("ben", "cleo", "dan")
+    for name, above in zip(names, (*names[1:], names[0]), strict=True):
+        parts = Parts(deed, Node(name).context, PlacesConfig())
+        parts.membership.store(Change(ANNA.author, True, 0), 1, 0)
+        parts.tree.connect_up(known_identity(above).peer)
+        relays[known_identity(name).peer] = GuestReceipts(parts)
+    first = known_identity(names[0]).peer
+    for given, times in ((1000, 3), (2000, 3), (1000, 0)):  # the last one has come round, after a newer one
+        receipt = sign_receipt(ANNA.device, ANNA.card, deed.place, 1, given, given)
+        relays[first].came(ANNA.peer, Receipts(deed.place, (receipt,), (ANNA.card,)), 0.0)
+        sent = 0
+        for _ in range(10):
+            for peer, relay in relays.items():
+                for effect in relay.fired(0.0):
+                    if isinstance(effect, Send):
+                        sent += 1
+                        relays[effect.peer].came(peer, effect.message, 0.0)
+        assert sent == times

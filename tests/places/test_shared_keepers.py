@@ -6,7 +6,16 @@ import pytest
 from tests.places.test_keepers import KEEPER, KeptWorld, bodies
 
 from linnet.core.reasons import Reason
-from linnet.places.commands import Announce, Announced, GuestsAre, HostPlace, ListGuests, PlaceIs
+from linnet.delivery.commands import Declined
+from linnet.places.commands import (
+    Announce,
+    Announced,
+    EnterPlace,
+    GuestsAre,
+    HostPlace,
+    ListGuests,
+    PlaceIs,
+)
 from linnet.places.deed import Policy
 from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.sim.places_world import HOST
@@ -103,6 +112,21 @@ def test_a_keeper_is_no_guest(policy: Policy) -> None:
     assert kept.role == "keeper"
     assert kept.fragment == world.status(COHOST).fragment
     guests = world.obtain(COHOST, ListGuests(world.place), GuestsAre)
+    assert world.identities[KEEPER].author not in [each.nym for each in guests.guests]
+
+
+@pytest.mark.parametrize("policy", [Policy.PUBLIC, Policy.ANONYMOUS])
+def test_who_is_named_as_a_keeper_and_knocks_is_not_let_in(policy: Policy) -> None:
+    """It allows nobody, so it keeps nothing, and its own application asks to come in instead."""
+    world = KeptWorld(1, 6, RelayConfig(policy=RelayPolicy.ALLOW))
+    world.found(policy)
+    world.obtain(HOST, HostPlace(world.place, None, (), (world.contact(KEEPER),)), PlaceIs)
+    says(world, HOST, b"one")
+    entry = EnterPlace(world.place, (world.contact(HOST),))
+    turned = world.answered(world.ask(KEEPER, entry))
+    assert isinstance(turned, Declined)
+    assert turned.reason is Reason.NOT_ALLOWED
+    guests = world.obtain(HOST, ListGuests(world.place), GuestsAre)
     assert world.identities[KEEPER].author not in [each.nym for each in guests.guests]
 
 

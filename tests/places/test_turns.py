@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.places.sharing import COHOST, assert_one_line, run, says, shared_place
+import pytest
+from tests.places.sharing import COHOST, assert_one_line, everybody, heard, run, says, shared_place
 
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
@@ -60,21 +61,30 @@ def test_the_host_is_not_bound_by_a_refusal() -> None:
     assert b"enough" in world.said["guest2"].values()
 
 
-def test_whoever_handed_over_says_nothing_more_in_its_term_also_after_a_crash() -> None:
+@pytest.mark.parametrize("crashes", [False, True])
+def test_whoever_handed_over_says_nothing_more_in_its_term_also_after_a_crash(crashes: bool) -> None:
+    """The co-host is gone before anybody hears that it has the voice, so that nobody opens the next term."""
     world = shared_place(3, seed=5)
     says(world, HOST, "one")
+    run(world, 5)
+    term, cells = world.status(HOST).term, world.stores[HOST].cells
     world.ask(COHOST, Announce(world.place, "_message", (), b"two"))
-    while world.status(HOST).term == 2:
+    for _ in range(500):
+        if cells.get("place yielded", world.place) is not None:
+            break
         run(world, 0.01)
-    handed_over = world.status(HOST).term
-    world.crash(HOST)
-    run(world, 20)
-    world.restart(HOST)
-    run(world, 60)
+    world.crash(COHOST)
+    assert world.status(HOST).term == term
+    if crashes:
+        world.crash(HOST)
+        run(world, 20)
+        world.restart(HOST)
+        run(world, 60)
     says(world, HOST, "three")
-    run(world, 20)
-    assert world.status(HOST).term > handed_over
-    assert_one_line(world, ["one", "two", "three"])
+    assert world.status(HOST).term > term
+    world.restart(COHOST)
+    run(world, 60)
+    assert_one_line(world, ["one", "three"])
 
 
 def test_without_an_answer_the_next_term_is_opened() -> None:
@@ -88,3 +98,24 @@ def test_without_an_answer_the_next_term_is_opened() -> None:
     assert world.config.yield_timeout <= waited <= world.config.yield_timeout + 1
     run(world, 5)
     assert world.status(COHOST).term == 2
+
+
+def test_a_word_that_waits_for_its_turn_is_not_overtaken_by_the_next_one() -> None:
+    """After a restart the host waits for word of another voice. That time ends before it next looks whether
+    it may speak, and another word is asked for in between."""
+    world = shared_place(2, seed=7)
+    says(world, HOST, "before")
+    run(world, 5)
+    for name in everybody(world):
+        world.crash(name)
+    world.restart(HOST)
+    unsure, patience = world.config.entry_timeout, world.config.yield_timeout
+    run(world, unsure - patience / 2)
+    first = world.ask(HOST, Announce(world.place, "_message", body=b"one"))
+    run(world, patience * 3 / 4)
+    assert world.network.answers.get(first) is None, "it waits"
+    second = world.ask(HOST, Announce(world.place, "_message", body=b"two"))
+    run(world, patience)
+    for request in (first, second):
+        assert isinstance(world.network.answers.get(request), Announced)
+    assert heard(world, HOST) == ["before", "one", "two"]

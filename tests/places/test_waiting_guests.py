@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.places.sharing import heard, run, says
+from tests.places.sharing import heard, run, says, shared_place
 
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
@@ -61,6 +61,26 @@ def test_whose_patience_ends_at_the_door_is_told_that_the_host_decides() -> None
     world.obtain(HOST, Admit(world.place, world.identities[GUEST].author), Announced)
     run(world, 5)
     world.obtain(GUEST, entry(world), Entered)
+
+
+def test_what_another_door_answers_does_not_make_the_host_seem_away() -> None:
+    world = closed_place(2)
+    host, other = world.contact(HOST), world.contact("guest1")
+    for contacts in ((host, other), (other, host)):
+        turned = world.answered(world.ask(GUEST, EnterPlace(world.place, contacts, (), b"", 20.0, True)))
+        assert isinstance(turned, Declined)
+        assert turned.reason is Reason.WAITING
+
+
+def test_a_no_of_who_cannot_decide_ends_nothing_while_the_host_may_come() -> None:
+    world = shared_place(5, 7, cohosts=0, entered=4, policy=Policy.PUBLIC)
+    world.crash(HOST)
+    run(world, 1)
+    contacts = (world.contact("guest0"), world.contact(HOST))
+    request = world.ask("guest4", EnterPlace(world.place, contacts, (), b"", 20.0, True))
+    run(world, 5)
+    world.restart(HOST)
+    assert isinstance(world.answered(request), Entered)
 
 
 def test_what_was_said_at_the_door_is_told_with_who_waits_also_if_it_is_said_later() -> None:

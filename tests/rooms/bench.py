@@ -11,6 +11,7 @@ from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.limits import FRAME_BYTES
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.messages import Data
@@ -18,7 +19,7 @@ from linnet.event.event import Event, Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Command, Effect, Handed, Input, Promise, Result, Start
-from linnet.peer.messages import PROTOCOLS, Message
+from linnet.peer.messages import PROTOCOLS
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import CreateRoom, ReadRoom
 from linnet.rooms.config import RoomsConfig

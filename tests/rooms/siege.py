@@ -9,11 +9,11 @@ from tests.rooms.circle import Circle
 
 from linnet.core.effects import AfterCommit
 from linnet.core.ids import EventId, TopicId
+from linnet.core.messages import Message
 from linnet.event.event import Unverified
 from linnet.event.signing import decode_unit
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Connect, Disconnect, Effect, Examine, Input
-from linnet.peer.messages import Message
 from linnet.peer.peer import Peer
 from linnet.rooms.content import Membership
 from linnet.rooms.messages import AskControl, ControlPage

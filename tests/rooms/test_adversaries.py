@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from tests.rooms.siege import Siege
 
 from linnet.core.ids import EventId, TopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Bound, Further, Given, Range, Reconcile, Want
 from linnet.delivery.sorted_ids import END
 from linnet.event.event import Verified
 from linnet.peer.config import Identity
-from linnet.peer.messages import Message
 from linnet.rooms.attachments import piece_of
 from linnet.rooms.commands import KeepChunk, SetLevel, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy

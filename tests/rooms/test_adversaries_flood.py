@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from tests.rooms.siege import Siege
 
 from linnet.core.ids import DeviceId, EventId, PeerId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Bound, Further, Given, Range, Reconcile, Want
 from linnet.delivery.sorted_ids import END
 from linnet.event.event import MESSAGE, Verified
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
-from linnet.peer.messages import Message
 from linnet.peer.whereabouts import Located
 from linnet.rooms.access.control_dag import HEADS_OF_ONE
 from linnet.rooms.commands import CreateRoom, SendToRoom, SetMembership

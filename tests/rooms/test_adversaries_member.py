@@ -11,6 +11,7 @@ from tests.rooms.siege import Siege
 
 from linnet.core.ids import DeviceId, EventId
 from linnet.core.inputs import Received
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Bound, Given, Range, Reconcile, Want
 from linnet.delivery.messages import Data
@@ -18,7 +19,6 @@ from linnet.delivery.sorted_ids import END
 from linnet.event.event import Verified
 from linnet.identity.cards import issue_card, revoke
 from linnet.identity.keys import SigningKey
-from linnet.peer.messages import Message
 from linnet.rooms.attachments import piece_of
 from linnet.rooms.commands import KeepChunk, SetLevel, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
@@ -592,6 +592,31 @@ def test_a_device_that_was_revoked_in_the_room_is_not_listened_to() -> None:
     assert siege.tell("mal", "ann", pen.data(late)) == [
         Refused(siege.room, None, Reason.NOT_A_MEMBER, "greet first")
     ]
+
+
+@pytest.mark.parametrize("knows", ["the revocation", "nothing of it"])
+def test_what_a_revoked_device_says_is_shown_to_nobody_whoever_passes_it_on(knows: str) -> None:
+    """Its own links are refused; who is a member still brings its words."""
+    siege, pen = with_mal("ann", "bob", "r0", seed=31)
+    accomplice(siege)
+    pen.note(siege.log("ann"))
+    old, device = siege.control(), pen.identity.card.device
+    word = pen.write(REVOCATION, device.hex(), Revoked(revoke(person_key(siege, "mal"), device, 1)), old)
+    assert sent_by(siege, word, "ann") is None
+    siege.run(1.0)
+    pen.note(siege.log("ann"))
+    heads = siege.control() if knows == "the revocation" else old
+    late = pen.message("trust me", heads, fork=True)
+    since = len(siege.notes.rows)
+    siege.tell("eve", "ann", Data(late.unit, 1, 0, 0, pen.identity.card))
+    (taken,) = siege.tell("eve", "r0", RelaySend(siege.room, 9, (late.unit,), (pen.identity.card,)))
+    assert isinstance(taken, RelayTaken)
+    assert [outcome.reason for outcome in taken.outcomes] == [Reason.CARD_REVOKED]
+    refusal = Reason.CARD_REVOKED if knows == "the revocation" else Reason.SOFT_FAILED
+    assert siege.refusals("ann", since) == [refusal]
+    settled(siege, "ann", "bob")
+    for name in ("ann", "bob"):
+        assert "trust me" not in siege.heard(name)
 
 
 @pytest.mark.parametrize("hours", [-1, 0, 1])

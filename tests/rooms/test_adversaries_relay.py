@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from tests.rooms.siege import Siege
 
 from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given, Want
 from linnet.event.event import Unverified
 from linnet.identity.cards import issue_card
 from linnet.identity.keys import SigningKey
-from linnet.peer.messages import Message
 from linnet.rooms.attachments import piece_of
 from linnet.rooms.commands import AddRelay, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig

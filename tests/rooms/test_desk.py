@@ -6,7 +6,7 @@ import pytest
 from tests.rooms.bench import Bench
 from tests.rooms.circle import Circle
 
-from linnet.core.effects import Reply, SetTimer
+from linnet.core.effects import Dial, Reply, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
@@ -129,6 +129,18 @@ def test_a_relay_is_asked_once_and_named_by_its_own_card() -> None:
     assert isinstance(reply.result, Sent)
     assert bench.room.view.is_relay(rex.peer)
     assert reason(bench, AddRelay(bench.id, contact)) is Reason.IN_USE
+
+
+def test_an_invitation_tells_where_a_relay_of_the_room_is_now() -> None:
+    bench = Bench()
+    bench.up("rex")
+    rex = bench.who("rex")
+    effects = bench.asked(AddRelay(bench.id, Contact(rex.peer, ("tls://rex:1",))))
+    (ask,) = bench.sent("rex", RelayAsk, effects)
+    bench.hear("rex", RelayAnswer(bench.id, ask.request, None, rex.author, rex.card))
+    bench.down("rex")
+    effects = bench.asked(JoinRoom(bench.id, None, (Contact(rex.peer, ("tls://rex:2",)),)))
+    assert [each.hints[0] for each in effects if isinstance(each, Dial)] == ["tls://rex:2"]
 
 
 @pytest.mark.parametrize("lie", ["no card", "another's card", "another person"])

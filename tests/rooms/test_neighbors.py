@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.overlay.harness import peer_id
+from tests.overlay.harness import overlays_without_rings, peer_id
 
 from linnet.core.effects import Hold, Release, Send
 from linnet.core.hello import Hello
@@ -14,12 +14,9 @@ from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
-from linnet.overlay.config import MemberConfig
-from linnet.overlay.member import Member
 from linnet.overlay.mesh import SPARE
 from linnet.overlay.messages import Join, Leave
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
-from linnet.overlay.overlays import Overlays
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.contact_book import BOOK
 from linnet.rooms.neighbors import Neighbors, NeighborsEffect
@@ -47,12 +44,13 @@ class Scene:
         self.context = Context(
             identity.device, identity.card, self.store, DeliveryConfig(), Random(1), verify_unit
         )
-        self.member = Member(MemberConfig())
+        overlays = overlays_without_rings()
+        self.member = overlays.member
         known = (TRACKER,) if trackers else ()
         config = RoomsConfig(mesh=mesh)
-        self.room = Neighbors(ROOM, self.context, config, Overlays(self.member), known)
+        self.room = Neighbors(ROOM, self.context, config, overlays, known)
         if trackers:
-            self.member.handle(LinkUp(TRACKER.peer, Hello(1, 1, {}), dialed=True), NOW)
+            self.member.handle_link_up(LinkUp(TRACKER.peer, Hello(1, 1, {}), dialed=True), NOW)
         self.room.start(NOW)
 
     def greet(self, number: int, person: AuthorId = ANN, now: float = NOW) -> list[NeighborsEffect]:

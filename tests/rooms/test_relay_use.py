@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rooms.relay_voices import (
@@ -607,3 +608,34 @@ def test_all_relays_are_read_from_their_oldest_when_something_was_let_go() -> No
     assert scene.use.read_anew() == begun(first, 2)[:-1]
     assert scene.use.cursor(first) is None
     assert RelayUse(ROOM, OURS, CONFIG, scene.store.cells, SEED, {}).cursor(first) is None
+
+
+@pytest.mark.parametrize("reason", [Reason.BANNED, Reason.NOT_A_MEMBER])
+def test_who_is_told_to_be_out_keeps_the_link_until_the_relay_could_show_why(reason: Reason) -> None:
+    scene = Scene()
+    scene.use.relays(ALL[:1], 0.0)
+    scene.link(A)
+    lingers = SetTimer(5.0, tick("linger", A))
+    over = scene.use.refused(A, reason, 0.0)
+    assert lingers in over
+    assert not [effect for effect in over if isinstance(effect, Release)]
+    assert scene.use.chosen == ()
+    gone = [CancelTimer(tick("linger", A)), Release(A, PURPOSE)]
+    assert scene.use.fired(tick("linger", A), 5.0) == gone
+    assert scene.use.fired(tick("linger", A), 5.0) == []
+
+
+def test_a_link_that_lingers_is_let_go_when_it_is_gone_or_the_relay_is_named_no_more() -> None:
+    gone = [CancelTimer(tick("linger", A)), Release(A, PURPOSE)]
+    for end in ("unlinked", "unnamed", "stopped"):
+        scene = Scene()
+        scene.use.relays(ALL[:1], 0.0)
+        scene.link(A)
+        scene.use.refused(A, Reason.BANNED, 0.0)
+        match end:
+            case "unlinked":
+                assert scene.use.unlinked(A, 1.0) == gone
+            case "unnamed":
+                assert scene.use.relays((), 1.0)[:2] == gone
+            case _:
+                assert scene.use.stop()[:2] == gone

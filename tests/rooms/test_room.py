@@ -9,6 +9,7 @@ from tests.rooms.circle import Circle
 
 from linnet.core.effects import Dial, Send, SetTimer
 from linnet.core.ids import EventId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
@@ -16,7 +17,6 @@ from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.identity.text import Sort, to_text
 from linnet.peer.interface import Effect, Input, Start, Stop
-from linnet.peer.messages import Message
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import ExamineRooms, SendToRoom, SetLevel, SetMembership
 from linnet.rooms.config import RoomsConfig
@@ -219,6 +219,33 @@ def test_who_is_let_in_again_is_known_again() -> None:
     message = bench.forge("bob")
     bench.bring("bob", message)
     assert bench.shown()[-1] == message.head
+
+
+def test_who_is_invited_by_name_sees_control_events_and_nothing_else() -> None:
+    bench = Bench()
+    (secret,) = bench.say(SendToRoom(bench.id, (b"secret",)))
+    bench.say(SetMembership(bench.id, bench.who("eve").author, Membership.INVITE))
+    bench.up("eve")
+    ask = AskControl(bench.id, 4, (), None, bench.who("eve").card)
+    (page,) = bench.sent("eve", ControlPage, bench.hear("eve", ask))
+    assert len(page.units) == len(bench.room.control)
+    assert not any(b"secret" in tail for unit in page.units for tail in unit.tails)
+    effects = bench.greet("eve")
+    assert bench.sent("eve", Greet, effects) == []
+    assert [each.reason for each in bench.sent("eve", Refused, effects)] == [Reason.NOT_A_MEMBER]
+    assert bench.sent("eve", Given, bench.hear("eve", Want(bench.id, 1, (secret,)))) == []
+
+
+def test_who_is_let_in_again_and_may_not_know_it_is_sought() -> None:
+    bench = Bench()
+    bench.join("bob", "cid")
+    bob = bench.who("bob")
+    bench.say(SetMembership(bench.id, bob.author, Membership.BAN))
+    assert not bench.room.neighbors.knows(bob.peer)
+    bench.say(SetMembership(bench.id, bob.author, Membership.LEAVE))
+    assert not bench.room.neighbors.knows(bob.peer)
+    bench.bring("cid", bench.membership("bob", "bob", Membership.JOIN, bench.ticket()))
+    assert bench.room.neighbors.knows(bob.peer)
 
 
 def test_a_member_that_becomes_a_relay_is_served_as_a_relay() -> None:

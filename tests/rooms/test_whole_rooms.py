@@ -438,3 +438,36 @@ def test_a_thief_with_a_younger_device_and_the_key_does_not_put_the_elder_out(
     circle.say("ann", "still me")
     circle.run(60.0)
     assert "still me" in circle.heard("bob")
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_nor_where_there_is_no_relay_that_would_take_the_answer(heard: bool) -> None:
+    """Members refuse to talk with a device that was revoked, but for its own word about that."""
+    circle = Circle("ann", "bob", "cid", seed=46)
+    circle.found("ann", "bob", "cid")
+    person = second_device(circle, "phone", of="ann")
+    circle.run(1.0)
+    circle.join("phone", by="bob")
+    circle.run(5.0)
+    circle.get("phone", SetRetention(circle.room, 1_000_000), Sent)
+    circle.run(5.0)
+    if not heard:
+        circle.offline("ann")
+        circle.run(1.0)
+    laptop, phone = (circle.identity[name].card.device for name in ("ann", "phone"))
+    circle.get("phone", RevokeInRoom(circle.room, revoke(person, laptop, 1)), Sent)
+    circle.run(60.0)
+    if not heard:
+        circle.online("ann")
+        circle.run(1.0)
+    circle.get("ann", RevokeInRoom(circle.room, revoke(person, phone, 2)), Sent)
+    circle.run(120.0)
+    for name in ("ann", "bob", "cid"):
+        room = circle.rooms(name)._registry.get(circle.room)
+        assert room is not None
+        assert room.view.is_revoked(circle.person("ann"), phone), name
+        assert not room.view.is_revoked(circle.person("ann"), laptop), name
+    circle.say("ann", "still me")
+    circle.run(60.0)
+    assert "still me" in circle.heard("bob")
+    assert "still me" in circle.heard("cid")

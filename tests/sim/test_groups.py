@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -83,7 +84,7 @@ def test_a_member_with_other_keys_is_noticed() -> None:
 def replay(hash_seed: int) -> str:
     done = subprocess.run(
         [sys.executable, str(SCRIPT)],
-        env={"PYTHONHASHSEED": str(hash_seed)},
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
         capture_output=True,
         text=True,
         check=True,

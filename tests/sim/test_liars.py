@@ -8,6 +8,8 @@ from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import LinkUp, Received
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.messages import Alike, AskAlike, Pull, Pulled
 from linnet.overlay.trackerless.trackerless import Trackerless
@@ -15,25 +17,29 @@ from linnet.sim.clock import START
 from linnet.sim.gossip_links import HELLO
 from linnet.sim.liars import Conspiracy, Liar
 from linnet.sim.luck import SeededEntropy
+from linnet.sim.part_machine import PartMachine
 from linnet.store.memory import MemoryStore
 
 TOPIC = TopicId(b"t" * 32)
 
 
-def _machine(name: str) -> Trackerless:
+def _machine(name: str) -> tuple[Trackerless, PartMachine]:
     entropy = SeededEntropy(1, name)
     key = SigningKey.generate(entropy)
     config = TrackerlessConfig(answer=4, gossip=3)
-    return Trackerless(key, config, MemoryStore().cells, Random(1), entropy, (f"sim:{name}",))
+    out = Outbox()
+    cells, hints = MemoryStore().cells, (f"sim:{name}",)
+    machine = Trackerless(key, config, cells, Random(1), entropy, out, Adjacency(out), hints)
+    return machine, PartMachine(out, machine)
 
 
 def test_liars_name_liars() -> None:
     conspiracy = Conspiracy(Random(1))
-    liars = [Liar(_machine(f"liar {number}"), conspiracy) for number in range(6)]
+    liars = [Liar(*_machine(f"liar {number}"), conspiracy) for number in range(6)]
     own = [liar.machine.gossip.shown(START).descriptor for liar in liars]
     for descriptor in own:
         conspiracy.join(descriptor)
-    asker = _machine("asker").gossip.shown(START).descriptor
+    asker = _machine("asker")[0].gossip.shown(START).descriptor
     (sent,) = liars[0].handle(Received(asker.peer, Pull(7, asker)), START)
     assert isinstance(sent, Send)
     assert (sent.peer, type(sent.message), sent.message.number) == (asker.peer, Pulled, 7)
@@ -46,11 +52,11 @@ def test_liars_name_liars() -> None:
 
 
 def test_in_all_else_they_are_as_others() -> None:
-    machine = _machine("one")
-    liar = Liar(machine, Conspiracy(Random(1)))
+    machine, driven = _machine("one")
+    liar = Liar(machine, driven, Conspiracy(Random(1)))
     assert liar.neighbors(TOPIC) == ()
     peer = PeerId(b"p" * 32)
-    machine.start([Contact(peer, ("sim:2",))], START)
+    driven.perform(lambda: machine.begin([Contact(peer, ("sim:2",))], START), START)
     (sent, _) = liar.handle(LinkUp(peer, HELLO, dialed=True), START)
     assert isinstance(sent.message, Pull)
     assert liar.targets(TOPIC, (), (peer,)) == ()

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from linnet.core.ids import PeerId
 from linnet.overlay.config import Control
+from linnet.sim.clock import START
 from linnet.sim.mass_join import MassJoin, join_once, mass_join
 from linnet.sim.scenario import StreamScenario
+from linnet.sim.world import FIRST_JOIN
+from linnet.trace.records import Kind, Record
+from linnet.trace.sink import NullTrace
 
 
 def by_case(results: list[MassJoin]) -> dict[tuple[Control, bool], MassJoin]:
@@ -19,6 +24,27 @@ def test_counters_take_a_mass_join() -> None:
     assert result.degrees == {4: 150}
     assert result.converged_at is not None
     assert result.converged_at < 10.0
+
+
+class FirstNeighbors(NullTrace):
+    """When each node first had neighbours."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[PeerId, float] = {}
+
+    def write(self, node: PeerId, record: Record, now: float) -> None:
+        if record.kind is Kind.OVERLAY:
+            self.seconds.setdefault(node, now - START)
+
+
+@pytest.mark.parametrize("pause", [0.0, 2.0])
+def test_joins_are_as_far_apart_as_asked(pause: float) -> None:
+    met = FirstNeighbors()
+    result = join_once(StreamScenario(nodes=6, join=pause), measured_at=30.0, trace=met)
+    assert result.regular
+    # The first has nobody to meet before the second comes.
+    due = [FIRST_JOIN + number * pause for number in (1, *range(1, 6))]
+    assert all(0 <= came - asked < 1.5 for came, asked in zip(sorted(met.seconds.values()), due, strict=True))
 
 
 def test_both_protocols_side_by_side() -> None:

@@ -28,7 +28,7 @@ def shown(played: Played) -> list[tuple[str, str, str, str, str]]:
 
 
 def test_equal_seeds_are_equal_runs() -> None:
-    traffic = round_robin(3, 1)
+    traffic = round_robin(3, 3)  # So that relays have to be chosen, too.
     first, again, other = play(traffic, 5), play(traffic, 5), play(traffic, 6)
     assert shown(first) == shown(again)
     assert first.trace_sha256 == again.trace_sha256 != other.trace_sha256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ SCRIPT = Path(__file__).with_name("replay_flood.py")
 def history(seed: int, hash_seed: int) -> str:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(seed)],
-        env={"PYTHONHASHSEED": str(hash_seed)},
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
         capture_output=True,
         text=True,
         check=True,

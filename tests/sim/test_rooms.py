@@ -114,7 +114,7 @@ def test_rooms_replay_under_any_hash_seed() -> None:
     said = {
         subprocess.run(
             [sys.executable, str(SCRIPT)],
-            env={"PYTHONHASHSEED": str(seed)},
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
             capture_output=True,
             text=True,
             check=True,

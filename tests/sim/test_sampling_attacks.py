@@ -61,6 +61,16 @@ def test_without_introductions_most_nodes_are_forgotten_and_with_them_none() -> 
     assert known[-1].deviation < 6.0
 
 
+def test_a_node_that_nobody_knew_is_known_soon_after_it_asks() -> None:
+    bench = AttackBench(shipped(CONFIG), msgspec.structs.replace(PLAN, liars=0))
+    newcomer, others = PeerId(b"n" * 32), list(bench.nodes)
+    bench.join(newcomer, others[:3])
+    assert not any(newcomer in bench.view(peer) for peer in others)
+    for number in range(1, 31):
+        bench.round(number)
+    assert sum(newcomer in bench.view(peer) for peer in others) >= 3
+
+
 def test_taking_in_all_that_is_named_gives_every_view_to_liars_and_offering_one_does_not() -> None:
     plan = msgspec.structs.replace(PLAN, liars=15, rounds=30)
     everything = run(pulling(Parts(VIEW, VIEW)), plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_progress_grows_to_the_end() -> None:
 def replayed(hash_seed: int) -> str:
     done = subprocess.run(
         [sys.executable, str(SCRIPT)],
-        env={"PYTHONHASHSEED": str(hash_seed)},
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
         capture_output=True,
         text=True,
         check=True,

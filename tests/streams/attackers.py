@@ -8,10 +8,11 @@ from linnet.core.effects import Dial, Reply, Send, SetTimer
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
+from linnet.core.messages import Message
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Done
 from linnet.peer.interface import Connect, Effect, Input
-from linnet.peer.messages import Message, Ping, Pong
+from linnet.peer.messages import Ping, Pong
 from linnet.testing.machines import HELLO
 
 AGAIN = Tick("attacker", "again")

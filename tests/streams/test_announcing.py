@@ -8,6 +8,7 @@ from tests.streams.stage import NOW, context_of
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import AuthorId, DeviceId, PeerId
 from linnet.core.limits import CHAINS_PER_MESSAGE
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
 from linnet.identity.cards import Revocation
@@ -16,6 +17,7 @@ from linnet.streams.commands import Policy
 from linnet.streams.messages import PolicyIs
 from linnet.streams.stream import Stream
 from linnet.testing.identities import known_identity
+from linnet.trace.records import Kind, Record
 
 A, B = PeerId(b"a" * 32), PeerId(b"b" * 32)
 
@@ -77,8 +79,97 @@ def test_news_is_told_one_neighbour_a_period_until_each_was_told() -> None:
     assert timer not in second
     assert stream.announcing.fired(False, NOW) == [], "all have had this news"
     assert stream.announcing.news(chain) == [timer]
-    answers = Tick("announcing", "answers", stream.topic)
-    assert stream.announcing.stop() == [CancelTimer(timer.timer), CancelTimer(answers)]
+    timers = [Tick("announcing", what, stream.topic) for what in ("heads", "answers", "unheard")]
+    assert stream.announcing.stop() == [CancelTimer(each) for each in timers]
+
+
+class Told:
+    """A stream whose neighbour was told of an event."""
+
+    def __init__(self) -> None:
+        self.stream = Stream("tea", context_of())
+        self.voice = Voice(topic=self.stream.topic)
+        self.stream.flood.up(A)
+        self.effects = self.say()
+
+    def say(self) -> list[object]:
+        chain, _, _ = self.stream.intake.accept(self.voice.say(), NOW)
+        self.stream.announcing.news(chain)
+        return [*self.stream.announcing.fired(False, NOW)]
+
+    def place(self, last: int) -> ChainPlace:
+        return ChainPlace(self.voice.identity.author, self.voice.identity.card.device, 0, last, False)
+
+    def hear(self, last: int, peer: PeerId = A) -> None:
+        self.stream.on_heads(peer, Heads(self.stream.topic, (self.place(last),), 0), NOW)
+
+    def rounds(self, count: int) -> list[int]:
+        """In which of the next rounds the neighbour is told again."""
+        announcing = self.stream.announcing
+        told = {number: heads_to(announcing.repeat(False, NOW), A) for number in range(1, count + 1)}
+        return [number for number, heads in told.items() if heads]
+
+
+ROUND = 25.0
+
+
+def test_who_does_not_show_what_it_was_told_is_told_again_ever_later_and_then_no_more() -> None:
+    told = Told()
+    timer = SetTimer(ROUND, Tick("announcing", "unheard", told.stream.topic))
+    assert told.effects[-1] == timer
+    assert told.rounds(15) == [2, 4, 8]
+    note = "told how far chains go, and shows them not"
+    given_up = Record(Kind.CONTROL, told.stream.topic, events=1, peer=A, reason=Reason.TIMEOUT, note=note)
+    assert told.stream.announcing.repeat(False, NOW) == [given_up]
+    assert told.stream.announcing.repeat(False, NOW) == []
+
+
+def test_what_is_told_again_is_what_was_not_shown_alone() -> None:
+    told = Told()
+    other = Voice("cid", topic=told.stream.topic)
+    chain, _, _ = told.stream.intake.accept(other.say(), NOW)
+    told.stream.announcing.news(chain)
+    told.stream.announcing.fired(False, NOW)
+    told.hear(0)
+    told.stream.announcing.repeat(False, NOW)
+    (again,) = heads_to(told.stream.announcing.repeat(False, NOW), A)
+    assert [place.device for place in again.chains] == [other.identity.card.device]
+
+
+def test_who_shows_what_it_was_told_is_not_told_again() -> None:
+    told = Told()
+    told.hear(0)
+    assert told.stream.announcing.repeat(False, NOW) == []
+    told.say()
+    told.hear(0)
+    assert told.rounds(3) == [2], "it has not shown the second event"
+    told.hear(1)
+    assert told.rounds(3) == []
+
+
+def test_who_has_shown_before_it_was_told_is_not_told_again() -> None:
+    told = Told()
+    told.hear(1)  # It has more than we do, and will not say so again.
+    told.say()
+    assert told.rounds(3) == []
+
+
+def test_who_is_gone_is_not_told_again() -> None:
+    told = Told()
+    told.stream.neighbor_down(A)
+    assert told.stream.announcing.repeat(False, NOW) == []
+    other = Told()
+    other.stream.link_down(A)
+    assert other.stream.announcing.repeat(False, NOW) == []
+
+
+def test_a_newcomer_need_not_show_what_was_there_but_who_takes_part_through_us_must() -> None:
+    for is_served, repeats in ((False, []), (True, [2])):
+        told = Told()
+        told.hear(0)
+        told.stream.flood.neighbors[A].is_served = is_served
+        told.stream.announcing.greet(A, False, NOW)
+        assert told.rounds(3) == repeats
 
 
 def test_who_was_greeted_after_the_news_is_not_told_again() -> None:

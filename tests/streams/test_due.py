@@ -13,10 +13,11 @@ from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.items import Missed
-from linnet.delivery.messages import ChainPlace, Data, Heads, Resent
+from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.event.event import Event, Verified
 from linnet.peer.messages import CODEC
 from linnet.streams.commands import Subscribe
+from linnet.streams.options import StorageRule
 from linnet.streams.stream import Stream
 
 A, B = PeerId(b"a" * 32), PeerId(b"b" * 32)
@@ -46,6 +47,14 @@ class Scene:
     def hear(self, unit: Verified) -> list[object]:
         data = Data(unit.unit, 1, 0, int(NOW * 1_000_000), self.ann.identity.card)
         return [*self.stream.on_data(A, data, NOW)]
+
+    def resent(self, unit: Verified, age_ms: int, peer: PeerId = A) -> list[object]:
+        number = unit.unit.seq or 0
+        author, device, card = unit.unit.author, unit.unit.device, self.ann.identity.card
+        page = Resent(
+            self.stream.topic, author, device, number, number, (unit.unit,), (card,), True, None, (age_ms,)
+        )
+        return [*self.stream.on_resent(peer, page, NOW)]
 
     @property
     def missing(self) -> list[tuple[int, int]]:
@@ -137,20 +146,71 @@ def test_a_chain_is_held_until_the_answer_comes_and_then_goes_on_in_order() -> N
     assert bodies(scene.hear(units[3])) == []
     scene.heads(3, due=2)
     assert scene.missing == [(2, 2)]
-    unit = units[2].unit
-    resent = Resent(
-        scene.stream.topic,
-        unit.author,
-        unit.device,
-        2,
-        2,
-        (unit,),
-        (scene.ann.identity.card,),
-        True,
-        None,
-        (9,),
-    )
-    assert bodies(scene.stream.on_resent(A, resent, NOW)) == [body for u in units[2:] for body in texts(u)]
+    assert bodies(scene.resent(units[2], 9)) == [body for u in units[2:] for body in texts(u)]
+
+
+HOURS_MS = 5 * 3_600_000
+
+
+def test_a_clock_that_was_set_makes_nothing_old_that_others_say_was_said_in_our_time() -> None:
+    scene = Scene()
+    units = scene.ann.units(6)
+    scene.heads(5, due=3)
+    scene.heads(5, due=6, peer=B)
+    assert scene.missing == [(3, 5)]
+    for number in (3, 4, 5):
+        assert bodies(scene.resent(units[number], HOURS_MS, B)) == texts(units[number])
+    answer = scene.stream.on_heads(B, Heads(scene.stream.topic, (), 1_000), NOW)[-1]
+    assert answer.message.due == (3,), "in doubt it is due to others too"  # type: ignore[union-attr]
+
+
+def test_a_clock_that_was_set_makes_nothing_old_that_follows_what_we_heard() -> None:
+    scene = Scene()
+    units = scene.ann.units(4)
+    assert bodies(scene.hear(units[1])) == texts(units[1])
+    assert bodies(scene.hear(units[3])) == []
+    assert bodies(scene.resent(units[2], HOURS_MS)) == [*texts(units[2]), *texts(units[3])]
+
+
+def test_what_was_said_before_our_time_stays_old() -> None:
+    scene = Scene()
+    scene.stream.intake.wants_all = True
+    units = scene.ann.units(3)
+    scene.heads(2, due=2)
+    assert bodies(scene.resent(units[0], 90_000)) == []
+    assert bodies(scene.resent(units[1], 80_000)) == []
+    assert bodies(scene.resent(units[2], 50_000)) == texts(units[2])
+
+
+def test_after_a_restart_nothing_is_old_that_follows_what_the_log_holds() -> None:
+    scene = Scene()
+    units = scene.ann.units(4)
+    scene.context.cards.learn(scene.ann.identity.card)
+    scene.stream.archive.keep(units[0], NOW - 90.0)
+    scene.stream.archive.keep(units[1], NOW - 30.0)
+    stream = scene.stream = Stream("tea", scene.context)
+    stream.intake.restore()
+    stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
+    assert bodies(scene.hear(units[3])) == []
+    assert bodies(scene.resent(units[2], HOURS_MS)) == [*texts(units[2]), *texts(units[3])]
+
+
+def test_what_was_had_late_is_not_told_as_new_after_a_restart() -> None:
+    scene = Scene()
+    scene.stream.keep(StorageRule("tea"))
+    units = scene.ann.units(3)
+    scene.heads(1, due=2)
+    scene.resent(units[0], 500_000)
+    scene.resent(units[1], 400_000)
+    scene.hear(units[2])
+    again = Stream("tea", scene.context)
+    again.keep(StorageRule("tea"))
+    for waited, due in ((600, 0), (500, 0), (300, 2), (90, 2)):
+        answer = again.on_heads(A, Heads(again.topic, (), waited * 1000), NOW + 60.0)[-1]
+        assert answer.message.due == (due,)  # type: ignore[union-attr]
+    request = Resend(again.topic, units[0].unit.author, units[0].unit.device, 0, 2)
+    (sent,) = again.resend(A, request, NOW + 60.0)
+    assert sent.message.ages_ms == (460_000, 460_000, 60_000)
 
 
 def texts(unit: Verified) -> list[bytes]:

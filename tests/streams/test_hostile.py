@@ -10,6 +10,7 @@ from tests.streams.attackers import Attacker, Lines
 from tests.streams.village import STREAM, Village
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, TopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import MAX_HOPS, ChainPlace, Data, Heads, Receipt, Resend, Revoked
@@ -21,7 +22,7 @@ from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.peer.config import Identity
 from linnet.peer.interface import Connect
-from linnet.peer.messages import Message, Ping
+from linnet.peer.messages import Ping
 from linnet.streams.commands import Declare, Policy, Published
 from linnet.streams.messages import PolicyIs
 from linnet.streams.names import topic_of
@@ -179,6 +180,18 @@ def test_false_heads_silence_nobody(whose: str) -> None:
     author, device = siege.chain(whose)
     place = ChainPlace(author, device, 0, 2**62, True)
     siege.attack(always(Heads(TOPIC, (place,))), wait=60)
+    siege.unharmed()
+
+
+@pytest.mark.parametrize("whose", ["p0", "p2"])
+def test_false_heads_that_were_given_up_silence_nobody(whose: str) -> None:
+    siege = Siege()
+    author, device = siege.chain(whose)
+    place = ChainPlace(author, device, 0, 2**62, True)
+    siege.attack(always(Heads(TOPIC, (place,))), wait=180)
+    victim = siege.village.peer("p1")
+    records = [record for node, record in siege.village.notes.records if node == victim]
+    assert "hearsay" in [record.note for record in records if record.kind is Kind.DROPPED]
     siege.unharmed()
 
 

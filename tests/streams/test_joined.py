@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.overlay.harness import overlays_without_rings
 from tests.streams.stage import NOW, context_of
 
 from linnet.core.effects import SetTimer
 from linnet.core.errors import BadText, Refused
 from linnet.core.ids import Contact, PeerId
 from linnet.core.timers import Tick
-from linnet.overlay.config import MemberConfig, Overlay
-from linnet.overlay.member import Member
-from linnet.overlay.overlays import Overlays
+from linnet.overlay.config import Overlay
 from linnet.overlay.registry import Registry
 from linnet.streams.commands import OverlayIs
 from linnet.streams.joined import Joined
@@ -22,7 +21,7 @@ TRACKER = Contact(PeerId(b"t" * 32), ("tls://t:1",))
 
 
 def joined_of(*rules: StorageRule) -> Joined:
-    return Joined(context_of("us"), Overlays(Member(MemberConfig())), Registry([TRACKER]), {}, rules)
+    return Joined(context_of("us"), overlays_without_rings(), Registry([TRACKER]), {}, rules)
 
 
 def test_a_stream_is_opened_once_under_all_its_names() -> None:
@@ -64,7 +63,7 @@ def test_a_stream_gets_another_overlay_whether_it_is_joined_or_not() -> None:
         joined.switch("tea", Overlay.RING, NOW)
     told, effects = joined.switch("tea", Overlay.TRACKER, NOW)
     assert (told, effects) == (OverlayIs(topic_of("tea"), Overlay.TRACKER, Overlay.TRACKER), [])
-    alone = Joined(context_of("us"), Overlays(Member(MemberConfig())), Registry([]), {}, ())
+    alone = Joined(context_of("us"), overlays_without_rings(), Registry([]), {}, ())
     with pytest.raises(Refused, match="no tracker is known"):
         alone.switch("tea", Overlay.TRACKER, NOW)
     alone.switch("tea", None, NOW)

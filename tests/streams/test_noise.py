@@ -6,13 +6,14 @@ import pytest
 from tests.conftest import SOAK
 from tests.streams.village import Village
 
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Unsubscribe
 from linnet.delivery.messages import Data, DeliveryMessage
-from linnet.overlay.messages import OverlayMessage, Reachability, StatusAll
+from linnet.overlay.messages import OverlayMessage, Reachability, Status, StatusAll
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Examine, NodeStatus
-from linnet.peer.messages import LinkMessage, Message
+from linnet.peer.messages import LinkMessage
 from linnet.streams.messages import StreamMessage
 from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
@@ -29,10 +30,10 @@ def topics_of(message: Message) -> set[bytes]:
         return {message.unit.topic}
     if isinstance(message, StatusAll):
         return {status.topic for status in message.topics}
-    if hasattr(message, "status"):
+    if isinstance(message, Status):
         return {message.status.topic}
     assert isinstance(message, DeliveryMessage | OverlayMessage | StreamMessage)
-    return {message.topic}
+    return {getattr(message, "topic")}  # noqa: B009 - all others of these have one
 
 
 @pytest.mark.parametrize("seed", range(50 if SOAK else 3))

@@ -80,6 +80,15 @@ def test_nobody_else_can_set_it() -> None:
     assert one.unit is None
 
 
+def test_whom_the_owner_lists_may_publish_and_not_list_others() -> None:
+    one = governance()
+    declares(one, Policy(publishers=(author(BEN),)), 1)
+    set_by_owner = one.unit
+    assert not declares(one, Policy(publishers=(author(EVE),)), 2, Voice("ben"))
+    assert allowed(one) == ["ann", "ben"]
+    assert one.unit == set_by_owner
+
+
 @pytest.mark.parametrize("body", [b"", b"\xff", b"nonsense", b"\x94\x91\x00\xc0\xc2\x90"])
 def test_a_body_that_is_no_policy_changes_nothing(body: bytes) -> None:
     one = governance()

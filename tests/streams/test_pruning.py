@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from tests.delivery.voices import TOPIC
+from tests.overlay.harness import overlays_without_rings
 from tests.streams.sealed.hall import OWNER, Hall
 from tests.streams.stage import context_of
 
 from linnet.core.effects import SetTimer
 from linnet.core.timers import Tick
-from linnet.overlay.config import MemberConfig
-from linnet.overlay.member import Member
-from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
 from linnet.store.memory import MemoryStore
 from linnet.streams.joined import Joined
@@ -25,7 +23,7 @@ DAY = 86_400.0
 
 def pruning(store: MemoryStore) -> Pruning:
     context = context_of(store=store)
-    return Pruning(context, Joined(context, Overlays(Member(MemberConfig())), Registry([]), {}, ()))
+    return Pruning(context, Joined(context, overlays_without_rings(), Registry([]), {}, ()))
 
 
 def test_without_sealed_streams_there_is_nothing_to_do() -> None:

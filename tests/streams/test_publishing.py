@@ -20,7 +20,7 @@ from linnet.event.signing import message_tail
 from linnet.identity.keys import SigningKey
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Fate, Published
-from linnet.streams.publishing import BACKLOG_BYTES, Publishing, PublishingEffect
+from linnet.streams.publishing import BACKLOG_BYTES, REST_MOST, Publishing, PublishingEffect
 from linnet.trace.records import Kind, Record
 
 KEY = SigningKey(b"s" * 32)
@@ -176,6 +176,59 @@ def test_what_a_storage_node_lacks_for_a_whole_period_is_pushed_to_it() -> None:
     ]
     scene.confirmed(3, NOW + 1)
     assert scene.publishing.fired(LOOK, NOW) == [], "nothing is lacking"
+
+
+def test_who_publishes_all_the_time_does_not_put_off_the_look_at_storage() -> None:
+    scene = Scene()
+    scene.context.links[STORAGE.peer] = None
+    scene.publishing.storage((STORAGE,))
+    looks: list[PublishingEffect] = []
+    for number in range(5):
+        outcome = scene.outcome(scene.say(b"%d" % number))
+        looks += scene.publishing.published(number, outcome, 0.0)
+    assert looks.count(SetTimer(2.0, LOOK)) == 1
+    assert SetTimer(2.0, LOOK) in scene.publishing.fired(LOOK, NOW), "it is set again while something lacks"
+
+
+def test_a_storage_node_that_confirms_nothing_is_sent_it_ever_more_seldom() -> None:
+    scene = Scene()
+    scene.publishing.storage((STORAGE,))
+    scene.context.links[STORAGE.peer] = None
+    scene.say(b"refused")
+    scene.publishing.fired(LOOK, NOW)
+    looks = [scene.publishing.fired(LOOK, NOW - number) for number in range(200)]
+    pushed = [at for at, effects in enumerate(looks) if any(isinstance(each, Send) for each in effects)]
+    assert pushed == [0, 1, 3, 7, 15, 31, 63, *range(95, 200, REST_MOST + 1)], "whatever the clock says"
+    watches = [at for at, effects in enumerate(looks) if Send(STORAGE.peer, Watch(TOPIC, True)) in effects]
+    assert watches == [1], "the receipt may have been lost"
+    scene.publishing.up(STORAGE.peer)
+    assert any(isinstance(each, Send) for each in scene.publishing.fired(LOOK, NOW)), "it came anew"
+
+
+def test_a_storage_node_that_takes_some_is_sent_the_rest_at_once() -> None:
+    scene = Scene()
+    scene.publishing.storage((STORAGE,))
+    scene.context.links[STORAGE.peer] = None
+    scene.say(b"0")
+    scene.say(b"1")
+    for _ in range(20):
+        scene.publishing.fired(LOOK, NOW)
+    scene.confirmed(0)
+    assert any(isinstance(each, Send) for each in scene.publishing.fired(LOOK, NOW))
+
+
+def test_a_storage_node_that_was_gone_is_asked_for_receipts_again() -> None:
+    """Seed 18 of streams: a tracker that restarted knew of none for a while, and no receipt came again."""
+    scene = Scene()
+    scene.publishing.storage((STORAGE,))
+    scene.context.links[STORAGE.peer] = None
+    outcome = scene.outcome(scene.say(b"x"))
+    scene.publishing.published(1, outcome, 0.0)
+    assert Release(STORAGE.peer, PURPOSE) in scene.publishing.storage(())
+    assert scene.publishing.storage((STORAGE,))[:2] == [
+        Hold(STORAGE.peer, STORAGE.hints, PURPOSE),
+        Send(STORAGE.peer, Watch(TOPIC, True)),
+    ]
 
 
 def test_a_push_is_bounded() -> None:

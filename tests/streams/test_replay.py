@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 def history(seed: int, hash_seed: int) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "tests.streams.replay_tale", str(seed)],
-        env={"PYTHONHASHSEED": str(hash_seed)},
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.conftest import SOAK
 from tests.streams.tale import DURABLE, PUBLISHERS, Tale
+from tests.streams.village import Village
 
 from linnet.delivery.config import DeliveryConfig
 
@@ -29,6 +30,19 @@ def test_with_single_messages_lost(seed: int, loss: float) -> None:
     tale.talk(15)
     tale.end()
     tale.check()
+
+
+@pytest.mark.parametrize("name", [None, "app"])
+def test_with_everything_lost_between_two_for_a_while(name: str | None) -> None:
+    village = Village(1, peers=2, storage=0)
+    reader = village.subscribe("p1", name=name)
+    village.run(20.0)
+    village.publish("p0", b"one", wait=30.0)
+    village.network.lose(1.0)
+    village.publish("p0", b"two", wait=7.0)
+    village.network.lose(0.0)
+    village.run(60.0)
+    assert village.bodies("p1", reader) == [b"one", b"two"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

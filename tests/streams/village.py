@@ -9,6 +9,7 @@ from linnet.core.effects import Deliver
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Received
+from linnet.core.messages import Message
 from linnet.core.stores import Store
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
@@ -27,7 +28,6 @@ from linnet.peer.interface import (
     Result,
     Start,
 )
-from linnet.peer.messages import Message
 from linnet.peer.peer import Peer
 from linnet.sim.hosts import Durable
 from linnet.sim.identities import seeded_identity

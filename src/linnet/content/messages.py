@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from linnet.content.predicates import NAME_CHARS, TEXT_CHARS
 from linnet.core.ids import Contact, Count, WireEventId, WirePeerId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -45,7 +46,7 @@ class SoFar(Struct, frozen=True, array_like=True, gc=False):
     """How many there are beside those."""
 
 
-class Subscribe(Struct, frozen=True, array_like=True, tag=130, gc=False):
+class Subscribe(Message, frozen=True, tag=130):
     """Send me what this predicate accepts; it goes on towards the rendezvous of the attribute."""
 
     number: Count
@@ -60,21 +61,21 @@ class Subscribe(Struct, frozen=True, array_like=True, tag=130, gc=False):
     """Where to send instead, since the sender has but this one route; none: to the sender itself."""
 
 
-class Subscribed(Struct, frozen=True, array_like=True, tag=131, gc=False):
+class Subscribed(Message, frozen=True, tag=131):
     """It stands all the way to the rendezvous; or why not."""
 
     number: Count
     reason: Reason | None
 
 
-class Replace(Struct, frozen=True, array_like=True, tag=132, gc=False):
+class Replace(Message, frozen=True, tag=132):
     """Of all that I asked for under this attribute, only this still counts."""
 
     attribute: Attribute
     predicates: Annotated[tuple[Text, ...], Meta(max_length=REPLACED)]
 
 
-class Publish(Struct, frozen=True, array_like=True, tag=133, gc=False):
+class Publish(Message, frozen=True, tag=133):
     """An event on its way up, to the rendezvous of one of its attributes."""
 
     attribute: Attribute
@@ -83,7 +84,7 @@ class Publish(Struct, frozen=True, array_like=True, tag=133, gc=False):
     hops: Hops
 
 
-class Taken(Struct, frozen=True, array_like=True, tag=134, gc=False):
+class Taken(Message, frozen=True, tag=134):
     """The rendezvous has it, or why it did not get there; goes back the way that the event came."""
 
     event: WireEventId
@@ -95,7 +96,7 @@ class Taken(Struct, frozen=True, array_like=True, tag=134, gc=False):
     """What became of it, if only silent ones are left; more may be said later, and `Settled` in the end."""
 
 
-class Notice(Struct, frozen=True, array_like=True, tag=135, gc=False):
+class Notice(Message, frozen=True, tag=135):
     """An event on its way down, along filters."""
 
     attribute: Attribute
@@ -106,7 +107,7 @@ class Notice(Struct, frozen=True, array_like=True, tag=135, gc=False):
     """Milliseconds for which the sender waits for an answer: those below have to give up earlier."""
 
 
-class Reached(Struct, frozen=True, array_like=True, tag=136, gc=False):
+class Reached(Message, frozen=True, tag=136):
     """All below me have it: at so many nodes it was handed over, so many branches did not answer."""
 
     event: WireEventId
@@ -119,7 +120,7 @@ class Reached(Struct, frozen=True, array_like=True, tag=136, gc=False):
     """Subscriptions that were handed it."""
 
 
-class Settled(Struct, frozen=True, array_like=True, tag=137, gc=False):
+class Settled(Message, frozen=True, tag=137):
     """The same of everything below the rendezvous; goes back to the publisher."""
 
     event: WireEventId
@@ -130,13 +131,13 @@ class Settled(Struct, frozen=True, array_like=True, tag=137, gc=False):
     matches: Count = 0
 
 
-class Claim(Struct, frozen=True, array_like=True, tag=138, gc=False):
+class Claim(Message, frozen=True, tag=138):
     """I act as rendezvous of this attribute: a lookup found nobody closer."""
 
     attribute: Attribute
 
 
-class Closer(Struct, frozen=True, array_like=True, tag=139, gc=False):
+class Closer(Message, frozen=True, tag=139):
     """This one is closer to the attribute that you claim."""
 
     attribute: Attribute
@@ -153,7 +154,7 @@ class KeptRoute(Struct, frozen=True, array_like=True, gc=False):
     """Whether this is all that it asks for under the attribute; otherwise more than what was told before."""
 
 
-class Backup(Struct, frozen=True, array_like=True, tag=140, gc=False):
+class Backup(Message, frozen=True, tag=140):
     """Keep these filters of mine, in case that I crash. Answered by `Kept`."""
 
     number: Count
@@ -165,14 +166,14 @@ class Backup(Struct, frozen=True, array_like=True, tag=140, gc=False):
     routes: Annotated[tuple[KeptRoute, ...], Meta(max_length=ROUTES)]
 
 
-class Kept(Struct, frozen=True, array_like=True, tag=141, gc=False):
+class Kept(Message, frozen=True, tag=141):
     """They are kept; or why not."""
 
     number: Count
     reason: Reason | None
 
 
-class StandIn(Struct, frozen=True, array_like=True, tag=142, gc=False):
+class StandIn(Message, frozen=True, tag=142):
     """A node does not answer whose filters you keep: who below it wants this event? Answered by `Routes`."""
 
     event: WireEventId
@@ -181,7 +182,7 @@ class StandIn(Struct, frozen=True, array_like=True, tag=142, gc=False):
     absent: WirePeerId
 
 
-class Routes(Struct, frozen=True, array_like=True, tag=143, gc=False):
+class Routes(Message, frozen=True, tag=143):
     """These do, by what is kept of its filters; or why nothing is known."""
 
     event: WireEventId
@@ -193,7 +194,7 @@ class Routes(Struct, frozen=True, array_like=True, tag=143, gc=False):
     reason: Reason | None = None
 
 
-class Held(Struct, frozen=True, array_like=True, tag=144, gc=False):
+class Held(Message, frozen=True, tag=144):
     """I have it, and wait for those below me."""
 
     event: WireEventId
@@ -202,13 +203,13 @@ class Held(Struct, frozen=True, array_like=True, tag=144, gc=False):
     """What became of it, if only silent ones are left."""
 
 
-class Keepers(Struct, frozen=True, array_like=True, tag=146, gc=False):
+class Keepers(Message, frozen=True, tag=146):
     """These keep my filters now; goes to whom I subscribe."""
 
     backups: Contacts
 
 
-class Log(Struct, frozen=True, array_like=True, tag=147, gc=False):
+class Log(Message, frozen=True, tag=147):
     """I am the rendezvous of this event: if I am gone before it is finished, see to it."""
 
     attribute: Attribute
@@ -236,14 +237,14 @@ class Answered(Struct, frozen=True, array_like=True, gc=False):
     matches: Count = 0
 
 
-class Logged(Struct, frozen=True, array_like=True, tag=148, gc=False):
+class Logged(Message, frozen=True, tag=148):
     """Of events that you track: routes that have answered, and those that are finished; forget these."""
 
     answers: Annotated[tuple[Answered, ...], Meta(max_length=LOGGED)]
     finished: Annotated[tuple[Tracked, ...], Meta(max_length=LOGGED)]
 
 
-class Before(Struct, frozen=True, array_like=True, tag=145, gc=False):
+class Before(Message, frozen=True, tag=145):
     """This one claimed the attribute before you, and may know of subscriptions that you do not."""
 
     attribute: Attribute

@@ -5,11 +5,15 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Tick(Struct, frozen=True, gc=False):
-    """A timer: whose it is, what it is for, and for which topic, peer or chain.
+class Timer(Struct, frozen=True, gc=False):
+    """Base of all timers: its type says what is due, its fields for whom.
 
-    Two equal ticks are the same timer: setting one again replaces it.
+    Two equal timers of one type are the same timer: setting one again replaces it.
     """
+
+
+class Tick(Timer, frozen=True, gc=False):
+    """A timer of a part whose timers have no types yet: whose it is, what for, and for which key."""
 
     owner: str
     """The part that set it; the node machine routes by this."""

@@ -20,6 +20,7 @@ from linnet.trace.records import Kind, Record
 _EVICTED = "evicted"
 _encode = msgspec.msgpack.Encoder().encode
 _decode_tip = msgspec.msgpack.Decoder(tuple[AuthorId, DeviceId, int, int, EventId]).decode
+_decode_late = msgspec.msgpack.Decoder(tuple[int, float]).decode
 EVICT_UNITS = 1024
 """Units that one look for evictions removes: a bound on the time it takes."""
 
@@ -44,10 +45,8 @@ def _passed(topic: TopicId) -> str:
     return f"passed {topic.hex()}"
 
 
-def _age_ms(entry: Entry, chain: Chain | None, now: float) -> int:
-    """Milliseconds since a unit was said: by when it came if that is known, else by when it was stored."""
-    said_at = None if chain is None or entry.first is None else chain.moments.at(entry.first)
-    return max(0, int((now - (entry.stored_at if said_at is None else said_at)) * 1000))
+def _late(topic: TopicId) -> str:
+    return f"late {topic.hex()}"
 
 
 class Archive:
@@ -95,8 +94,14 @@ class Archive:
     def stored_since(
         self, author: AuthorId, device: DeviceId, first: int, last: int, moment: float
     ) -> int | None:
-        """The first number of a range of a chain that was stored at this time or later; None if none was."""
-        if not self._stored_at(author, device, last, last, moment):
+        """The first number of a range of a chain that was stored at this time or later; None if none was.
+
+        What came long after it was said counts as stored when it was said.
+        """
+        late = self._came_late(author, device)
+        if late is not None and late[1] < moment:
+            first = max(first, late[0] + 1)
+        if first > last or not self._stored_at(author, device, last, last, moment):
             return None
         low, high = first, last
         while low < high:
@@ -106,6 +111,29 @@ class Archive:
             else:
                 low = middle + 1
         return low
+
+    def came_late(self, author: AuthorId, device: DeviceId, last: int, said_at: float) -> None:
+        """Remember that a chain was said up to this number by then, though it was stored later."""
+        self._store.cells.put(_late(self._topic), author + device, _encode((last, said_at)))
+
+    def said_at(self, author: AuthorId, device: DeviceId, number: int) -> float | None:
+        """When an event of the log was said, going by when it was stored; None if it is not there."""
+        found = self._store.log.chain(self._topic, author, device, number, number, 1)
+        return self._said_at(found[0], self._came_late(author, device)) if found else None
+
+    def _came_late(self, author: AuthorId, device: DeviceId) -> tuple[int, float] | None:
+        kept = self._store.cells.get(_late(self._topic), author + device)
+        return None if kept is None else _decode_late(kept)
+
+    @staticmethod
+    def _said_at(entry: Entry, late: tuple[int, float] | None) -> float:
+        is_late = late is not None and entry.last is not None and entry.last <= late[0]
+        return min(entry.stored_at, late[1]) if late is not None and is_late else entry.stored_at
+
+    def _age_ms(self, entry: Entry, chain: Chain | None, late: tuple[int, float] | None, now: float) -> int:
+        """Milliseconds since a unit was said: by when it came if that is known, else by when it was kept."""
+        said_at = None if chain is None or entry.first is None else chain.moments.at(entry.first)
+        return max(0, int((now - (self._said_at(entry, late) if said_at is None else said_at)) * 1000))
 
     def _stored_at(self, author: AuthorId, device: DeviceId, first: int, last: int, moment: float) -> bool:
         found = self._store.log.chain(self._topic, author, device, first, last, 1)
@@ -141,6 +169,7 @@ class Archive:
         partial = len(page) < len(entries) or len(entries) == self._config.page_units
         reason = None if covered > request.last or partial else self._why_not(request)
         units = tuple(decode_unit(entry.raw) for entry in page)
+        late = self._came_late(request.author, request.device)
         message = Resent(
             self._topic,
             request.author,
@@ -151,7 +180,7 @@ class Archive:
             self._cards_of(units),
             True,
             reason,
-            () if now is None else tuple(_age_ms(entry, chain, now) for entry in page),
+            () if now is None else tuple(self._age_ms(entry, chain, late, now) for entry in page),
         )
         return [Send(peer, message)]
 

@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.core.ids import Count, WireEventId, WireTopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Cards, Units
 
@@ -24,7 +25,7 @@ TopicHeads = Annotated[tuple[WireEventId, ...], Meta(max_length=HEADS_PER_MESSAG
 Digest = Annotated[bytes, Meta(min_length=32, max_length=32)]
 
 
-class Want(Struct, frozen=True, array_like=True, tag=52, gc=False):
+class Want(Message, frozen=True, tag=52):
     """Please send these events."""
 
     topic: WireTopicId
@@ -32,7 +33,7 @@ class Want(Struct, frozen=True, array_like=True, tag=52, gc=False):
     ids: Ids
 
 
-class Given(Struct, frozen=True, array_like=True, tag=53, gc=False):
+class Given(Message, frozen=True, tag=53):
     """What was asked for: events in causal order, and the ids that are not held, with the reason."""
 
     topic: WireTopicId
@@ -44,7 +45,7 @@ class Given(Struct, frozen=True, array_like=True, tag=53, gc=False):
     """``not_held`` or ``retention`` for `unknown`; ``too_large`` if the rest is to be asked for again."""
 
 
-class Beyond(Struct, frozen=True, array_like=True, tag=54, gc=False):
+class Beyond(Message, frozen=True, tag=54):
     """Please send what you know that lies beyond these heads (the heads walk)."""
 
     topic: WireTopicId
@@ -52,7 +53,7 @@ class Beyond(Struct, frozen=True, array_like=True, tag=54, gc=False):
     heads: TopicHeads
 
 
-class Further(Struct, frozen=True, array_like=True, tag=55, gc=False):
+class Further(Message, frozen=True, tag=55):
     """A page of what lies beyond, in causal order. While there is more, it is asked for from new heads."""
 
     topic: WireTopicId
@@ -82,7 +83,7 @@ class Range(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
     """No answer is due: both have the same, or this ends the range and `ids` are what the other lacks."""
 
 
-class Reconcile(Struct, frozen=True, array_like=True, tag=56, gc=False):
+class Reconcile(Message, frozen=True, tag=56):
     """One step of range-based set reconciliation over a topic's events.
 
     If the last range does not reach to the end of everything, there is more to say; if there is none, the

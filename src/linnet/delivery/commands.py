@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from linnet.core.reasons import Reason
+from linnet.machine.commands import Declined as Declined
 
 
 class Unsubscribe(Struct, frozen=True, gc=False):
@@ -25,10 +25,3 @@ class Consumed(Struct, frozen=True, gc=False):
 
 class Done(Struct, frozen=True, gc=False):
     """It was done."""
-
-
-class Declined(Struct, frozen=True, gc=False):
-    """It was not done, and nothing of it was."""
-
-    reason: Reason
-    detail: str

@@ -15,6 +15,7 @@ from linnet.core.ids import (
     WireTopicId,
 )
 from linnet.core.limits import CHAINS_PER_MESSAGE
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card, Revocation
@@ -24,7 +25,7 @@ Cards = Annotated[tuple[Card, ...], Meta(max_length=1024)]
 MAX_HOPS = 65_535
 
 
-class Data(Struct, frozen=True, array_like=True, tag=30, gc=False):
+class Data(Message, frozen=True, tag=30):
     """A unit on its way through an overlay. What changes from hop to hop is here, never in it."""
 
     unit: Unverified
@@ -52,7 +53,7 @@ class ChainPlace(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
 Places = Annotated[tuple[ChainPlace, ...], Meta(max_length=CHAINS_PER_MESSAGE)]
 
 
-class Heads(Struct, frozen=True, array_like=True, tag=31, gc=False):
+class Heads(Message, frozen=True, tag=31):
     """How far I know the chains of a topic.
 
     Prev references cannot show the loss of a chain's last event; this does.
@@ -67,7 +68,7 @@ class Heads(Struct, frozen=True, array_like=True, tag=31, gc=False):
     """The answer: for each of the chains the first number that was said in that time. None: no answer."""
 
 
-class Resend(Struct, frozen=True, array_like=True, tag=32, gc=False):
+class Resend(Message, frozen=True, tag=32):
     """Please send this range of a chain again."""
 
     topic: WireTopicId
@@ -77,7 +78,7 @@ class Resend(Struct, frozen=True, array_like=True, tag=32, gc=False):
     last: Count
 
 
-class Resent(Struct, frozen=True, array_like=True, tag=33, gc=False):
+class Resent(Message, frozen=True, tag=33):
     """What I hold of a range that was asked for; the last page says so."""
 
     topic: WireTopicId
@@ -95,7 +96,7 @@ class Resent(Struct, frozen=True, array_like=True, tag=33, gc=False):
     """How long ago each unit was said, as far as the sender knows; empty if it does not tell."""
 
 
-class History(Struct, frozen=True, array_like=True, tag=34, gc=False):
+class History(Message, frozen=True, tag=34):
     """Please send what you keep of a topic, past a position of your log."""
 
     topic: WireTopicId
@@ -106,7 +107,7 @@ class History(Struct, frozen=True, array_like=True, tag=34, gc=False):
     """Nothing that was stored before this; 0 for all."""
 
 
-class HistoryPage(Struct, frozen=True, array_like=True, tag=35, gc=False):
+class HistoryPage(Message, frozen=True, tag=35):
     """A page of what is kept. The asker asks again past `after` until `done`."""
 
     topic: WireTopicId
@@ -123,14 +124,14 @@ class HistoryPage(Struct, frozen=True, array_like=True, tag=35, gc=False):
     """Why there is no history here."""
 
 
-class Watch(Struct, frozen=True, array_like=True, tag=36, gc=False):
+class Watch(Message, frozen=True, tag=36):
     """Please tell me of receipts in this topic."""
 
     topic: WireTopicId
     on: bool
 
 
-class Receipt(Struct, frozen=True, array_like=True, tag=37, gc=False):
+class Receipt(Message, frozen=True, tag=37):
     """A signed statement: my device has these chains up to here, without a gap. The latest one counts."""
 
     topic: WireTopicId
@@ -142,7 +143,7 @@ class Receipt(Struct, frozen=True, array_like=True, tag=37, gc=False):
     sig: WireSignature
 
 
-class Revoked(Struct, frozen=True, array_like=True, tag=38, gc=False):
+class Revoked(Message, frozen=True, tag=38):
     """A device that spoke in this topic is revoked; passed on to neighbours that may not know."""
 
     topic: WireTopicId

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.ids import Count, WireTopicId
 from linnet.core.limits import STREAM_NAME_CHARS
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Places
 
@@ -28,7 +29,7 @@ class Wanted(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     digest: Digest
 
 
-class Serve(Struct, frozen=True, array_like=True, tag=81, gc=False):
+class Serve(Message, frozen=True, tag=81):
     """Client to proxy: take part in these streams for me, and keep them while I am away."""
 
     request: Count
@@ -43,7 +44,7 @@ class Answer(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     """Whether the proxy knows exactly what the client knows: then neither has to tell the other."""
 
 
-class Served(Struct, frozen=True, array_like=True, tag=82, gc=False):
+class Served(Message, frozen=True, tag=82):
     """Proxy to client: the answers, in the order of what was asked, and what may be kept for the client."""
 
     request: Count
@@ -53,14 +54,14 @@ class Served(Struct, frozen=True, array_like=True, tag=82, gc=False):
     most_seconds: Count
 
 
-class Unserve(Struct, frozen=True, array_like=True, tag=83, gc=False):
+class Unserve(Message, frozen=True, tag=83):
     """Client to proxy: send me no more of this stream, and keep it for me or not."""
 
     stream: Name
     keep: bool
 
 
-class Taken(Struct, frozen=True, array_like=True, tag=84, gc=False):
+class Taken(Message, frozen=True, tag=84):
     """Client to proxy: I have these chains up to here, without a gap. It stays between the two."""
 
     topic: WireTopicId

@@ -1,4 +1,4 @@
-"""What presence tells the machine above it: who is on a local network now."""
+"""What the edge tells other parts of a node: who is on local networks, and what it asks of streams."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from linnet.core.ids import Contact, PeerId
+from linnet.machine.outbox import Notice, TopicNotice
 
 
 class LanPeer(Struct, frozen=True, gc=False):
@@ -14,6 +15,11 @@ class LanPeer(Struct, frozen=True, gc=False):
 
     contact: Contact
     network: bytes
+
+    @property
+    def peer(self) -> PeerId:
+        """The device."""
+        return self.contact.peer
 
 
 class LanGone(Struct, frozen=True, gc=False):
@@ -23,4 +29,41 @@ class LanGone(Struct, frozen=True, gc=False):
     network: bytes
 
 
-LanNotice: TypeAlias = LanPeer | LanGone
+LanChange: TypeAlias = LanPeer | LanGone
+
+
+class LanChanged(Notice, frozen=True):
+    """Something happened on local networks. All of it is one notice: what may be spoken of there is settled
+    before anybody is spoken to."""
+
+    changes: tuple[LanChange, ...]
+
+
+class Reached(TopicNotice, frozen=True):
+    """A proxy serves this topic, or a client is served in it: the two are neighbours now."""
+
+    peer: PeerId
+    same: bool
+    """Whether both know the same already, so that nothing has to be said."""
+
+
+class Keep(TopicNotice, frozen=True):
+    """Take part in this stream and keep it for others, from now on."""
+
+    stream: str
+    retention: float
+    """Seconds."""
+    quota: int
+    """Bytes."""
+
+
+class LetGo(TopicNotice, frozen=True):
+    """Keep this stream no longer."""
+
+    stream: str
+
+
+class Trim(TopicNotice, frozen=True):
+    """Remove the oldest of a stream until it takes no more than so many bytes."""
+
+    most: int

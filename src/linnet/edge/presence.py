@@ -2,35 +2,34 @@
 
 A node announces itself on a network where at least one topic is allowed, and on no other; where none
 is, it does not even look at what is said. Those whom it hears are met: a link is opened, on which
-both prove the device key behind the key of the network (see docs/design/edge.md). Then
-`LanPeer` tells the machine above; `view` is all of them.
+both prove the device key behind the key of the network (see docs/design/edge.md). Then they
+are told of as `LanPeer`; `view` is all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from random import Random
-from typing import TypeAlias
 
-from linnet.core.effects import Announce, CancelTimer, Meet, SetTimer
+from linnet.core.effects import Announce, Meet
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import Heard, LocalNetwork, Met, NetworkIs, NotMet
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.edge.announcement import NONCE_BYTES, announce
 from linnet.edge.commands import LanStatus, NetworkStatus
 from linnet.edge.config import PresenceConfig
 from linnet.edge.lan_keys import CORE, lan_key
 from linnet.edge.local_view import Entry, LocalView
-from linnet.edge.notices import LanGone, LanNotice, LanPeer
+from linnet.edge.notices import LanChange, LanGone, LanPeer
 from linnet.edge.policy import LanPolicy
 from linnet.edge.rates import Bucket
 from linnet.edge.refusals import Refusals
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-OWNER = "presence"
 _FIRST = (0.3, 0.7, 1.0)
 """Seconds before each of the first announcements."""
 _WINDOW = 1.0
@@ -38,7 +37,27 @@ _WINDOW = 1.0
 _REMEMBERED = 1024
 _SOON = 0.05
 
-PresenceEffect: TypeAlias = Announce | Meet | SetTimer[Tick] | CancelTimer[Tick] | Record | LanNotice
+
+class AnnounceDue(Timer, frozen=True):
+    """It is our turn to announce ourselves on a network."""
+
+    network: bytes
+
+
+class ExpireDue(Timer, frozen=True):
+    """Somebody on a network may have been silent for too long."""
+
+    network: bytes
+
+
+class MeetDue(Timer, frozen=True):
+    """Somebody on a network is to be met."""
+
+    network: bytes
+
+
+class RefusalsDue(Timer, frozen=True):
+    """The window in which refusals are counted together is over."""
 
 
 class _Here:
@@ -61,16 +80,23 @@ class _Here:
 
 
 class Presence:
-    """The local networks of one node."""
+    """The local networks of one node. What changes there is returned to the caller."""
 
     def __init__(
-        self, secret: bytes, policy: LanPolicy, config: PresenceConfig, rng: Random, entropy: Entropy
+        self,
+        secret: bytes,
+        policy: LanPolicy,
+        config: PresenceConfig,
+        rng: Random,
+        entropy: Entropy,
+        out: Outbox,
     ) -> None:
         self._secret = secret
         self.policy = policy
         self._config = config
         self._rng = rng
         self._entropy = entropy
+        self._out = out
         self._locals: dict[bytes, LocalNetwork] = {}
         self._here: dict[bytes, _Here] = {}
         self._known: dict[bytes, PeerId] = {}
@@ -102,7 +128,7 @@ class Presence:
         """The networks on which this device is now."""
         return tuple(network for network, here in self._here.items() if _entry_of(here.view, peer))
 
-    def allow(self, topic: TopicId, network: bytes, is_allowed: bool, now: float) -> list[PresenceEffect]:
+    def allow(self, topic: TopicId, network: bytes, is_allowed: bool, now: float) -> list[LanChange]:
         """Set a switch; we show ourselves on a network from the first topic on, until the last is denied.
 
         All who are there are told of again if the topics that may be spoken of with them are others now.
@@ -113,10 +139,10 @@ class Presence:
             self.policy.allow(topic, network, "" if local is None else local.name)
         else:
             self.policy.deny(topic, network)
-        effects = self._settle(now)
+        changes = self._settle_networks(now)
         if self.policy.allowed(network) != before:
-            effects += [LanPeer(contact, network) for contact in self.view(network)]
-        return effects
+            changes += [LanPeer(contact, network) for contact in self.view(network)]
+        return changes
 
     def status(self) -> LanStatus:
         """How things stand."""
@@ -131,61 +157,46 @@ class Presence:
 
     # What happens.
 
-    def handle(self, event: NetworkIs | Heard | Met | NotMet, now: float) -> list[PresenceEffect]:
+    def handle(self, event: NetworkIs | Heard | Met | NotMet, now: float) -> list[LanChange]:
         """Apply one input."""
         match event:
             case NetworkIs(networks):
-                return self._networks_are(networks, now)
+                return self._handle_networks(networks, now)
             case Heard():
-                return self._heard(event, now)
+                return self._handle_heard(event, now)
             case Met(network, lan, peer):
-                return self._met(network, lan, peer, now)
+                return self._handle_met(network, lan, peer, now)
             case NotMet(network, lan, reason):
-                return self._not_met(network, lan, reason, now)
+                self._handle_not_met(network, lan, reason, now)
+                return []
 
-    def fired(self, tick: Tick, now: float) -> list[PresenceEffect]:
-        """A timer has run out."""
-        if tick.what == "refusals":
-            return [*self._refusals.end()]
-        here = self._here.get(tick.key)
-        if here is None:
-            return []
-        match tick.what:
-            case "announce":
-                return self._announce(here, now)
-            case "expire":
-                return self._expire(here, now)
-            case _:
-                return self._meet_due(here, now)
-
-    def _networks_are(self, networks: Iterable[LocalNetwork], now: float) -> list[PresenceEffect]:
-        effects: list[PresenceEffect] = []
+    def _handle_networks(self, networks: Iterable[LocalNetwork], now: float) -> list[LanChange]:
         self._locals = {}
         for local in networks:
             if len(self._locals) < self._config.networks:
                 self._locals[local.network] = local
             else:
                 note = f"more than {self._config.networks} networks: {local.name} is left alone"
-                effects.append(Record(Kind.DROPPED, reason=Reason.TOO_MANY, note=note))
-        return [*effects, *self._settle(now)]
+                self._out.record(Record(Kind.DROPPED, reason=Reason.TOO_MANY, note=note))
+        return self._settle_networks(now)
 
-    def _settle(self, now: float) -> list[PresenceEffect]:
+    def _settle_networks(self, now: float) -> list[LanChange]:
         """Show ourselves exactly where we are and where something is allowed."""
-        effects: list[PresenceEffect] = []
+        changes: list[LanChange] = []
         wanted = {
             network: local
             for network, local in self._locals.items()
             if network != CORE and self.policy.allowed(network)
         }
         for network in [network for network in self._here if network not in wanted]:
-            effects += self._leave(self._here.pop(network))
+            changes += self._leave_network(self._here.pop(network))
         for network, local in wanted.items():
             here = self._here.get(network)
             if here is None or here.local != local:
-                effects += self._enter(local, here, now)
-        return effects
+                self._enter_network(local, here, now)
+        return changes
 
-    def _enter(self, local: LocalNetwork, before: _Here | None, now: float) -> list[PresenceEffect]:
+    def _enter_network(self, local: LocalNetwork, before: _Here | None, now: float) -> None:
         """Begin to announce ourselves; on a new day, or at another port, as somebody new."""
         key = lan_key(self._secret, local.network, local.day)
         datagram = announce(key, local.port, self._entropy(NONCE_BYTES))
@@ -193,17 +204,21 @@ class Presence:
         view = LocalView(config, now) if before is None else before.view
         replies = Bucket(config.replies, 1.0 / config.period, now)
         self._here[local.network] = _Here(local, key.public, datagram, view, replies)
-        return [SetTimer(_FIRST[0], Tick(OWNER, "announce", local.network))]
+        self._out.set_timer(_FIRST[0], AnnounceDue(local.network))
 
-    def _leave(self, here: _Here) -> list[PresenceEffect]:
+    def _leave_network(self, here: _Here) -> list[LanChange]:
         network = here.local.network
-        timers = [CancelTimer(Tick(OWNER, what, network)) for what in ("announce", "expire", "meet")]
-        gone = [LanGone(contact.peer, network) for contact in _contacts(here.view)]
-        return [*timers, *gone]
+        for timer in (AnnounceDue(network), ExpireDue(network), MeetDue(network)):
+            self._out.cancel_timer(timer)
+        return [LanGone(contact.peer, network) for contact in _contacts(here.view)]
 
     # Announcing.
 
-    def _announce(self, here: _Here, now: float) -> list[PresenceEffect]:
+    def announce(self, network: bytes, now: float) -> bool:
+        """It is our turn on a network; whether we are still on it."""
+        here = self._here.get(network)
+        if here is None:
+            return False
         here.announced += 1
         here.announced_at = now
         if here.owed and here.announced > len(_FIRST):
@@ -214,23 +229,24 @@ class Presence:
             delay = self._config.reply_pause * (1.0 + self._rng.random())
         else:
             delay = self._config.period * (0.8 + 0.4 * self._rng.random())
-        network = here.local.network
-        return [Announce(network, here.datagram), SetTimer(delay, Tick(OWNER, "announce", network))]
+        self._out.add(Announce(network, here.datagram))
+        self._out.set_timer(delay, AnnounceDue(network))
+        return True
 
-    def _reply(self, here: _Here, now: float) -> list[PresenceEffect]:
+    def _greet_newcomer(self, here: _Here, now: float) -> None:
         """Somebody is new here, and should hear of us before our turn comes: once for each, within bounds."""
         if not here.replies.spend(now):
-            return []
+            return
         here.owed += 1
         if here.owed > 1 or here.announced < len(_FIRST):
-            return []
+            return
         pause = max(0.0, here.announced_at + self._config.reply_pause - now)
         delay = pause + self._config.reply_pause * self._rng.random()
-        return [SetTimer(delay, Tick(OWNER, "announce", here.local.network))]
+        self._out.set_timer(delay, AnnounceDue(here.local.network))
 
     # Hearing.
 
-    def _heard(self, heard: Heard, now: float) -> list[PresenceEffect]:
+    def _handle_heard(self, heard: Heard, now: float) -> list[LanChange]:
         here = self._here.get(heard.network)
         if here is None:
             return []
@@ -238,92 +254,112 @@ class Presence:
         try:
             entry = here.view.heard(heard.source, heard.datagram, here.lan, now)
         except RemoteError as error:
-            return self._refuse(error.reason, f"announcement from {heard.source}: {error.detail}")
+            self._refuse(error.reason, f"announcement from {heard.source}: {error.detail}")
+            return []
         if entry is None:
             return []
         is_new = here.view.admitted > known
-        effects: list[PresenceEffect] = []
         if entry.peer is not None:
             return [LanPeer(entry.contact(entry.peer), heard.network)]
         if first:
-            effects.append(self._expiry_timer(here, now))
+            self._set_expiry_timer(here, now)
+        changes: list[LanChange] = []
         peer = self._known.get(entry.lan)
         if peer is not None:
             entry.peer = peer
-            effects.append(LanPeer(entry.contact(peer), heard.network))
+            changes.append(LanPeer(entry.contact(peer), heard.network))
         else:
             if is_new:
                 entry.due = now if here.lan < entry.lan else now + self._config.patience
-            effects += self._meet_due(here, now)
-        return [*effects, *(self._reply(here, now) if is_new else ())]
+            self._meet_due(here, now)
+        if is_new:
+            self._greet_newcomer(here, now)
+        return changes
 
-    def _refuse(self, reason: Reason, note: str) -> list[PresenceEffect]:
+    def _refuse(self, reason: Reason, note: str) -> None:
         was_open = self._refusals.is_open
-        records: list[PresenceEffect] = [*self._refusals.refused(reason, note)]
-        return records if was_open else [*records, SetTimer(_WINDOW, Tick(OWNER, "refusals"))]
+        for record in self._refusals.refused(reason, note):
+            self._out.record(record)
+        if not was_open:
+            self._out.set_timer(_WINDOW, RefusalsDue())
 
-    def _expire(self, here: _Here, now: float) -> list[PresenceEffect]:
+    def end_refusals(self) -> None:
+        """The window is over: record what was only counted in it."""
+        for record in self._refusals.end():
+            self._out.record(record)
+
+    def expire(self, network: bytes, now: float) -> list[LanChange]:
+        """Forget those on a network who are silent for too long, and look for those who may be."""
+        here = self._here.get(network)
+        if here is None:
+            return []
         gone = (entry.peer for entry in here.view.expire(now))
         # A device may be here under two keys for a while, as a day ends.
         left = dict.fromkeys(peer for peer in gone if peer is not None and _entry_of(here.view, peer) is None)
-        effects: list[PresenceEffect] = [LanGone(peer, here.local.network) for peer in left]
-        effects += self._look_for(here, now)
-        return [*effects, self._expiry_timer(here, now)] if here.view.entries else effects
+        self._look_for_silent(here, now)
+        if here.view.entries:
+            self._set_expiry_timer(here, now)
+        return [LanGone(peer, network) for peer in left]
 
-    def _look_for(self, here: _Here, now: float) -> list[PresenceEffect]:
+    def _look_for_silent(self, here: _Here, now: float) -> None:
         """Dial those who fell silent: perhaps only their announcements were lost."""
         doubted = sum(entry.is_doubted for entry in here.view.entries.values())
-        effects: list[PresenceEffect] = []
         for entry in here.view.doubtful(now)[: max(0, self._config.meetings - doubted)]:
             entry.is_doubted = True
-            effects.append(Meet(here.local.network, entry.lan, here.lan, entry.hints))
-        return effects
+            self._out.add(Meet(here.local.network, entry.lan, here.lan, entry.hints))
 
-    def _expiry_timer(self, here: _Here, now: float) -> PresenceEffect:
+    def _set_expiry_timer(self, here: _Here, now: float) -> None:
         look = here.view.next_look(now)
         delay = self._config.expiry if look is None else max(_SOON, look - now)
-        return SetTimer(delay, Tick(OWNER, "expire", here.local.network))
+        self._out.set_timer(delay, ExpireDue(here.local.network))
 
     # Meeting.
 
-    def _meet_due(self, here: _Here, now: float) -> list[PresenceEffect]:
+    def meet(self, network: bytes, now: float) -> None:
+        """Somebody on a network is to be met."""
+        here = self._here.get(network)
+        if here is not None:
+            self._meet_due(here, now)
+
+    def _meet_due(self, here: _Here, now: float) -> None:
         """Meet those whose time has come, so many at once, and look again when the next one's has."""
         network = here.local.network
         unmet = [entry for entry in here.view.entries.values() if entry.peer is None and entry.places]
         free = self._config.meetings - sum(entry.meeting for entry in unmet)
-        effects: list[PresenceEffect] = []
         later: float | None = None
         for entry in unmet:
             if entry.meeting:
                 continue
             if entry.due > now:
                 later = entry.due if later is None else min(later, entry.due)
-            elif len(effects) < free:
+            elif free > 0:
+                free -= 1
                 entry.meeting = True
-                effects.append(Meet(network, entry.lan, here.lan, entry.hints))
+                self._out.add(Meet(network, entry.lan, here.lan, entry.hints))
         if later is not None:
-            effects.append(SetTimer(max(_SOON, later - now), Tick(OWNER, "meet", network)))
-        return effects
+            self._out.set_timer(max(_SOON, later - now), MeetDue(network))
 
-    def _met(self, network: bytes, lan: bytes, peer: PeerId, now: float) -> list[PresenceEffect]:
+    def _handle_met(self, network: bytes, lan: bytes, peer: PeerId, now: float) -> list[LanChange]:
         here = self._here.get(network)
         if here is None:
             return []
-        effects: list[PresenceEffect] = []
         first = not here.view.entries
         try:
             entry = here.view.met(lan, now)
         except RemoteError as error:
-            return self._refuse(error.reason, f"a device that was met: {error.detail}")
+            self._refuse(error.reason, f"a device that was met: {error.detail}")
+            return []
         if first:
-            effects.append(self._expiry_timer(here, now))
+            self._set_expiry_timer(here, now)
         entry.meeting = False
         entry.failures = 0
         self._remember(lan, peer)
+        changes: list[LanChange] = []
         if entry.peer != peer:
             entry.peer = peer
-            effects.append(LanPeer(entry.contact(peer), network))
-        return [*effects, *self._meet_due(here, now)]
+            changes.append(LanPeer(entry.contact(peer), network))
+        self._meet_due(here, now)
+        return changes
 
     def _remember(self, lan: bytes, peer: PeerId) -> None:
         self._known.pop(lan, None)
@@ -331,17 +367,19 @@ class Presence:
         if len(self._known) > _REMEMBERED:
             del self._known[next(iter(self._known))]
 
-    def _not_met(self, network: bytes, lan: bytes, reason: Reason, now: float) -> list[PresenceEffect]:
+    def _handle_not_met(self, network: bytes, lan: bytes, reason: Reason, now: float) -> None:
         here = self._here.get(network)
         entry = None if here is None else here.view.entries.get(lan)
         if here is None or entry is None:
-            return []
+            return
         config = self._config
         entry.meeting = False
         entry.due = now + min(config.retry * 2.0**entry.failures, config.retry_most)
         entry.failures = min(entry.failures + 1, 16)
-        record = Record(Kind.CONTROL, reason=reason, note="a node of a local network could not be met")
-        return [record, *self._meet_due(here, now)]
+        self._out.record(
+            Record(Kind.CONTROL, reason=reason, note="a node of a local network could not be met")
+        )
+        self._meet_due(here, now)
 
 
 def _contacts(view: LocalView) -> tuple[Contact, ...]:

@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
-from linnet.core.effects import CancelTimer, SetTimer
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.edge.proxy_config import EdgeConfig
+from linnet.machine.outbox import Outbox
 
-OWNER = "sleeping"
-_SLEEP = Tick(OWNER, "sleep")
-_WAKE = Tick(OWNER, "wake")
 
-SleepingEffect = SetTimer[Tick] | CancelTimer[Tick]
+class SleepDue(Timer, frozen=True):
+    """In battery mode the node was awake for long enough."""
+
+
+class WakeDue(Timer, frozen=True):
+    """In battery mode the node slept for long enough."""
 
 
 class Sleeping:
     """Whether the node is asleep. Who calls lets links go and opens them again."""
 
-    def __init__(self, config: EdgeConfig) -> None:
+    def __init__(self, config: EdgeConfig, out: Outbox) -> None:
         self._config = config
+        self._out = out
         self.asleep = False
         self._told = False
         """Whether it sleeps because it was told to: then nothing but the word wakes it."""
 
-    def start(self) -> list[SleepingEffect]:
+    def start(self) -> None:
         """The node is up, and awake."""
-        return [SetTimer(self._config.awake, _SLEEP)] if self._config.battery else []
+        if self._config.battery:
+            self._out.set_timer(self._config.awake, SleepDue())
 
-    def sleep(self, told: bool) -> list[SleepingEffect]:
-        """Fall asleep, until the word or, in battery mode, for a while."""
+    def fall_asleep(self, told: bool) -> None:
+        """Sleep until the word or, in battery mode, for a while."""
         self.asleep, self._told = True, told or self._told
         if self._told:
-            return [CancelTimer(_SLEEP), CancelTimer(_WAKE)]
-        return [SetTimer(self._config.asleep, _WAKE)]
+            self._out.cancel_timer(SleepDue())
+            self._out.cancel_timer(WakeDue())
+        else:
+            self._out.set_timer(self._config.asleep, WakeDue())
 
-    def wake(self) -> list[SleepingEffect]:
-        """Wake up."""
+    def wake_up(self) -> None:
+        """Sleep no longer."""
         self.asleep = self._told = False
-        return [CancelTimer(_WAKE), *self.start()]
+        self._out.cancel_timer(WakeDue())
+        self.start()
 
-    def stir(self) -> bool:
-        """The application has something to send: whether that is a reason to wake up."""
+    @property
+    def is_interruptible(self) -> bool:
+        """Whether the node is asleep, and would wake up for something that the application sends."""
         return self.asleep and not self._told

@@ -1,30 +1,29 @@
 """The asking side: one question to several peers at once, until all have answered or it takes too long.
 
-What it returns is what was found, right or not: only who knows the name can tell. A hash table over the
-network can take its place: whatever answers a `gather` with one `Gathered` of the same number is a
-`RecordSource`.
+What it returns is what was found, right or not: only who knows the name can tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.effects import Blame, CancelTimer, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.names.block import Block, check_block
 from linnet.names.config import NamesConfig
 from linnet.names.messages import AskRecord, RecordIs
 from linnet.trace.records import Kind, Record
 
-OWNER = "names"
-ASK = "ask"
-_NUMBER_BYTES = 8
+
+class AskDue(Timer, frozen=True):
+    """Peers have had long enough to answer a question."""
+
+    number: int
 
 
 class Gathered(Struct, frozen=True, gc=False):
@@ -33,25 +32,6 @@ class Gathered(Struct, frozen=True, gc=False):
     number: int
     blocks: tuple[Block, ...]
     answered: int
-
-
-AskingEffect: TypeAlias = Send[AskRecord] | SetTimer[Tick] | CancelTimer[Tick] | Record | Blame | Gathered
-
-
-class RecordSource(Protocol):
-    """Where blocks are found that are not here."""
-
-    def gather(self, lookup: bytes, peers: Sequence[PeerId]) -> tuple[int, list[AskingEffect]]:
-        """Look for what is kept under a key; ends in one `Gathered` of the number that is returned."""
-
-    def on_answer(self, peer: PeerId, message: RecordIs) -> list[AskingEffect]:
-        """A peer answers."""
-
-    def fired(self, tick: Tick) -> list[AskingEffect]:
-        """A timer of this source has run out."""
-
-    def link_down(self, peer: PeerId) -> list[AskingEffect]:
-        """A peer that may have been asked is gone."""
 
 
 class _Question:
@@ -65,34 +45,41 @@ class _Question:
 
 
 class Asking:
-    """A `RecordSource`: the peers that we have links to."""
+    """Questions for records to the peers that we have links to. Each ends in one `Gathered` of its number."""
 
-    def __init__(self, config: NamesConfig) -> None:
+    def __init__(self, config: NamesConfig, out: Outbox) -> None:
         self._config = config
+        self._out = out
         self._number = 0
         self._questions: dict[int, _Question] = {}
 
-    def gather(self, lookup: bytes, peers: Sequence[PeerId]) -> tuple[int, list[AskingEffect]]:
-        """See `RecordSource.gather`."""
+    def next_number(self) -> int:
+        """Draw a number for a question."""
         self._number += 1
-        number = self._number
+        return self._number
+
+    def ask_peers(self, number: int, lookup: bytes, peers: Sequence[PeerId]) -> Gathered | None:
+        """Ask peers what is kept under a key; what was found at once if there is nobody to ask."""
         asked = peers[: self._config.asks]
         if not asked:
-            return number, [Gathered(number, (), 0)]
+            return Gathered(number, (), 0)
         self._questions[number] = _Question(lookup, asked)
-        asks = [Send(peer, AskRecord(number, lookup)) for peer in asked]
-        return number, [*asks, SetTimer(self._config.patience, _tick(number))]
+        for peer in asked:
+            self._out.send(peer, AskRecord(number, lookup))
+        self._out.set_timer(self._config.patience, AskDue(number))
+        return None
 
-    def on_answer(self, peer: PeerId, message: RecordIs) -> list[AskingEffect]:
-        """See `RecordSource.on_answer`."""
+    def handle_answer(self, peer: PeerId, message: RecordIs) -> Gathered | None:
+        """Take what a peer answers; the last answer ends the question."""
         question = self._questions.get(message.request)
         if question is None or peer not in question.open or message.lookup != question.lookup:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="an answer nobody waits for")]
+            note = "an answer nobody waits for"
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note=note))
+            return None
         del question.open[peer]
-        effects: list[AskingEffect] = []
         if message.reason is not None:
             note = "a question for a record was refused"
-            effects.append(Record(Kind.REJECTED, peer=peer, reason=message.reason, note=note))
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=message.reason, note=note))
         else:
             question.answered += 1
         for block in message.blocks:
@@ -100,42 +87,36 @@ class Asking:
                 question.blocks[block] = None
             else:
                 reason = Reason.BAD_SIGNATURE
-                effects += (
-                    Record(Kind.REJECTED, peer=peer, reason=reason, note="a record"),
-                    Blame(peer, reason),
-                )
-        return [*effects, *self._closed(message.request)]
+                self._out.record(Record(Kind.REJECTED, peer=peer, reason=reason, note="a record"))
+                self._out.blame(peer, reason)
+        return self._close_if_done(message.request)
 
-    def fired(self, tick: Tick) -> list[AskingEffect]:
-        """See `RecordSource.fired`: those who have not answered are not waited for."""
-        number = int.from_bytes(tick.key, "big")
-        question = self._questions.get(number)
+    def handle_timeout(self, timer: AskDue) -> Gathered | None:
+        """End a question: those who have not answered are not waited for."""
+        question = self._questions.get(timer.number)
         if question is None:
-            return []
-        note = "a question for a record"
-        late = [Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note=note) for peer in question.open]
+            return None
+        for peer in question.open:
+            note = "a question for a record"
+            self._out.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note=note))
         question.open = {}
-        return [*late, *self._closed(number)]
+        return self._close_if_done(timer.number)
 
-    def link_down(self, peer: PeerId) -> list[AskingEffect]:
-        """See `RecordSource.link_down`."""
-        effects: list[AskingEffect] = []
-        for number, question in list(self._questions.items()):
-            if peer in question.open:
-                del question.open[peer]
-                effects += self._closed(number)
-        return effects
+    def handle_link_down(self, peer: PeerId) -> list[Gathered]:
+        """Wait no longer for a peer that is gone; returns what has ended by that."""
+        waiting = [number for number, question in self._questions.items() if peer in question.open]
+        for number in waiting:
+            del self._questions[number].open[peer]
+        ended = [self._close_if_done(number) for number in waiting]
+        return [gathered for gathered in ended if gathered is not None]
 
-    def _closed(self, number: int) -> list[AskingEffect]:
+    def _close_if_done(self, number: int) -> Gathered | None:
         question = self._questions[number]
         if question.open:
-            return []
+            return None
         del self._questions[number]
-        return [CancelTimer(_tick(number)), Gathered(number, tuple(question.blocks), question.answered)]
-
-
-def _tick(number: int) -> Tick:
-    return Tick(OWNER, ASK, number.to_bytes(_NUMBER_BYTES, "big"))
+        self._out.cancel_timer(AskDue(number))
+        return Gathered(number, tuple(question.blocks), question.answered)
 
 
 def _is_sound(block: Block, lookup: bytes) -> bool:

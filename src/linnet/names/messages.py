@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from linnet.core.ids import Count
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.names.block import Block, Key
 
@@ -14,28 +15,28 @@ CANDIDATES = 8
 """Most blocks under one lookup key in one answer."""
 
 
-class PutRecord(Struct, frozen=True, array_like=True, tag=110, gc=False):
+class PutRecord(Message, frozen=True, tag=110):
     """Keep this, please."""
 
     request: Count
     block: Block
 
 
-class PutAnswer(Struct, frozen=True, array_like=True, tag=111, gc=False):
+class PutAnswer(Message, frozen=True, tag=111):
     """It is written down, or why not."""
 
     request: Count
     reason: Reason | None
 
 
-class AskRecord(Struct, frozen=True, array_like=True, tag=112, gc=False):
+class AskRecord(Message, frozen=True, tag=112):
     """What is kept under this key?"""
 
     request: Count
     lookup: Key
 
 
-class RecordIs(Struct, frozen=True, array_like=True, tag=113, gc=False):
+class RecordIs(Message, frozen=True, tag=113):
     """All that is kept under that key; only who can open it can tell what is right."""
 
     request: Count

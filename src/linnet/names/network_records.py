@@ -7,10 +7,8 @@ bytes. The owner of the record is the owner of the block, so that a newer one ta
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from linnet.core.errors import RemoteError
 from linnet.identity.keys import SigningKey
@@ -20,22 +18,6 @@ from linnet.overlay.kademlia.ids import NodeId, record_key
 from linnet.overlay.kademlia.records import Stored, sign_record
 
 SPACE = b"names"
-
-
-class SeekRecords(Struct, frozen=True, gc=False):
-    """A wish: look in the network under this key; answered by `Names.on_network` with this number."""
-
-    number: int
-    key: NodeId
-
-
-class PlaceInNetwork(Struct, frozen=True, gc=False):
-    """A wish: have the network keep this."""
-
-    record: Stored
-
-
-NetworkWish: TypeAlias = SeekRecords | PlaceInNetwork
 
 _encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(Block)

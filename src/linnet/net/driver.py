@@ -32,8 +32,9 @@ from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, Congested, Drained, Received, TimerFired
 from linnet.core.limits import FRAME_BYTES
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.keys import SigningKey
 from linnet.net import sodium
 from linnet.net.clock import Clock
@@ -47,7 +48,7 @@ from linnet.net.neighborhood import Neighborhood
 from linnet.net.switchboard import Switchboard
 from linnet.net.timers import Timers
 from linnet.peer.interface import Command, Effect, Handed, Input, NodeMachine, Promise, Result
-from linnet.peer.messages import BULK, CODEC, Message
+from linnet.peer.messages import BULK, CODEC
 from linnet.store.base import CommittingStore
 from linnet.trace.records import Kind, Record
 from linnet.trace.sink import TraceSink
@@ -171,7 +172,9 @@ class Driver:
         """
         failed = self._failure.result() if self._failure.done() else None
         if isinstance(failed, StoreError):
-            raise failed
+            # One of its own for each who waits: an error that is raised in several tasks comes to stand in
+            # its own context, and an `AsyncExitStack` follows such a ring for ever.
+            raise StoreError(*failed.args) from failed
 
     @property
     def hello(self) -> Hello:
@@ -357,7 +360,7 @@ class Driver:
             for link in self._switchboard.links:
                 link.work()
 
-    def _timer_fired(self, tick: Tick) -> None:
+    def _timer_fired(self, tick: Timer) -> None:
         self.put(TimerFired(tick))
 
     async def _sweep(self) -> None:

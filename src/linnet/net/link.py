@@ -14,11 +14,12 @@ from typing import Protocol
 from linnet.core.errors import MalformedMessage
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.net.channel import Channel
 from linnet.net.config import NetConfig
 from linnet.net.outbox import Outbox
-from linnet.peer.messages import CODEC, Bye, Message, Unsupported
+from linnet.peer.messages import CODEC, Bye, Unsupported
 from linnet.trace.records import Kind, Record
 from linnet.wire.codec import UnknownMessage
 from linnet.wire.frame import FrameReader, frame

@@ -94,8 +94,11 @@ class Switchboard:
         return list(self._links.values())
 
     def dial(self, peer: PeerId, hints: tuple[str, ...]) -> None:
-        """Open a link unless there is one or it is being opened."""
-        if peer in self._links or peer in self._dials:
+        """Open a link unless there is one or it is being opened, or all are being closed.
+
+        A dial waits for a commit, which may end after the node has stopped.
+        """
+        if peer in self._links or peer in self._dials or self._closing:
             return
         dial = _Dial(asyncio.get_running_loop().create_future())
         self._dials[peer] = dial

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from linnet.core.counts import counted
 from linnet.core.errors import BadText, LinnetError, Refused, StoreError
 from linnet.core.reasons import Reason
 from linnet.net.failure import DriverStopped
@@ -37,6 +40,7 @@ _DECLINED = 409
 
 _HINTS = {
     Reason.NOT_A_PUBLISHER: "the stream's owner decides who may publish; linnet status shows your person id",
+    Reason.BLOCKED: "linnet block --unblock has to do with it again",
     Reason.NO_POWER: "linnet room state shows which level it needs; a creator can raise yours",
     Reason.WAITING: "linnet place list shows when you are in",
     Reason.NOT_INVITED: "ask a member for an invitation: linnet room invite",
@@ -50,7 +54,7 @@ _HINTS = {
     Reason.QUEUE_FULL: "publish slower, or try again",
     Reason.TOO_MANY: "close some first",
     Reason.SHUTDOWN: "start the node again: linnet up",
-    Reason.CARD_EXPIRED: "put the person's key into the home and start the node again: it renews the card",
+    Reason.CARD_EXPIRED: "renew it with your 24 words, and start the node again: linnet id renew",
 }
 
 
@@ -61,6 +65,22 @@ class ApiError(LinnetError):
         super().__init__(f"{reason}: {detail}")
         self.status = status
         self.view = ErrorView(reason, detail, hint)
+
+
+_LENGTH = re.compile(r"Expected `(str|array)` of length (<=|>=) (\d+) - at `\$\.(\w+)`")
+
+
+def length_in_words(problem: str) -> str:
+    """What msgspec says of a text or list that is too long or too short, for people; other words stay."""
+    found = _LENGTH.fullmatch(problem)
+    if found is None:
+        return problem
+    sort, compared, number, field = found.groups()
+    bound = "at most" if compared == "<=" else "at least"
+    if sort == "array":
+        return f"{field}: {bound} {number}"
+    size = "long" if compared == "<=" else "short"
+    return f"the {field} is too {size}: {bound} {counted(int(number), 'character')}"
 
 
 def told(error: Exception) -> tuple[int, ErrorReply]:

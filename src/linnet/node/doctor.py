@@ -19,13 +19,14 @@ from linnet.net.check import check_connection
 from linnet.net.clock import STEP_SECONDS
 from linnet.net.config import NetConfig
 from linnet.net.listener import listen
-from linnet.node import config_file, descriptors
+from linnet.node import descriptors
 from linnet.node.config import NodeConfig
 from linnet.node.control_types import Check
 from linnet.node.home import DAY, RENEWAL_DAYS, Home, HomeBusy, HomeError, held, home_path
 from linnet.node.keyfiles import check_private, load_card, load_key
 from linnet.node.ports import KeptPorts
 from linnet.node.ring_checks import ring_checks
+from linnet.node.start_options import StartOptions, next_config, read_options
 from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import TrackerlessStatus
 from linnet.peer.interface import NodeStatus
@@ -64,7 +65,10 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
             yield _tried("listening", lambda: _ports(home))
     except HomeBusy as busy:
         yield Check("store", True, f"in use: {busy}")
-    yield _tried("descriptors", lambda: descriptors.told(config_file.load(home.config)))
+    except HomeError as error:
+        detail, _, advice = str(error).partition("; ")
+        yield Check("store", False, detail, advice)
+    yield _tried("descriptors", lambda: descriptors.told(next_config(home)))
 
 
 def node_checks(
@@ -144,9 +148,10 @@ def _clock_check(now: float) -> Check:
 
 
 def _configuration(home: Home) -> str:
-    config = config_file.load(home.config)
-    socket = home.socket(config.control)
-    return f"{home.config} is right; control socket {socket}"
+    config = next_config(home)
+    told = f"{home.config} is right; control socket {home.socket(config.control)}"
+    options = read_options(home)
+    return told if options == StartOptions() else f"{told}; kept from the last start: {options}"
 
 
 def _key(path: Path, sort: str) -> str:
@@ -215,12 +220,12 @@ def _clocks(ahead: tuple[float, ...]) -> Check:
 
 
 def _ports(home: Home) -> str:
-    config = config_file.load(home.config)
+    config = next_config(home)
     wanted = KeptPorts(home.ports).wanted(config.listens)
     try:
         listeners = listen(wanted, load_key(home.device_key, "device"))
     except Refused as error:
-        advice = "stop what uses the port, or change node.listen"
+        advice = "stop what uses the port, or name another: linnet up --listen HOST:PORT"
         if wanted != config.listens:
             advice += "; a port that the system chose makes way for another at the next start"
         raise HomeError(f"{error.detail}; {advice}") from error

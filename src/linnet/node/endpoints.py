@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from linnet.delivery.items import Item
-from linnet.node.control_errors import ApiError, told
+from linnet.node.control_errors import ApiError, length_in_words, told
 from linnet.node.control_types import ItemView
 from linnet.node.control_views import item_view
 from linnet.node.library import Node
@@ -96,7 +96,7 @@ class Endpoints:
         try:
             return msgspec.json.decode(content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ApiError(400, "bad_request", str(error), "see /v1/openapi.json") from error
+            raise ApiError(400, "bad_request", length_in_words(str(error)), "see /v1/openapi.json") from error
 
 
 def query_of(request: Request, kind: type[Q]) -> Q:
@@ -107,7 +107,7 @@ def query_of(request: Request, kind: type[Q]) -> Q:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise ApiError(400, "bad_request", str(error), "see /v1/openapi.json") from error
+        raise ApiError(400, "bad_request", length_in_words(str(error)), "see /v1/openapi.json") from error
 
 
 def json_response(reply: Struct, status: int = 200) -> Response:

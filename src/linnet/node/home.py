@@ -10,6 +10,7 @@
     events.db       what survives a restart
     events.db.mark  how far it was, so that its loss is noticed
     ports           the ports that the system chose at the first start
+    start           the options of the last start that had any
     trace/          what was recorded
     control.sock    where the command line asks, while a node runs
     control.token   what callers over TCP present
@@ -111,6 +112,11 @@ class Home(Struct, frozen=True):
     def ports(self) -> Path:
         """The ports that the system chose."""
         return self.path / "ports"
+
+    @property
+    def start(self) -> Path:
+        """The options of the last start that had any."""
+        return self.path / "start"
 
     @property
     def trace(self) -> Path:
@@ -293,8 +299,15 @@ def control_token(home: Home) -> str:
 
 @contextlib.contextmanager
 def held(home: Home) -> Iterator[None]:
-    """Hold the home for this process; `HomeBusy` if another has it. A crash lets go of it."""
-    descriptor = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Hold the home for this process; `HomeBusy` if another has it, `HomeError` if it cannot be written.
+
+    A crash lets go of it.
+    """
+    try:
+        descriptor = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        why = f"{home.path}: cannot be written ({error.strerror})"
+        raise HomeError(f"{why}; make it writable, or name another home") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

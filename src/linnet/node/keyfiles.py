@@ -103,6 +103,11 @@ def save_card(path: Path, card: Card) -> None:
 
 def load_card(path: Path) -> Card:
     """The card in a file. Its signature and dates are the caller's to judge."""
+    if not path.exists():
+        raise KeyFileError(
+            f"{path}: there is no card yet; on a device that holds your key say: linnet id link, with the "
+            "device that linnet id ask printed here, and here: linnet id accept, with what it prints"
+        )
     try:
         return msgspec.msgpack.decode(_payload(path, _CARD_TITLE), type=Card)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Which rooms, places and streams reach nobody, since when, and what to do, for `linnet doctor`."""
+"""Which rooms, places, streams and content reach nobody, since when, and what to do, for `linnet doctor`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, short
 from linnet.node.config import NodeConfig
 from linnet.node.control_types import Check
 from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import TrackerlessStatus
-from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.peer.interface import NodeStatus, Unanswered
 from linnet.places.commands import PlaceIs
 from linnet.rooms.content import Membership
 from linnet.rooms.results import RoomStatus
@@ -41,6 +42,20 @@ def reach_checks(
     )
     lonely = (_stream(each, config, ring, sight) for each in status.streams)
     yield from (check for check in lonely if check is not None)
+    yield from _content(status, sight)
+
+
+def _content(status: NodeStatus, sight: _Sight) -> Iterator[Check]:
+    """Subscriptions by content live by any node of the hash table."""
+    peers = dict.fromkeys([link.peer for link in status.peers] + [each.peer for each in status.unanswered])
+    if (
+        status.content is None
+        or not status.content.subscriptions
+        or not peers
+        or any(map(sight.is_up, peers))
+    ):
+        return
+    yield sight.alone("content", "any other node", peers, f"check that another node runs, then {_CONNECT}")
 
 
 class _Sight:
@@ -48,6 +63,7 @@ class _Sight:
 
     def __init__(self, status: NodeStatus, now: float) -> None:
         self._links = {link.peer: link for link in status.peers}
+        self._unanswered = {each.peer: each for each in status.unanswered}
         self._company = {each.topic: (*each.here, *each.known) for each in status.company}
         self._started = status.started_at
         self._now = now
@@ -60,21 +76,29 @@ class _Sight:
         """Who takes part in a topic as far as is known."""
         return self._company.get(topic, ())
 
+    def _failing(self, peer: PeerId) -> Unanswered | None:
+        """Since when a peer does not answer: parts let go of such a link between two tries."""
+        link = self._links.get(peer)
+        if link is None:
+            return self._unanswered.get(peer)
+        if link.up or link.failing_since is None:
+            return None
+        return Unanswered(peer, link.failing_since, link.last_failure)
+
     def alone(self, name: str, whom: str, peers: Iterable[PeerId], advice: str) -> Check:
         """Nobody of these can be reached."""
-        down = [self._links[peer] for peer in peers if peer in self._links and not self._links[peer].up]
-        failing = [link for link in down if link.failing_since is not None]
+        failing = [each for each in map(self._failing, peers) if each is not None]
         if not failing and self._now - self._started < STARTING:
             return Check(name, True, f"no link to {whom} yet: this node has just started")
-        since = max((link.failing_since or 0.0 for link in failing), default=self._started)
+        since = max((each.since for each in failing), default=self._started)
         shown = datetime.fromtimestamp(since, UTC).isoformat(" ", timespec="seconds")
         told = "; ".join(map(_told, failing[:_SHOWN])) or "no address of them is known"
         more = f" and {len(failing) - _SHOWN} more" if len(failing) > _SHOWN else ""
         return Check(name, False, f"no link to {whom} since {shown}: {told}{more}", advice)
 
 
-def _told(link: PeerStatus) -> str:
-    return f"{short(Sort.DEVICE, link.peer)} {link.last_failure or 'no answer'}"
+def _told(silent: Unanswered) -> str:
+    return f"{short(Sort.DEVICE, silent.peer)} {silent.reason or 'no answer'}"
 
 
 def _plain(name: str | None) -> str:
@@ -129,6 +153,10 @@ def _stream(
         known = 0 if ring is None else sum(each.known for each in ring.rings if each.topic == stream.topic)
         advice = f"check that others run who subscribe to it, then {_CONNECT}"
         return sight.alone(name, "any of its members", sight.of(stream.topic), advice) if known else None
+    if stream.alone is Reason.UNREACHABLE_INBOUND:
+        detail = "no neighbour: this node cannot be dialled, and of those who can nobody is there"
+        advice = "set listen in linnet.toml here or at another of its nodes, or run a node that listens"
+        return Check(name, False, detail, advice)
     trackers = [contact.peer for contact in config.trackers]
     if not trackers or config.tracker.enabled or any(map(sight.is_up, trackers)):
         return None  # Nobody to ask was named, or whoever was asked knows of nobody else.

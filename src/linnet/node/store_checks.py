@@ -10,11 +10,11 @@ from linnet.core.errors import LinnetError
 from linnet.core.stores import Damage
 from linnet.event.soundness import is_signed
 from linnet.node.control_types import Check
-from linnet.node.home import Home, HomeBusy, held, home_path
+from linnet.node.home import Home, HomeBusy, HomeError, held, home_path
 from linnet.store.mark import check_there
+from linnet.store.schema import BROKEN
 from linnet.store.scrub import Scrubbed, note, scrub
 
-BROKEN = "put back a copy of it; or export without it and import that as a new device (linnet export)"
 NAMED = 5
 """Damaged units that are named one by one."""
 
@@ -55,6 +55,8 @@ def _noted(home: Home, damaged: dict[int, Damage]) -> str:
             note(home.store, damaged)
     except HomeBusy:
         return "the node runs: it fetches again what it reads; for all of it stop the node and run this again"
+    except HomeError as error:
+        return f"they could not be noted for the node: {error}"
     return "they are noted: the node fetches them again from others as soon as it runs (linnet up)"
 
 

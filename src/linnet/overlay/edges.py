@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from linnet.core.effects import Hold, Release, Send
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.overlay.effects import MemberEffect
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
+from linnet.overlay.config import Overlay
 from linnet.overlay.messages import EdgeClose, EdgeOpen
-from linnet.overlay.notices import NeighborDown, NeighborUp
 
 
 class Edges:
@@ -18,9 +18,13 @@ class Edges:
     nothing is ever said about a topic to a peer that was not named for it.
     """
 
-    def __init__(self, topic: TopicId, links: Mapping[PeerId, None]) -> None:
+    def __init__(
+        self, topic: TopicId, links: Mapping[PeerId, None], out: Outbox, adjacency: Adjacency
+    ) -> None:
         self._topic = topic
         self._links = links
+        self._out = out
+        self._adjacency = adjacency
         self._purpose = topic.hex()
         self.wanted: dict[PeerId, None] = {}
         self.offered: dict[PeerId, None] = {}
@@ -29,65 +33,62 @@ class Edges:
         self.neighbors: tuple[PeerId, ...] = ()
         """Those that are up: asked for with every message, made anew when it changes."""
 
-    def want(self, contact: Contact) -> list[MemberEffect]:
+    def want(self, contact: Contact) -> None:
         """Have a link to this peer opened and kept, for an edge."""
         peer = contact.peer
-        if peer in self.wanted:
-            return []
-        self.wanted[peer] = None
-        effects: list[MemberEffect] = [Hold(peer, contact.hints, self._purpose)]
-        return effects + self.linked(peer)
+        if peer not in self.wanted:
+            self.wanted[peer] = None
+            self._out.hold(peer, contact.hints, self._purpose)
+            self.handle_link_up(peer)
 
-    def drop(self, peer: PeerId, tell: bool = True) -> list[MemberEffect]:
+    def drop(self, peer: PeerId, tell: bool = True) -> None:
         """Give an edge up; the peer is told, unless it was the one who said so."""
         if peer not in self.wanted:
-            return []
+            return
         del self.wanted[peer]
-        effects: list[MemberEffect] = self._lower(peer)
+        self._lower(peer)
         if tell and peer in self._links:
-            effects.append(Send(peer, EdgeClose(self._topic)))
-        effects.append(Release(peer, self._purpose))
-        return effects
+            self._out.send(peer, EdgeClose(self._topic))
+        self._out.release(peer, self._purpose)
 
-    def retry(self, contact: Contact) -> list[MemberEffect]:
+    def retry(self, contact: Contact) -> None:
         """Try once more for an edge that is wanted and not there."""
         peer = contact.peer
         if peer in self._links:
-            return [Send(peer, EdgeOpen(self._topic))]
-        return [Hold(peer, contact.hints, self._purpose)]
+            self._out.send(peer, EdgeOpen(self._topic))
+        else:
+            self._out.hold(peer, contact.hints, self._purpose)
 
-    def linked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link is open, perhaps one that an edge waits for."""
-        if peer not in self.wanted or peer not in self._links:
-            return []
-        effects: list[MemberEffect] = [Send(peer, EdgeOpen(self._topic))]
-        return effects + self._raise(peer)
+        if peer in self.wanted and peer in self._links:
+            self._out.send(peer, EdgeOpen(self._topic))
+            self._raise(peer)
 
-    def unlinked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_down(self, peer: PeerId) -> None:
         """A link is gone, and what was said on it with it."""
         self.offered.pop(peer, None)
-        return self._lower(peer)
+        self._lower(peer)
 
-    def opened(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_open(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour."""
         self.offered[peer] = None
-        return self._raise(peer)
+        self._raise(peer)
 
-    def closed(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_close(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour no longer."""
         self.offered.pop(peer, None)
-        return self._lower(peer)
+        self._lower(peer)
 
-    def _raise(self, peer: PeerId) -> list[MemberEffect]:
+    def _raise(self, peer: PeerId) -> None:
         if peer in self.up or peer not in self.wanted or peer not in self.offered or peer not in self._links:
-            return []
+            return
         self.up[peer] = None
         self.neighbors = tuple(self.up)
-        return [NeighborUp(self._topic, peer)]
+        self._adjacency.add(Overlay.TRACKER, self._topic, peer)
 
-    def _lower(self, peer: PeerId) -> list[MemberEffect]:
-        if peer not in self.up:
-            return []
-        del self.up[peer]
-        self.neighbors = tuple(self.up)
-        return [NeighborDown(self._topic, peer)]
+    def _lower(self, peer: PeerId) -> None:
+        if peer in self.up:
+            del self.up[peer]
+            self.neighbors = tuple(self.up)
+            self._adjacency.remove(Overlay.TRACKER, self._topic, peer)

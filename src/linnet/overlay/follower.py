@@ -6,11 +6,7 @@ from typing import Protocol
 
 from linnet.core.ids import PeerId
 from linnet.overlay.edges import Edges
-from linnet.overlay.effects import MemberEffect
 from linnet.overlay.messages import Instruction
-
-OWNER = "member"
-"""Owner of the timers of a node's side."""
 
 
 class Follower(Protocol):
@@ -27,26 +23,29 @@ class Follower(Protocol):
     def reset(self) -> None:
         """Another tracker is followed, or the same on a new link: its counters begin anew."""
 
-    def instruct(self, instruction: Instruction, now: float) -> list[MemberEffect]:
+    def instruct(self, instruction: Instruction, now: float) -> None:
         """The tracker says who the neighbours are."""
 
     def report(self) -> None:
         """It is time to tell round-trip times, if there is nothing more important."""
 
-    def linked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link is open."""
 
-    def unlinked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_down(self, peer: PeerId) -> None:
         """A link is gone."""
 
-    def dial_failed(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_dial_failed(self, peer: PeerId) -> None:
         """A link could not be opened."""
 
-    def opened(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_open(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour."""
 
-    def closed(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_close(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour no longer."""
 
-    def fired(self, what: str, now: float) -> list[MemberEffect]:
-        """A timer of this topic's has run out."""
+    def handle_connect_due(self, now: float) -> None:
+        """What was begun has had its time to connect."""
+
+    def handle_retry_due(self) -> None:
+        """It is time to try once more for neighbours that are missing."""

@@ -6,25 +6,20 @@ of it returns as `LinkUp`, `LinkDown` and `DialFailed`.
 
 from __future__ import annotations
 
-from typing import assert_never
-
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
+from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part, on_link, on_message, on_timer
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import Control, MemberConfig
-from linnet.overlay.effects import MemberEffect, OverlayInput
-from linnet.overlay.follower import OWNER
 from linnet.overlay.membership import Membership, Wish
 from linnet.overlay.messages import (
     STATUS_TOPICS,
     EdgeClose,
     EdgeOpen,
     Instruction,
-    Join,
     Leave,
-    OverlayMessage,
     Reachability,
     Refusal,
     Status,
@@ -32,6 +27,15 @@ from linnet.overlay.messages import (
 )
 from linnet.overlay.notices import JoinRefused
 from linnet.overlay.status_queue import StatusQueue
+from linnet.overlay.timers import (
+    ConnectDue,
+    FailoverDue,
+    JoinDue,
+    ReportDue,
+    RetryDue,
+    ReturnDue,
+    StatusDue,
+)
 from linnet.trace.records import Kind, Record
 
 TRACKER = "tracker"
@@ -40,20 +44,24 @@ TRACKER = "tracker"
 _REPORT_SOON = 1.0
 """Seconds until a first round-trip time is reported in a topology-aware topic, which waits for it."""
 
-_TIMERS = ("failover", "return", "join", "report", "connect", "retry")
+_TIMERS = (FailoverDue, ReturnDue, JoinDue, ReportDue, ConnectDue, RetryDue)
 
 
-class Member:
-    """All topics of a node. Every call returns effects and notices, in one order."""
+class Member(Part):
+    """All topics of a node."""
 
-    def __init__(self, config: MemberConfig, listens: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, config: MemberConfig, out: Outbox, adjacency: Adjacency, listens: tuple[str, ...] = ()
+    ) -> None:
         self._config = config
+        self._out = out
+        self._adjacency = adjacency
         self._listens = listens
         self._links: dict[PeerId, None] = {}
         self._rtts: dict[PeerId, float] = {}
         self._memberships: dict[TopicId, Membership] = {}
         self._tracker_holds: dict[PeerId, int] = {}
-        self._queue = StatusQueue(config.status_delay)
+        self._queue = StatusQueue(config.status_delay, out)
         self.reachable: bool | None = None
         """Whether a tracker could dial us back; None: not known yet."""
         self.reachable_reason: Reason | None = None
@@ -93,268 +101,297 @@ class Member:
         near: bool,
         storage: bool,
         now: float,
-    ) -> list[MemberEffect]:
+    ) -> None:
         """Want neighbours in a topic; trackers in order of preference.
 
         Once more with other wishes, it tells them the tracker, or moves to the trackers that are
         named now; neighbours stay.
         """
         if not trackers:
-            return [JoinRefused(topic, Reason.NO_ADDRESS)]
+            self._out.notify(JoinRefused(topic, Reason.NO_ADDRESS))
+            return
         wish = Wish(topic, trackers, degree, near, storage)
         membership = self._memberships.get(topic)
         if membership is not None:
-            return [] if membership.wish == wish else self._rewish(membership, wish)
-        membership = self._memberships[topic] = Membership(wish, self._config, self._links)
-        return self._hold_tracker(membership.first) + self._turn_to(membership, 0)
+            if membership.wish != wish:
+                self._rewish(membership, wish)
+            return
+        membership = Membership(wish, self._config, self._links, self._out, self._adjacency)
+        self._memberships[topic] = membership
+        self._hold_tracker(membership.first)
+        self._turn_to(membership, 0)
 
-    def leave(self, topic: TopicId, now: float) -> list[MemberEffect]:
+    def leave(self, topic: TopicId, now: float) -> None:
         """Want no neighbours in a topic any more."""
         membership = self._memberships.pop(topic, None)
         if membership is None:
-            return []
-        effects: list[MemberEffect] = []
+            return
         had = membership.neighbors
         if membership.tracker.peer in self._links:
-            effects.append(Send(membership.tracker.peer, Leave(topic, moved=False)))
+            self._out.send(membership.tracker.peer, Leave(topic, moved=False))
         for peer in list(membership.follower.edges.wanted):
-            effects += membership.follower.edges.drop(peer)
-        effects += [CancelTimer(_tick(what, topic)) for what in _TIMERS]
-        effects += self._release_tracker(membership.first.peer)
+            membership.follower.edges.drop(peer)
+        for timer in _TIMERS:
+            self._out.cancel_timer(timer(topic))
+        self._release_tracker(membership.first.peer)
         if membership.chosen:
-            effects += self._release_tracker(membership.tracker.peer)
+            self._release_tracker(membership.tracker.peer)
         if had:
-            effects.append(_overlay(topic, ()))
-        return effects
+            self._out.record(_overlay(topic, ()))
 
-    def rtt(self, peer: PeerId, seconds: float) -> list[MemberEffect]:
+    def note_rtt(self, peer: PeerId, seconds: float) -> None:
         """The round-trip time of a link was measured; trackers get it with the next report."""
         is_first = peer not in self._rtts
         if peer in self._links:
             self._rtts[peer] = seconds
         if not is_first:
-            return []
-        return [
-            SetTimer(_REPORT_SOON, _tick("report", topic))
-            for topic, membership in self._memberships.items()
-            if membership.wish.near and peer in membership.follower.edges.wanted
-        ]
+            return
+        for topic, membership in self._memberships.items():
+            if membership.wish.near and peer in membership.follower.edges.wanted:
+                self._out.set_timer(_REPORT_SOON, ReportDue(topic))
 
-    def handle(self, event: OverlayInput, now: float) -> list[MemberEffect]:
-        """Apply one input; the caller performs the effects, in order."""
-        match event:
-            case Received():
-                return self._receive(event.peer, event.message, now)
-            case LinkUp(peer):
-                return self._link_up(peer)
-            case LinkDown(peer, _):
-                return self._link_down(peer)
-            case DialFailed(peer, _):
-                return self._dial_failed(peer)
-            case TimerFired(Tick(_, what, key)):
-                return self._fire(what, key, now)
-            case Probed():
-                return []
-            case _:
-                assert_never(event)
+    # Links.
 
-    def _link_up(self, peer: PeerId) -> list[MemberEffect]:
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """Join at a tracker that is there, and open edges to a neighbour."""
+        peer = event.peer
+        if self._adjacency.is_left_out(peer):
+            return
         self._links[peer] = None
-        effects: list[MemberEffect] = []
         for membership in self._memberships.values():
             if peer == membership.tracker.peer:
-                effects += self._turn_to(membership, membership.chosen)
+                self._turn_to(membership, membership.chosen)
             elif peer == membership.first.peer and not membership.is_instructed:
-                effects += self._go_back(membership)
-            effects += self._following(membership, membership.neighbors, membership.follower.linked(peer))
-        return effects
+                self._go_back(membership)
+            before = membership.neighbors
+            membership.follower.handle_link_up(peer)
+            self._conclude(membership, before)
 
-    def _link_down(self, peer: PeerId) -> list[MemberEffect]:
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """Turn to another tracker if this one stays away; edges to a neighbour are gone."""
+        peer = event.peer
+        if self._adjacency.is_left_out(peer):
+            return
         self._links.pop(peer, None)
         self._rtts.pop(peer, None)
-        effects: list[MemberEffect] = self._queue.drop(peer)
+        self._queue.drop(peer)
         for membership in self._memberships.values():
             if peer == membership.tracker.peer:
-                effects.append(SetTimer(self._config.failover_after, _tick("failover", membership.topic)))
-            effects += self._following(membership, membership.neighbors, membership.follower.unlinked(peer))
-        return effects
+                self._out.set_timer(self._config.failover_after, FailoverDue(membership.topic))
+            before = membership.neighbors
+            membership.follower.handle_link_down(peer)
+            self._conclude(membership, before)
 
-    def _dial_failed(self, peer: PeerId) -> list[MemberEffect]:
-        effects: list[MemberEffect] = []
-        if peer in self._links:
-            return effects
+    @on_link(DialFailed)
+    def handle_dial_failed(self, event: DialFailed, now: float) -> None:
+        """A neighbour could not be reached."""
+        if event.peer in self._links or self._adjacency.is_left_out(event.peer):
+            return
         for membership in self._memberships.values():
             before = membership.neighbors
-            effects += self._following(membership, before, membership.follower.dial_failed(peer))
-        return effects
+            membership.follower.handle_dial_failed(event.peer)
+            self._conclude(membership, before)
 
-    def _receive(self, peer: PeerId, message: OverlayMessage, now: float) -> list[MemberEffect]:
-        match message:
-            case Instruction(topic):
-                return self._instructed(peer, topic, message, now)
-            case Refusal(topic, reason):
-                return self._refused(peer, topic, reason)
-            case EdgeOpen(topic):
-                return self._edge_opened(peer, topic)
-            case EdgeClose(topic):
-                membership = self._memberships.get(topic)
-                if membership is None:
-                    return []
-                return self._following(membership, membership.neighbors, membership.follower.closed(peer))
-            case Reachability(reason):
-                return self._told_reachability(peer, reason)
-            case Join() | Leave() | Status() | StatusAll():
-                # The node's other half, its tracker machine, is meant by these.
-                return []
-            case _:
-                assert_never(message)
+    # Messages.
 
-    def _instructed(
-        self, peer: PeerId, topic: TopicId, instruction: Instruction, now: float
-    ) -> list[MemberEffect]:
+    @on_message(Instruction)
+    def follow_instruction(self, peer: PeerId, message: Instruction, now: float) -> None:
+        """The tracker of a topic says who the neighbours are."""
+        topic = message.topic
         membership = self._memberships.get(topic)
         if membership is None:
             # It has not heard, or not yet, that we left.
-            return [_rejected(topic, peer, Reason.NOT_JOINED), Send(peer, Leave(topic, moved=False))]
+            self._out.record(_rejected(topic, peer, Reason.NOT_JOINED))
+            self._out.send(peer, Leave(topic, moved=False))
+            return
         if peer != membership.tracker.peer:
-            return [_rejected(topic, peer, Reason.NOT_RESPONSIBLE)]
-        effects: list[MemberEffect] = []
+            self._out.record(_rejected(topic, peer, Reason.NOT_RESPONSIBLE))
+            return
         if not membership.is_instructed:
-            effects.append(CancelTimer(_tick("join", topic)))
-            effects.append(SetTimer(self._config.report_period, _tick("report", topic)))
+            self._out.cancel_timer(JoinDue(topic))
+            self._out.set_timer(self._config.report_period, ReportDue(topic))
         before = membership.neighbors
-        return effects + self._following(membership, before, membership.instruct(instruction, now))
+        membership.instruct(message, now)
+        self._conclude(membership, before)
 
-    def _edge_opened(self, peer: PeerId, topic: TopicId) -> list[MemberEffect]:
-        membership = self._memberships.get(topic)
-        if membership is None:
-            return [_rejected(topic, peer, Reason.NOT_JOINED), Send(peer, EdgeClose(topic))]
-        return self._following(membership, membership.neighbors, membership.follower.opened(peer))
-
-    def _refused(self, peer: PeerId, topic: TopicId, reason: Reason) -> list[MemberEffect]:
+    @on_message(Refusal)
+    def note_refusal(self, peer: PeerId, message: Refusal, now: float) -> None:
+        """The tracker of a topic takes nobody more."""
+        topic = message.topic
         membership = self._memberships.get(topic)
         if membership is None or peer != membership.tracker.peer:
-            return [_rejected(topic, peer, Reason.NOT_RESPONSIBLE)]
-        effects: list[MemberEffect] = [SetTimer(self._config.return_period, _tick("join", topic))]
+            self._out.record(_rejected(topic, peer, Reason.NOT_RESPONSIBLE))
+            return
+        self._out.set_timer(self._config.return_period, JoinDue(topic))
         if not membership.is_refused:
             membership.is_refused = True
-            effects.append(JoinRefused(topic, reason))
-        return effects
+            self._out.notify(JoinRefused(topic, message.reason))
 
-    def _told_reachability(self, peer: PeerId, reason: Reason | None) -> list[MemberEffect]:
+    @on_message(EdgeOpen)
+    def open_edge(self, peer: PeerId, message: EdgeOpen, now: float) -> None:
+        """A peer counts us as a neighbour."""
+        topic = message.topic
+        membership = self._memberships.get(topic)
+        if membership is None:
+            self._out.record(_rejected(topic, peer, Reason.NOT_JOINED))
+            self._out.send(peer, EdgeClose(topic))
+            return
+        before = membership.neighbors
+        membership.follower.handle_open(peer)
+        self._conclude(membership, before)
+
+    @on_message(EdgeClose)
+    def close_edge(self, peer: PeerId, message: EdgeClose, now: float) -> None:
+        """A peer counts us as a neighbour no longer."""
+        membership = self._memberships.get(message.topic)
+        if membership is not None:
+            before = membership.neighbors
+            membership.follower.handle_close(peer)
+            self._conclude(membership, before)
+
+    @on_message(Reachability)
+    def note_reachability(self, peer: PeerId, message: Reachability, now: float) -> None:
+        """A tracker has tried to dial us."""
         if peer not in self._tracker_holds:
-            return []
+            return
+        reason = message.reason
         self.reachable = reason is None
         self.reachable_reason = reason
         if reason is None:
-            return [Record(Kind.CONTROL, peer=peer, note="reachable")]
-        return [Record(Kind.CONTROL, peer=peer, reason=Reason.UNREACHABLE_INBOUND, note=str(reason))]
+            self._out.record(Record(Kind.CONTROL, peer=peer, note="reachable"))
+        else:
+            note = str(reason)
+            self._out.record(Record(Kind.CONTROL, peer=peer, reason=Reason.UNREACHABLE_INBOUND, note=note))
 
-    def _fire(self, what: str, key: bytes, now: float) -> list[MemberEffect]:
-        if what == StatusQueue.WHAT:
-            return self._queue.fire(PeerId(key))
-        membership = self._memberships.get(TopicId(key))
-        if membership is None:
-            return []
-        match what:
-            case "failover":
-                return self._fail_over(membership)
-            case "return":
-                return self._return(membership)
-            case "join":
-                return self._ask(membership)
-            case "report":
-                membership.follower.report()
-                again = SetTimer(self._config.report_period, _tick("report", membership.topic))
-                return self._following(membership, membership.neighbors, [again])
-            case _:
-                before = membership.neighbors
-                return self._following(membership, before, membership.follower.fired(what, now))
+    # Timers.
 
-    def _rewish(self, membership: Membership, wish: Wish) -> list[MemberEffect]:
-        old, membership.wish = membership.wish, wish
-        if old.trackers == wish.trackers:
-            return self._ask(membership)
-        followed = old.trackers[membership.chosen].peer
-        effects = self._hold_tracker(membership.first) + self._turn_to(membership, 0)
-        if followed in self._links and followed != membership.first.peer:
-            effects.append(Send(followed, Leave(membership.topic, moved=True)))
-        effects += self._release_tracker(old.trackers[0].peer)
-        if followed != old.trackers[0].peer:
-            effects += self._release_tracker(followed)
-        return effects
+    @on_timer(StatusDue)
+    def send_status(self, timer: StatusDue, now: float) -> None:
+        """Send what has waited for a tracker."""
+        self._queue.send(timer.tracker)
 
-    def _turn_to(self, membership: Membership, chosen: int) -> list[MemberEffect]:
-        """Follow a tracker that is held: join at once, or when its link is up."""
-        membership.turn_to(chosen)
-        if membership.tracker.peer in self._links:
-            return self._ask(membership)
-        return [SetTimer(self._config.failover_after, _tick("failover", membership.topic))]
+    @on_timer(JoinDue)
+    def join_again(self, timer: JoinDue, now: float) -> None:
+        """Ask the tracker of a topic once more."""
+        membership = self._memberships.get(timer.topic)
+        if membership is not None:
+            self._ask(membership)
 
-    def _ask(self, membership: Membership) -> list[MemberEffect]:
-        """Join at the tracker that is followed, and once more if no answer comes."""
-        if membership.tracker.peer not in self._links:
-            return []
-        again = SetTimer(self._config.retry_period, _tick("join", membership.topic))
-        return [
-            CancelTimer(_tick("failover", membership.topic)),
-            Send(membership.tracker.peer, membership.join_message(self._listens)),
-            again,
-        ]
+    @on_timer(ReportDue)
+    def report_rtts(self, timer: ReportDue, now: float) -> None:
+        """Tell the tracker of a topic the round-trip times."""
+        membership = self._memberships.get(timer.topic)
+        if membership is not None:
+            membership.follower.report()
+            self._out.set_timer(self._config.report_period, ReportDue(timer.topic))
+            self._conclude(membership, membership.neighbors)
 
-    def _fail_over(self, membership: Membership) -> list[MemberEffect]:
+    @on_timer(ConnectDue)
+    def end_connecting(self, timer: ConnectDue, now: float) -> None:
+        """Tell the tracker of a topic what came of its instruction by now."""
+        membership = self._memberships.get(timer.topic)
+        if membership is not None:
+            before = membership.neighbors
+            membership.follower.handle_connect_due(now)
+            self._conclude(membership, before)
+
+    @on_timer(RetryDue)
+    def retry_missing(self, timer: RetryDue, now: float) -> None:
+        """Try once more for neighbours of a topic that are missing."""
+        membership = self._memberships.get(timer.topic)
+        if membership is not None:
+            before = membership.neighbors
+            membership.follower.handle_retry_due()
+            self._conclude(membership, before)
+
+    @on_timer(FailoverDue)
+    def fail_over(self, timer: FailoverDue, now: float) -> None:
         """The tracker's link stayed down: ask the next. Neighbours stay as they are."""
-        if membership.tracker.peer in self._links:
-            return []
-        effects: list[MemberEffect] = []
+        membership = self._memberships.get(timer.topic)
+        if membership is None or membership.tracker.peer in self._links:
+            return
         old, following = membership.chosen, (membership.chosen + 1) % len(membership.wish.trackers)
         if following == 0 and not membership.is_refused:
             membership.is_refused = True
-            effects.append(JoinRefused(membership.topic, Reason.UNREACHABLE))
+            self._out.notify(JoinRefused(membership.topic, Reason.UNREACHABLE))
         if following:
-            effects += self._hold_tracker(membership.wish.trackers[following])
+            self._hold_tracker(membership.wish.trackers[following])
             if not old:
-                effects.append(SetTimer(self._config.return_period, _tick("return", membership.topic)))
+                self._out.set_timer(self._config.return_period, ReturnDue(membership.topic))
         if old:
-            effects += self._release_tracker(membership.tracker.peer)
-        return effects + self._turn_to(membership, following)
+            self._release_tracker(membership.tracker.peer)
+        self._turn_to(membership, following)
 
-    def _return(self, membership: Membership) -> list[MemberEffect]:
+    @on_timer(ReturnDue)
+    def return_to_first(self, timer: ReturnDue, now: float) -> None:
         """Go back to the tracker that comes first, if its link is up again."""
-        if membership.chosen == 0:
-            return []
-        if membership.first.peer not in self._links:
-            return [SetTimer(self._config.return_period, _tick("return", membership.topic))]
-        return self._go_back(membership)
+        membership = self._memberships.get(timer.topic)
+        if membership is None or membership.chosen == 0:
+            return
+        if membership.first.peer in self._links:
+            self._go_back(membership)
+        else:
+            self._out.set_timer(self._config.return_period, ReturnDue(membership.topic))
 
-    def _go_back(self, membership: Membership) -> list[MemberEffect]:
+    # Trackers.
+
+    def _rewish(self, membership: Membership, wish: Wish) -> None:
+        old, membership.wish = membership.wish, wish
+        if old.trackers == wish.trackers:
+            self._ask(membership)
+            return
+        followed = old.trackers[membership.chosen].peer
+        self._hold_tracker(membership.first)
+        self._turn_to(membership, 0)
+        if followed in self._links and followed != membership.first.peer:
+            self._out.send(followed, Leave(membership.topic, moved=True))
+        self._release_tracker(old.trackers[0].peer)
+        if followed != old.trackers[0].peer:
+            self._release_tracker(followed)
+
+    def _turn_to(self, membership: Membership, chosen: int) -> None:
+        """Follow a tracker that is held: join at once, or when its link is up."""
+        membership.turn_to(chosen)
+        if membership.tracker.peer in self._links:
+            self._ask(membership)
+        else:
+            self._out.set_timer(self._config.failover_after, FailoverDue(membership.topic))
+
+    def _ask(self, membership: Membership) -> None:
+        """Join at the tracker that is followed, and once more if no answer comes."""
+        if membership.tracker.peer not in self._links:
+            return
+        self._out.cancel_timer(FailoverDue(membership.topic))
+        self._out.send(membership.tracker.peer, membership.join_message(self._listens))
+        self._out.set_timer(self._config.retry_period, JoinDue(membership.topic))
+
+    def _go_back(self, membership: Membership) -> None:
         standby = membership.tracker.peer
-        effects = self._turn_to(membership, 0)
+        self._turn_to(membership, 0)
         if standby in self._links:
-            effects.append(Send(standby, Leave(membership.topic, moved=True)))
-        effects += self._release_tracker(standby)
-        effects.append(CancelTimer(_tick("return", membership.topic)))
-        return effects
+            self._out.send(standby, Leave(membership.topic, moved=True))
+        self._release_tracker(standby)
+        self._out.cancel_timer(ReturnDue(membership.topic))
 
-    def _following(
-        self, membership: Membership, before: tuple[PeerId, ...], effects: list[MemberEffect]
-    ) -> list[MemberEffect]:
-        """What the follower asked, then a record of other neighbours, then the status that is due."""
+    def _conclude(self, membership: Membership, before: tuple[PeerId, ...]) -> None:
+        """After what the follower asked: a record of other neighbours, then the status that is due."""
         neighbors = membership.neighbors
         if neighbors is not before and neighbors != before:
-            effects.append(_overlay(membership.topic, neighbors))
+            self._out.record(_overlay(membership.topic, neighbors))
         if not membership.follower.status_due:
-            return effects
+            return
         membership.follower.status_due = False
         tracker = membership.tracker.peer
         if tracker not in self._links:
-            return effects
+            return
         if self._config.control is Control.NAIVE:
-            return effects + self._queue.put(tracker, self._statuses(tracker))
+            self._queue.put(tracker, self._statuses(tracker))
+            return
         counter = membership.follower.counter
         if counter is not None:
-            effects.append(Send(tracker, Status(counter, membership.status(self._rtts))))
-        return effects
+            self._out.send(tracker, Status(counter, membership.status(self._rtts)))
 
     def _statuses(self, tracker: PeerId) -> tuple[StatusAll, ...]:
         """The state of every topic that this tracker has given us instructions for."""
@@ -366,21 +403,18 @@ class Member:
         starts = range(0, len(topics), STATUS_TOPICS)
         return tuple(StatusAll(tuple(topics[start : start + STATUS_TOPICS])) for start in starts)
 
-    def _hold_tracker(self, tracker: Contact) -> list[MemberEffect]:
+    def _hold_tracker(self, tracker: Contact) -> None:
         count = self._tracker_holds.get(tracker.peer, 0)
         self._tracker_holds[tracker.peer] = count + 1
-        return [] if count else [Hold(tracker.peer, tracker.hints, TRACKER)]
+        if not count:
+            self._out.hold(tracker.peer, tracker.hints, TRACKER)
 
-    def _release_tracker(self, peer: PeerId) -> list[MemberEffect]:
+    def _release_tracker(self, peer: PeerId) -> None:
         count = self._tracker_holds.pop(peer)
         if count > 1:
             self._tracker_holds[peer] = count - 1
-            return []
-        return [Release(peer, TRACKER)]
-
-
-def _tick(what: str, topic: TopicId) -> Tick:
-    return Tick(OWNER, what, topic)
+        else:
+            self._out.release(peer, TRACKER)
 
 
 def _overlay(topic: TopicId, neighbors: tuple[PeerId, ...]) -> Record:

@@ -6,15 +6,13 @@ without throttling.
 
 from __future__ import annotations
 
-from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.machine.outbox import Outbox
 from linnet.overlay.config import MemberConfig
 from linnet.overlay.edges import Edges
-from linnet.overlay.effects import MemberEffect
-from linnet.overlay.follower import OWNER
 from linnet.overlay.messages import Instruction
+from linnet.overlay.timers import ConnectDue, RetryDue
 from linnet.trace.records import Kind, Record
 
 
@@ -26,11 +24,12 @@ class CounterFollower:
     fulfilled is tried again every `retry_period`.
     """
 
-    def __init__(self, topic: TopicId, config: MemberConfig, edges: Edges) -> None:
+    def __init__(self, topic: TopicId, config: MemberConfig, edges: Edges, out: Outbox) -> None:
         self.edges = edges
         self.status_due = False
         self._topic = topic
         self._config = config
+        self._out = out
         self._counter: int | None = None
         self._expected: dict[PeerId, Contact] = {}
         self._failed: dict[PeerId, None] = {}
@@ -46,96 +45,95 @@ class CounterFollower:
         self._counter = None
         self.status_due = False
 
-    def instruct(self, instruction: Instruction, now: float) -> list[MemberEffect]:
+    def instruct(self, instruction: Instruction, now: float) -> None:
         """Make these the neighbours, unless a newer instruction came before."""
         if self._counter is not None and instruction.counter <= self._counter:
             if instruction.counter == self._counter and self._is_settled:
                 self.status_due = True
-                return []
+                return
             note = f"instruction {instruction.counter}, newest {self._counter}"
-            return [Record(Kind.REJECTED, self._topic, reason=Reason.STALE, note=note)]
+            self._out.record(Record(Kind.REJECTED, self._topic, reason=Reason.STALE, note=note))
+            return
         self._counter = instruction.counter
         self._expected = {contact.peer: contact for contact in instruction.neighbors}
         self._failed = {}
         self._is_settled = False
-        effects: list[MemberEffect] = []
         for peer in list(self.edges.wanted):
             if peer not in self._expected:
-                effects += self.edges.drop(peer)
+                self.edges.drop(peer)
         for contact in instruction.neighbors:
-            effects += self.edges.want(contact)
+            self.edges.want(contact)
         if self._missing():
-            effects.append(SetTimer(self._config.connect_timeout, self._tick("connect")))
-        return effects + self._settle_if_done()
+            self._out.set_timer(self._config.connect_timeout, ConnectDue(self._topic))
+        self._settle_if_done()
 
     def report(self) -> None:
         """Tell round-trip times, unless an instruction is being carried out and will be answered."""
         if self._is_settled and self._counter is not None:
             self.status_due = True
 
-    def linked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link is open."""
-        return self.edges.linked(peer) + self._settle_if_done()
+        self.edges.handle_link_up(peer)
+        self._settle_if_done()
 
-    def unlinked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_down(self, peer: PeerId) -> None:
         """A link is gone."""
         was_up = peer in self.edges.up
-        return self.edges.unlinked(peer) + self._note_loss(was_up)
+        self.edges.handle_link_down(peer)
+        self._note_loss(was_up)
 
-    def dial_failed(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_dial_failed(self, peer: PeerId) -> None:
         """A link could not be opened."""
-        if self._is_settled or peer not in self._expected or peer in self.edges.up:
-            return []
-        self._failed[peer] = None
-        return self._settle_if_done()
+        if not self._is_settled and peer in self._expected and peer not in self.edges.up:
+            self._failed[peer] = None
+            self._settle_if_done()
 
-    def opened(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_open(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour; it is remembered even if the instruction is still to come."""
-        return self.edges.opened(peer) + self._settle_if_done()
+        self.edges.handle_open(peer)
+        self._settle_if_done()
 
-    def closed(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_close(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour no longer, or refuses to."""
         was_up, was_offered = peer in self.edges.up, peer in self.edges.offered
-        effects = self.edges.closed(peer)
+        self.edges.handle_close(peer)
         if not was_offered and not self._is_settled and peer in self._expected:
             self._failed[peer] = None
-            return effects + self._settle_if_done()
-        return effects + self._note_loss(was_up)
+            self._settle_if_done()
+        else:
+            self._note_loss(was_up)
 
-    def fired(self, what: str, now: float) -> list[MemberEffect]:
-        """A timer of this topic's has run out."""
+    def handle_connect_due(self, now: float) -> None:
+        """Count as failed what has not come up in time."""
+        if not self._is_settled:
+            self._failed = dict.fromkeys(self._missing())
+            self._settle_if_done()
+
+    def handle_retry_due(self) -> None:
+        """Try once more for neighbours that are missing, and tell that they are."""
         missing = self._missing()
-        if what == "connect" and not self._is_settled:
-            self._failed = dict.fromkeys(missing)
-            return self._settle_if_done()
-        if what == "retry" and self._is_settled and missing:
-            effects: list[MemberEffect] = []
+        if self._is_settled and missing:
             for peer in missing:
-                effects += self.edges.retry(self._expected[peer])
+                self.edges.retry(self._expected[peer])
             self.status_due = self._counter is not None
-            return [*effects, SetTimer(self._config.retry_period, self._tick("retry"))]
-        return []
+            self._out.set_timer(self._config.retry_period, RetryDue(self._topic))
 
     def _missing(self) -> list[PeerId]:
         return [peer for peer in self._expected if peer not in self.edges.up]
 
-    def _settle_if_done(self) -> list[MemberEffect]:
+    def _settle_if_done(self) -> None:
         missing = self._missing()
         if self._is_settled or any(peer not in self._failed for peer in missing):
-            return []
+            return
         self._is_settled = True
         self.status_due = self._counter is not None
-        effects: list[MemberEffect] = [CancelTimer(self._tick("connect"))]
+        self._out.cancel_timer(ConnectDue(self._topic))
         if missing:
-            effects.append(SetTimer(self._config.retry_period, self._tick("retry")))
-        return effects
+            self._out.set_timer(self._config.retry_period, RetryDue(self._topic))
 
-    def _note_loss(self, was_up: bool) -> list[MemberEffect]:
+    def _note_loss(self, was_up: bool) -> None:
         """A neighbour that was lost is told at once, with the counter of the newest instruction."""
-        if not was_up or not self._is_settled:
-            return []
-        self.status_due = self._counter is not None
-        return [SetTimer(self._config.retry_period, self._tick("retry"))]
-
-    def _tick(self, what: str) -> Tick:
-        return Tick(OWNER, what, self._topic)
+        if was_up and self._is_settled:
+            self.status_due = self._counter is not None
+            self._out.set_timer(self._config.retry_period, RetryDue(self._topic))

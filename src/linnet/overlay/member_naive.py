@@ -7,14 +7,12 @@ half-way; near neighbours connect first, and so are kept more often.
 
 from __future__ import annotations
 
-from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.timers import Tick
+from linnet.machine.outbox import Outbox
 from linnet.overlay.config import MemberConfig
 from linnet.overlay.edges import Edges
-from linnet.overlay.effects import MemberEffect
-from linnet.overlay.follower import OWNER
 from linnet.overlay.messages import Instruction
+from linnet.overlay.timers import ConnectDue
 
 
 class NaiveFollower:
@@ -24,11 +22,12 @@ class NaiveFollower:
     delays it.
     """
 
-    def __init__(self, topic: TopicId, config: MemberConfig, edges: Edges) -> None:
+    def __init__(self, topic: TopicId, config: MemberConfig, edges: Edges, out: Outbox) -> None:
         self.edges = edges
         self.status_due = False
         self._topic = topic
         self._config = config
+        self._out = out
         self._counter: int | None = None
         self._begun_at: dict[PeerId, float] = {}
 
@@ -41,84 +40,82 @@ class NaiveFollower:
         """Another tracker is followed, or the same on a new link."""
         self._counter = None
 
-    def instruct(self, instruction: Instruction, now: float) -> list[MemberEffect]:
+    def instruct(self, instruction: Instruction, now: float) -> None:
         """Close connections that are not listed and begin those that are new."""
         self._counter = instruction.counter
         was_idle = not self._begun_at
         listed = {contact.peer: None for contact in instruction.neighbors}
-        effects: list[MemberEffect] = []
         for peer in list(self.edges.up):
             if peer not in listed:
-                effects += self.edges.drop(peer)
+                self.edges.drop(peer)
         for contact in instruction.neighbors:
             if contact.peer not in self.edges.wanted:
-                effects += self._begin(contact, now)
+                self._begin(contact, now)
         if was_idle and self._begun_at:
-            effects.append(SetTimer(self._config.connect_timeout, Tick(OWNER, "connect", self._topic)))
-        return effects
+            self._out.set_timer(self._config.connect_timeout, ConnectDue(self._topic))
 
     def report(self) -> None:
         """Round-trip times travel with the other statuses here."""
 
-    def linked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link is open."""
         was_up = peer in self.edges.up
-        return self._noting(peer, was_up, self.edges.linked(peer))
+        self.edges.handle_link_up(peer)
+        self._note_connection(peer, was_up)
 
-    def unlinked(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_link_down(self, peer: PeerId) -> None:
         """A link is gone; the tracker will name another neighbour."""
-        if peer not in self.edges.up:
-            return self.edges.unlinked(peer)
-        effects = self.edges.unlinked(peer)
-        self.status_due = True
-        return effects + self.edges.drop(peer, tell=False)
+        was_up = peer in self.edges.up
+        self.edges.handle_link_down(peer)
+        self._drop_lost(peer, was_up)
 
-    def dial_failed(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_dial_failed(self, peer: PeerId) -> None:
         """A link could not be opened."""
-        if peer not in self._begun_at:
-            return []
-        del self._begun_at[peer]
-        self.status_due = True
-        return self.edges.drop(peer)
+        if peer in self._begun_at:
+            del self._begun_at[peer]
+            self.status_due = True
+            self.edges.drop(peer)
 
-    def opened(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_open(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour: then it is ours as well, instructed or not."""
         was_up = peer in self.edges.up
-        effects = self.edges.opened(peer)
+        self.edges.handle_open(peer)
         if peer not in self.edges.wanted:
-            effects += self.edges.want(Contact(peer))
-        return self._noting(peer, was_up, effects)
+            self.edges.want(Contact(peer))
+        self._note_connection(peer, was_up)
 
-    def closed(self, peer: PeerId) -> list[MemberEffect]:
+    def handle_close(self, peer: PeerId) -> None:
         """A peer counts us as a neighbour no longer."""
-        if peer not in self.edges.up:
-            return self.edges.closed(peer)
-        effects = self.edges.closed(peer)
-        self.status_due = True
-        return effects + self.edges.drop(peer, tell=False)
+        was_up = peer in self.edges.up
+        self.edges.handle_close(peer)
+        self._drop_lost(peer, was_up)
 
-    def fired(self, what: str, now: float) -> list[MemberEffect]:
+    def handle_connect_due(self, now: float) -> None:
         """Give up what has not come up in time."""
-        effects: list[MemberEffect] = []
-        if what != "connect":
-            return effects
         for peer, begun_at in list(self._begun_at.items()):
             if begun_at + self._config.connect_timeout <= now:
                 del self._begun_at[peer]
                 self.status_due = True
-                effects += self.edges.drop(peer)
+                self.edges.drop(peer)
         if self._begun_at:
             wait = min(self._begun_at.values()) + self._config.connect_timeout - now
-            effects.append(SetTimer(wait, Tick(OWNER, "connect", self._topic)))
-        return effects
+            self._out.set_timer(wait, ConnectDue(self._topic))
 
-    def _begin(self, contact: Contact, now: float) -> list[MemberEffect]:
+    def handle_retry_due(self) -> None:
+        """Nothing is tried again here: the tracker names others."""
+
+    def _begin(self, contact: Contact, now: float) -> None:
         self._begun_at[contact.peer] = now
-        return self._noting(contact.peer, False, self.edges.want(contact))
+        self.edges.want(contact)
+        self._note_connection(contact.peer, False)
 
-    def _noting(self, peer: PeerId, was_up: bool, effects: list[MemberEffect]) -> list[MemberEffect]:
+    def _drop_lost(self, peer: PeerId, was_up: bool) -> None:
+        if was_up:
+            self.status_due = True
+            self.edges.drop(peer, tell=False)
+
+    def _note_connection(self, peer: PeerId, was_up: bool) -> None:
         """A status is due after each connection that was formed."""
         if peer in self.edges.up and not was_up:
             self._begun_at.pop(peer, None)
             self.status_due = True
-        return effects

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import NEIGHBORS
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import Control, MemberConfig
 from linnet.overlay.edges import Edges
-from linnet.overlay.effects import MemberEffect
 from linnet.overlay.follower import Follower
 from linnet.overlay.member_counter import CounterFollower
 from linnet.overlay.member_naive import NaiveFollower
@@ -32,7 +33,15 @@ class Wish(Struct, frozen=True, gc=False):
 class Membership:
     """The state of one topic at a node."""
 
-    def __init__(self, wish: Wish, config: MemberConfig, links: Mapping[PeerId, None]) -> None:
+    def __init__(
+        self,
+        wish: Wish,
+        config: MemberConfig,
+        links: Mapping[PeerId, None],
+        out: Outbox,
+        adjacency: Adjacency,
+    ) -> None:
+        self._out = out
         self.wish = wish
         self.topic = wish.topic
         self.chosen = 0
@@ -43,11 +52,11 @@ class Membership:
         """Whether the machine above was told that no tracker takes us."""
         self.is_storage_told = False
         self.storage_nodes: tuple[Contact, ...] = ()
-        edges = Edges(wish.topic, links)
+        edges = Edges(wish.topic, links, out, adjacency)
         self.follower: Follower = (
-            CounterFollower(wish.topic, config, edges)
+            CounterFollower(wish.topic, config, edges, out)
             if config.control is Control.COUNTER
-            else NaiveFollower(wish.topic, config, edges)
+            else NaiveFollower(wish.topic, config, edges, out)
         )
 
     @property
@@ -76,18 +85,17 @@ class Membership:
         wish = self.wish
         return Join(wish.topic, self.neighbors[:NEIGHBORS], listens, wish.degree, wish.storage, wish.near)
 
-    def instruct(self, instruction: Instruction, now: float) -> list[MemberEffect]:
+    def instruct(self, instruction: Instruction, now: float) -> None:
         """The tracker that is followed says who the neighbours and the storage nodes are."""
         self.is_instructed = True
         self.is_refused = False
-        effects = self.follower.instruct(instruction, now)
+        self.follower.instruct(instruction, now)
         # That there is none is news too, the first time.
         is_news = not self.is_storage_told or instruction.storage != self.storage_nodes
         if instruction.counter == self.follower.counter and is_news:
             self.is_storage_told = True
             self.storage_nodes = instruction.storage
-            effects.append(StorageKnown(self.topic, self.storage_nodes))
-        return effects
+            self._out.notify(StorageKnown(self.topic, self.storage_nodes))
 
     def status(self, rtts: Mapping[PeerId, float]) -> TopicStatus:
         """The neighbours as they stand."""

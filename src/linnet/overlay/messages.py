@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.ids import Contact, Count, Hints, WirePeerId, WireTopicId
 from linnet.core.limits import NEIGHBORS, STORAGE_NODES
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 
 Neighbors = Annotated[tuple[WirePeerId, ...], Meta(max_length=NEIGHBORS)]
@@ -31,7 +32,7 @@ class TopicStatus(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     neighbors: Annotated[tuple[NeighborStatus, ...], Meta(max_length=NEIGHBORS)]
 
 
-class Join(Struct, frozen=True, array_like=True, tag=10, gc=False):
+class Join(Message, frozen=True, tag=10):
     """Node to tracker: I want neighbours in this topic."""
 
     topic: WireTopicId
@@ -47,7 +48,7 @@ class Join(Struct, frozen=True, array_like=True, tag=10, gc=False):
     """Whether the topic's overlay is topology-aware: half of the links near, half random."""
 
 
-class Leave(Struct, frozen=True, array_like=True, tag=11, gc=False):
+class Leave(Message, frozen=True, tag=11):
     """Node to tracker: I have left this topic, or have gone to another tracker with it."""
 
     topic: WireTopicId
@@ -55,7 +56,7 @@ class Leave(Struct, frozen=True, array_like=True, tag=11, gc=False):
     """Gone to another tracker: its links stay, so nothing needs repair."""
 
 
-class Instruction(Struct, frozen=True, array_like=True, tag=12, gc=False):
+class Instruction(Message, frozen=True, tag=12):
     """Tracker to node: these are your neighbours, all of them."""
 
     topic: WireTopicId
@@ -66,45 +67,47 @@ class Instruction(Struct, frozen=True, array_like=True, tag=12, gc=False):
     """Nodes that keep what is said in this topic."""
 
 
-class Status(Struct, frozen=True, array_like=True, tag=13, gc=False):
+class Status(Message, frozen=True, tag=13):
     """Node to tracker, counter protocol: what came of the instruction of this counter."""
 
     counter: Count
     status: TopicStatus
 
 
-class StatusAll(Struct, frozen=True, array_like=True, tag=14, gc=False):
+class StatusAll(Message, frozen=True, tag=14):
     """Node to tracker, naive protocol: the state of every topic of this node."""
 
     topics: Annotated[tuple[TopicStatus, ...], Meta(max_length=STATUS_TOPICS)]
 
 
-class Refusal(Struct, frozen=True, array_like=True, tag=15, gc=False):
+class Refusal(Message, frozen=True, tag=15):
     """Tracker to node: not here, and why."""
 
     topic: WireTopicId
     reason: Reason
 
 
-class EdgeOpen(Struct, frozen=True, array_like=True, tag=16, gc=False):
+class EdgeOpen(Message, frozen=True, tag=16):
     """Node to node: I count you as a neighbour in this topic."""
 
     topic: WireTopicId
 
 
-class EdgeClose(Struct, frozen=True, array_like=True, tag=17, gc=False):
+class EdgeClose(Message, frozen=True, tag=17):
     """Node to node: I count you as a neighbour in this topic no longer."""
 
     topic: WireTopicId
 
 
-class Reachability(Struct, frozen=True, array_like=True, tag=18, gc=False):
+class Reachability(Message, frozen=True, tag=18):
     """Tracker to node: what came of dialling you back at the addresses that you gave."""
 
     reason: Reason | None
     """None if you could be reached."""
 
 
-OverlayMessage: TypeAlias = (
-    Join | Leave | Instruction | Status | StatusAll | Refusal | EdgeOpen | EdgeClose | Reachability
-)
+TrackerMessage: TypeAlias = Join | Leave | Status | StatusAll
+"""What a tracker hears."""
+MemberMessage: TypeAlias = Instruction | Refusal | EdgeOpen | EdgeClose | Reachability
+"""What a node hears of its trackers and of its neighbours."""
+OverlayMessage: TypeAlias = TrackerMessage | MemberMessage

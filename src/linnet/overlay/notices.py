@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from msgspec import Struct
-
-from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import TopicNotice
 
 
-class NeighborUp(Struct, frozen=True, gc=False):
+class NeighborUp(TopicNotice, frozen=True, gc=False):
     """This peer is a neighbour in this topic, and its link is open."""
 
-    topic: TopicId
     peer: PeerId
 
 
-class NeighborDown(Struct, frozen=True, gc=False):
+class NeighborDown(TopicNotice, frozen=True, gc=False):
     """This peer is a neighbour in this topic no longer."""
 
-    topic: TopicId
     peer: PeerId
 
 
-class StorageKnown(Struct, frozen=True, gc=False):
+class StorageKnown(TopicNotice, frozen=True, gc=False):
     """The nodes that keep this topic, all of them."""
 
-    topic: TopicId
     nodes: tuple[Contact, ...]
 
 
-class JoinRefused(Struct, frozen=True, gc=False):
+class JoinRefused(TopicNotice, frozen=True, gc=False):
     """No tracker of this topic takes us, and why; it is tried again later."""
 
-    topic: TopicId
     reason: Reason
 
 

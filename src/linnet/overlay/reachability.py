@@ -5,6 +5,7 @@ from __future__ import annotations
 from linnet.core.effects import Probe
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 
 
 class Callee:
@@ -32,28 +33,28 @@ class Callee:
             self._contact = Contact(peer, hints)
         return self._contact
 
-    def listen(self, peer: PeerId, hints: tuple[str, ...]) -> list[Probe]:
+    def note_addresses(self, peer: PeerId, hints: tuple[str, ...], out: Outbox) -> None:
         """It says where it may be dialled; tried if that is news, one attempt at a time."""
         if hints == self.hints:
-            return []
+            return
         self.hints = hints
         self.failure = None
         if self.is_probing:
             self.was_moved = True
-            return []
-        return self._probe(peer)
+        else:
+            self._probe(peer, out)
 
-    def probed(self, peer: PeerId, failure: Reason | None) -> list[Probe] | None:
-        """It was tried. None: that is the answer; otherwise it has moved, and is tried again."""
+    def handle_probe(self, peer: PeerId, failure: Reason | None, out: Outbox) -> bool:
+        """It was tried. Whether that is the answer; otherwise it has moved, and is tried again."""
         self.is_probing = False
         if self.was_moved:
             self.was_moved = False
-            return self._probe(peer)
+            self._probe(peer, out)
+            return False
         self.failure = failure
-        return None
+        return True
 
-    def _probe(self, peer: PeerId) -> list[Probe]:
-        if not self.hints:
-            return []
-        self.is_probing = True
-        return [Probe(peer, self.hints)]
+    def _probe(self, peer: PeerId, out: Outbox) -> None:
+        if self.hints:
+            self.is_probing = True
+            out.add(Probe(peer, self.hints))

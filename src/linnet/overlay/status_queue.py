@@ -6,37 +6,31 @@ each status that is put in. There is no longest wait.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import PeerId
-from linnet.core.timers import Tick
-from linnet.overlay.effects import MemberEffect
-from linnet.overlay.follower import OWNER
+from linnet.machine.outbox import Outbox
 from linnet.overlay.messages import StatusAll
+from linnet.overlay.timers import StatusDue
 
 
 class StatusQueue:
     """At most one status for each tracker, in parts if it has too many topics; the newest wins."""
 
-    WHAT: ClassVar[str] = "status"
-    """What its timers are for."""
-
-    def __init__(self, delay: float) -> None:
+    def __init__(self, delay: float, out: Outbox) -> None:
         self._delay = delay
+        self._out = out
         self._waiting: dict[PeerId, tuple[StatusAll, ...]] = {}
 
-    def put(self, tracker: PeerId, statuses: tuple[StatusAll, ...]) -> list[MemberEffect]:
+    def put(self, tracker: PeerId, statuses: tuple[StatusAll, ...]) -> None:
         """Replace what waits, and start the wait anew."""
         self._waiting[tracker] = statuses
-        return [SetTimer(self._delay, Tick(OWNER, self.WHAT, tracker))]
+        self._out.set_timer(self._delay, StatusDue(tracker))
 
-    def fire(self, tracker: PeerId) -> list[MemberEffect]:
+    def send(self, tracker: PeerId) -> None:
         """The wait is over."""
-        return [Send(tracker, status) for status in self._waiting.pop(tracker, ())]
+        for status in self._waiting.pop(tracker, ()):
+            self._out.send(tracker, status)
 
-    def drop(self, tracker: PeerId) -> list[MemberEffect]:
+    def drop(self, tracker: PeerId) -> None:
         """The link to the tracker is gone; the next one begins with a join, which tells all."""
-        if self._waiting.pop(tracker, None) is None:
-            return []
-        return [CancelTimer(Tick(OWNER, self.WHAT, tracker))]
+        if self._waiting.pop(tracker, None) is not None:
+            self._out.cancel_timer(StatusDue(tracker))

@@ -6,10 +6,12 @@ is left out of what the machines know, so that a rendezvous is the nearest of th
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from typing import Protocol
 
 from linnet.content.commands import ContentCommand
-from linnet.content.directory import Directory, Located
+from linnet.content.directory import Directory, Locate, Located
 from linnet.content.effects import OWNER as CONTENT_OWNER
 from linnet.content.fast.commands import FastCommand
 from linnet.content.fast.delivery import FastDelivery
@@ -24,8 +26,11 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.commands import Consumed, Declined, Unsubscribe
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part, on_link, on_notice
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.overlay.kademlia.kademlia import Kademlia
+from linnet.overlay.kademlia.outcomes import NodesFound, SeekNodes
 from linnet.peer.config import PeerConfig
 from linnet.peer.content_desk import ContentDesk, DeskEffect
 from linnet.trace.records import Kind, Record
@@ -86,14 +91,24 @@ class _Speaking:
         return tuple(contact for contact in contacts if contact.peer not in self.lacking)
 
 
-class Content:
-    """Content, if this node takes part and can find others; otherwise every word of it is declined."""
+class Content(Part):
+    """Content, if this node takes part and can find others; otherwise every word of it is declined.
+
+    Its machines still return their effects. It hears as a part of links and of lookups that have ended; the
+    node machine calls it for all else, and is returned what is left when lookups were asked of Kademlia.
+    """
 
     def __init__(
-        self, context: Context, config: PeerConfig, kademlia: Kademlia | None, search: Search | None = None
+        self,
+        context: Context,
+        config: PeerConfig,
+        kademlia: Kademlia | None,
+        out: Outbox,
+        search: Search | None = None,
     ) -> None:
-        self.search = search
+        self._search = search
         """What answers lookups at once, in a simulation."""
+        self._out = out
         self.scout: Scout | None = None
         self.fast: FastDelivery | None = None
         self._desk: ContentDesk | None = None
@@ -110,17 +125,17 @@ class Content:
         """Whether this node takes part."""
         return self._desk is not None
 
-    def start(self, now: float) -> list[DeskEffect]:
-        """The node begins: what is kept is told again."""
-        if self.scout is None or self.fast is None or self._desk is None:
-            return []
-        return [*self.scout.start(now), *self.fast.start(now), *self._desk.start(now)]
+    def start(self, now: float) -> None:
+        """Tell again what is kept."""
+        if self.scout is not None and self.fast is not None and self._desk is not None:
+            begun = [*self.scout.start(now), *self.fast.start(now), *self._desk.start(now)]
+            self._out.extend(self._without_lookups(begun, now))
 
     def ask(self, request: int, command: ContentCommand | FastCommand, now: float) -> list[DeskEffect]:
         """A command of the application."""
         if self._desk is None:
             return [Reply(request, Declined(Reason.UNSUPPORTED, self._absent))]
-        return self._desk.ask(request, command, now)
+        return self._without_lookups(self._desk.ask(request, command, now), now)
 
     def reads(self, reader: int) -> bool:
         """Whether a reader is one of content."""
@@ -128,7 +143,9 @@ class Content:
 
     def reader_says(self, request: int, command: Unsubscribe | Consumed, now: float) -> list[DeskEffect]:
         """A reader has handled something, or reads no more."""
-        return [] if self._desk is None else self._desk.reader_says(request, command, now)
+        if self._desk is None:
+            return []
+        return self._without_lookups(self._desk.reader_says(request, command, now), now)
 
     def on_message(self, peer: PeerId, message: ContentMessage | FastMessage, now: float) -> list[DeskEffect]:
         """A message of a peer."""
@@ -136,30 +153,67 @@ class Content:
             note = f"{type(message).__name__}: this node does not take part in content"
             return [Record(Kind.REJECTED, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
         if isinstance(message, FastMessage):
-            return self._desk.handed([*self.fast.on_message(peer, message, now)])
-        return self._desk.handed([*self.scout.on_message(peer, message, now)])
-
-    def links(self, event: LinkUp | LinkDown | DialFailed, now: float) -> list[DeskEffect]:
-        """A link is up or down, or none came of a dial."""
-        if self.scout is None or self.fast is None or self._desk is None:
-            return []
-        if isinstance(event, LinkUp):
-            if self._speaking.met(event):
-                return self._desk.handed([*self.scout.link_up(event, now), *self.fast.link_up(event, now)])
-            event = DialFailed(event.peer, Reason.UNSUPPORTED)
-        return self._desk.handed([*self.scout.link_gone(event, now), *self.fast.link_gone(event, now)])
-
-    def located(self, key: NodeId, contacts: tuple[Contact, ...], now: float) -> list[DeskEffect]:
-        """A lookup has ended."""
-        if self.scout is None or self.fast is None or self._desk is None:
-            return []
-        found = Located(key, self._speaking.found(contacts))
-        # Both may have asked for it; who did not takes no notice.
-        return self._desk.handed([*self.scout.located(found, now), *self.fast.located(found, now)])
+            effects = self._desk.handed([*self.fast.on_message(peer, message, now)])
+        else:
+            effects = self._desk.handed([*self.scout.on_message(peer, message, now)])
+        return self._without_lookups(effects, now)
 
     def fired(self, tick: Tick, now: float) -> list[DeskEffect]:
         """A timer has run out."""
         if self.scout is None or self.fast is None or self._desk is None:
             return []
         machine = self.fast if tick.owner == FAST_OWNER else self.scout
-        return self._desk.handed([*machine.fired(tick, now)])
+        return self._without_lookups(self._desk.handed([*machine.fired(tick, now)]), now)
+
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """A peer is there; who takes no part counts as one that cannot be reached."""
+        if self.scout is None or self.fast is None or self._desk is None:
+            return
+        if self._speaking.met(event):
+            effects = self._desk.handed([*self.scout.link_up(event, now), *self.fast.link_up(event, now)])
+            self._out.extend(self._without_lookups(effects, now))
+        else:
+            self._lose_link(DialFailed(event.peer, Reason.UNSUPPORTED), now)
+
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """A peer is gone."""
+        self._lose_link(event, now)
+
+    @on_link(DialFailed)
+    def handle_dial_failed(self, event: DialFailed, now: float) -> None:
+        """A peer could not be reached."""
+        self._lose_link(event, now)
+
+    @on_notice(NodesFound)
+    def handle_nodes_found(self, notice: NodesFound, now: float) -> None:
+        """A lookup has ended."""
+        self._out.extend(self._without_lookups(self._located(notice.key, notice.contacts, now), now))
+
+    def _lose_link(self, event: LinkDown | DialFailed, now: float) -> None:
+        if self.scout is not None and self.fast is not None and self._desk is not None:
+            effects = self._desk.handed([*self.scout.link_gone(event, now), *self.fast.link_gone(event, now)])
+            self._out.extend(self._without_lookups(effects, now))
+
+    def _without_lookups(self, effects: Iterable[DeskEffect], now: float) -> list[DeskEffect]:
+        """Ask Kademlia who is nearest to a key, or in a simulation the search; the rest is for the node."""
+        rest: list[DeskEffect] = []
+        waiting = deque(effects)
+        while waiting:
+            effect = waiting.popleft()
+            if not isinstance(effect, Locate):
+                rest.append(effect)
+            elif self._search is None:
+                self._out.notify(SeekNodes(effect.key))
+            else:
+                found = self._search.search(effect.key)
+                waiting.extendleft(reversed(self._located(effect.key, found, now)))
+        return rest
+
+    def _located(self, key: NodeId, contacts: tuple[Contact, ...], now: float) -> list[DeskEffect]:
+        if self.scout is None or self.fast is None or self._desk is None:
+            return []
+        found = Located(key, self._speaking.found(contacts))
+        # Both may have asked for it; who did not takes no notice.
+        return self._desk.handed([*self.scout.located(found, now), *self.fast.located(found, now)])

@@ -6,66 +6,61 @@ What the two machines ask of streams is done here, so that neither knows the oth
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from linnet.core.effects import AfterCommit, Hold, Reply, Send
+from linnet.core.effects import Hold
+from linnet.core.errors import Refused
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined, Done
 from linnet.delivery.config import DeliveryConfig
-from linnet.edge import client, proxy, sleeping
-from linnet.edge.client import PURPOSE, EdgeClient
-from linnet.edge.effects import ClientEffect, Keep, LetGo, ProxyEffect, Trim
+from linnet.edge.client import PURPOSE, AnswerDue, EdgeClient, FailoverDue, RetryDue, TakenDue
 from linnet.edge.hints import is_lan_hint
 from linnet.edge.lan_keys import CORE
 from linnet.edge.messages import Answer, EdgeMessage, Serve, Served, Taken, Unserve
-from linnet.edge.notices import LanNotice, LanPeer
-from linnet.edge.proxy import Proxy
-from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, ProxyCommand, Sleep
-from linnet.edge.sleeping import Sleeping
+from linnet.edge.notices import Keep, LanChange, LetGo, Reached, Trim
+from linnet.edge.proxy import Proxy, ReviewDue
+from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, Sleep, Wake
+from linnet.edge.sleeping import SleepDue, Sleeping, WakeDue
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
 from linnet.peer.config import PeerConfig
-from linnet.peer.links import Links, LinksEffect
+from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
 from linnet.rooms.commands import RoomCommand, SendToRoom
 from linnet.streams.commands import Publish, StreamCommand
-from linnet.streams.effects import StreamEffect
 from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
 from linnet.streams.streams import Streams
 from linnet.trace.records import Kind, Record
 
-OWNERS = (client.OWNER, proxy.OWNER, sleeping.OWNER)
-"""Owners of timers that come back here."""
-
-EdgePartEffect: TypeAlias = (
-    StreamEffect | LinksEffect | Send[EdgeMessage] | AfterCommit[Send[EdgeMessage]] | Reply[EdgeStatus]
-)
 _MOST_REFUSED = 1024
 """Peers of which it is remembered that a link to them was refused; others are told of once more."""
 _ALONE = "a node on the edge has links to its proxies and on local networks alone"
 _NO_EDGE = "this node has no proxies: only a node on the edge sleeps, see [edge] in its configuration"
 
 
-class Edge:
+class Edge(Part):
     """Both sides of the edge, as far as this node has them."""
 
-    def __init__(self, config: PeerConfig, store: Store, streams: Streams, links: Links) -> None:
+    def __init__(self, config: PeerConfig, store: Store, streams: Streams, links: Links, out: Outbox) -> None:
+        self._out = out
         self._streams = streams
         self._links = links
-        self._client = EdgeClient(config.edge, streams.serving) if config.edge.proxies else None
-        self._proxy = None if config.proxy is None else Proxy(config.proxy, store, streams.serving, topic_of)
-        self._sleeping = Sleeping(config.edge)
+        self._client = EdgeClient(config.edge, streams.serving, out) if config.edge.proxies else None
+        self._proxy: Proxy | None = None
+        if config.proxy is not None:
+            self._proxy = Proxy(config.proxy, store, streams.serving, topic_of, out)
+        self._sleeping = Sleeping(config.edge, out)
         self._refused: dict[PeerId, None] = {}
         self.nearby: dict[PeerId, None] = {}
         """Peers on a local network, to whom a node on the edge may have links as well."""
         self._settled: tuple[tuple[TopicId, ...], tuple[TopicId, ...]] = ((), ())
         if self._client is not None:
-            streams.through(self._client)
+            streams.through(self._client, out)
             links.reach = self._reach
 
     @property
@@ -73,79 +68,175 @@ class Edge:
         """Whether this node has links to its proxies, and on local networks, and to nobody else."""
         return self._client is not None
 
-    def start(self, now: float) -> list[EdgePartEffect]:
+    def start(self, now: float) -> None:
         """Turn to our proxies; go on serving our clients."""
-        effects: list[EdgePartEffect] = []
         if self._client is not None:
-            effects += self._do(self._client.start(now), now)
-            effects += self._sleeping.start()
-        return effects if self._proxy is None else [*effects, *self._do(self._proxy.start(now), now)]
+            self._client.start()
+            self._sleeping.start()
+        if self._proxy is not None:
+            self._proxy.start()
 
-    def stop(self, now: float) -> list[EdgePartEffect]:
+    def stop(self, now: float) -> None:
         """The node stops; called before streams are left."""
-        return [] if self._client is None else self._do(self._client.stop(), now)
+        if self._client is not None:
+            self._client.stop()
 
-    # What happens.
+    # Links.
 
-    def links(self, event: LinkUp | LinkDown | DialFailed, now: float) -> list[EdgePartEffect]:
-        """Something became of a link."""
-        client, proxy = self._client, self._proxy
-        match event:
-            case LinkUp(peer):
-                is_fit = "edge" in event.hello.protocols
-                return [] if client is None else self._do(client.link_up(peer, is_fit), now)
-            case LinkDown(peer, reason):
-                effects = [] if client is None else self._do(client.link_down(peer, reason), now)
-                return effects if proxy is None else [*effects, *self._do(proxy.down(peer, now), now)]
-            case DialFailed(peer, reason):
-                return [] if client is None else self._do(client.dial_failed(peer, reason), now)
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """A proxy may be there."""
+        if self._client is not None:
+            self._client.handle_link_up(event.peer, is_fit="edge" in event.hello.protocols)
 
-    def on_message(self, peer: PeerId, message: EdgeMessage, now: float) -> list[EdgePartEffect]:
-        """What a client or a proxy says."""
-        if isinstance(message, Served):
-            if self._client is None:
-                return [_rejected(peer, Reason.STALE, message)]
-            return self._do(self._client.served(peer, message), now)
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """A proxy or a client may be gone."""
+        if self._client is not None:
+            self._client.handle_link_down(event.peer, event.reason)
+        if self._proxy is not None:
+            self._proxy.handle_link_down(event.peer, now)
+
+    @on_link(DialFailed)
+    def handle_dial_failed(self, event: DialFailed, now: float) -> None:
+        """A proxy may be out of reach."""
+        if self._client is not None:
+            self._client.handle_dial_failed(event.peer, event.reason)
+
+    # Messages.
+
+    @on_message(Serve)
+    def handle_serve(self, peer: PeerId, message: Serve, now: float) -> None:
+        """A client wants to be served."""
+        if self._proxy is not None:
+            self._proxy.handle_serve(peer, message, now)
+            return
+        self._reject(peer, Reason.NOT_RESPONSIBLE, message)
+        answers = (Answer(Reason.NOT_RESPONSIBLE, False),) * len(message.streams)
+        self._out.send(peer, Served(message.request, answers, 0, 0, 0))
+
+    @on_message(Unserve)
+    def handle_unserve(self, peer: PeerId, message: Unserve, now: float) -> None:
+        """A client wants no more of a stream."""
         if self._proxy is None:
-            refused = _rejected(peer, Reason.NOT_RESPONSIBLE, message)
-            if not isinstance(message, Serve):
-                return [refused]
-            answers = (Answer(Reason.NOT_RESPONSIBLE, False),) * len(message.streams)
-            return [refused, Send(peer, Served(message.request, answers, 0, 0, 0))]
-        match message:
-            case Serve():
-                return self._do(self._proxy.serve(peer, message, now), now)
-            case Unserve():
-                return self._do(self._proxy.unserve(peer, message, now), now)
-            case Taken():
-                return self._do(self._proxy.taken(peer, message), now)
+            self._reject(peer, Reason.NOT_RESPONSIBLE, message)
+        else:
+            self._proxy.handle_unserve(peer, message, now)
 
-    def fired(self, tick: Tick, now: float) -> list[EdgePartEffect]:
-        """A timer has run out."""
-        if tick.owner == proxy.OWNER:
-            return [] if self._proxy is None else self._do(self._proxy.fired(tick, now), now)
+    @on_message(Taken)
+    def handle_taken(self, peer: PeerId, message: Taken, now: float) -> None:
+        """A client says what has arrived."""
+        if self._proxy is None:
+            self._reject(peer, Reason.NOT_RESPONSIBLE, message)
+        else:
+            self._proxy.handle_taken(peer, message)
+
+    @on_message(Served)
+    def handle_served(self, peer: PeerId, message: Served, now: float) -> None:
+        """A proxy answers."""
         if self._client is None:
-            return []
-        if tick.owner == client.OWNER:
-            # Asleep no proxy is missed; whether one is, is seen once we are awake.
-            is_idle = self._sleeping.asleep and tick.what == "failover"
-            return [] if is_idle else self._do(self._client.fired(tick), now)
-        return self._sleep(False, now) if tick.what == "sleep" else self._wake(now)
+            self._reject(peer, Reason.STALE, message)
+        else:
+            self._client.handle_served(peer, message)
 
-    def ask(self, request: int, command: ProxyCommand, now: float) -> list[EdgePartEffect]:
-        """What the application wants."""
-        if isinstance(command, ExamineEdge):
-            return [Reply(request, self.status())]
+    # Time.
+
+    @on_timer(FailoverDue)
+    def stand_in(self, timer: FailoverDue, now: float) -> None:
+        """A proxy is missed."""
+        # Asleep none is; whether one is, is seen once we are awake.
+        if self._client is not None and not self._sleeping.asleep:
+            self._client.stand_in()
+
+    @on_timer(AnswerDue)
+    def ask_again(self, timer: AnswerDue, now: float) -> None:
+        """A proxy did not answer in time."""
+        if self._client is not None:
+            self._client.ask_again(timer.peer)
+
+    @on_timer(RetryDue)
+    def ask_refused(self, timer: RetryDue, now: float) -> None:
+        """What proxies refused is asked of them again."""
+        if self._client is not None:
+            self._client.ask_refused()
+
+    @on_timer(TakenDue)
+    def compare_streams(self, timer: TakenDue, now: float) -> None:
+        """The proxies are told what has arrived."""
+        if self._client is not None:
+            self._client.compare_streams()
+
+    @on_timer(ReviewDue)
+    def review_kept(self, timer: ReviewDue, now: float) -> None:
+        """What is kept for clients may be too much or too old."""
+        if self._proxy is not None:
+            self._proxy.review_kept(now)
+
+    @on_timer(SleepDue)
+    def sleep_by_turns(self, timer: SleepDue, now: float) -> None:
+        """In battery mode it is time to sleep."""
+        if self._client is not None:
+            self._fall_asleep(self._client, told=False)
+
+    @on_timer(WakeDue)
+    def wake_by_turns(self, timer: WakeDue, now: float) -> None:
+        """In battery mode it is time to wake up."""
+        if self._client is not None:
+            self._wake_up(self._client, now)
+
+    # Commands.
+
+    @on_command(ExamineEdge)
+    def tell_status(self, request: int, command: ExamineEdge, now: float) -> None:
+        """How the edge stands."""
+        self._out.reply(request, self.status())
+
+    @on_command(Sleep)
+    def sleep(self, request: int, command: Sleep, now: float) -> None:
+        """Let go of all links until the word."""
         if self._client is None:
-            return [Reply(request, Declined(Reason.NOT_ALLOWED, _NO_EDGE))]
-        acted = self._sleep(True, now) if isinstance(command, Sleep) else self._wake(now)
-        return [*acted, Reply(request, Done())]
+            raise Refused(Reason.NOT_ALLOWED, _NO_EDGE)
+        self._fall_asleep(self._client, told=True)
+        self._out.reply(request, Done())
 
-    def stir(self, command: StreamCommand | RoomCommand, now: float) -> list[EdgePartEffect]:
+    @on_command(Wake)
+    def wake(self, request: int, command: Wake, now: float) -> None:
+        """Turn to the proxies again."""
+        if self._client is None:
+            raise Refused(Reason.NOT_ALLOWED, _NO_EDGE)
+        self._wake_up(self._client, now)
+        self._out.reply(request, Done())
+
+    def wake_for(self, command: StreamCommand | RoomCommand, now: float) -> None:
         """The application has something to send: in battery mode that ends sleep."""
-        if not isinstance(command, Publish | SendToRoom) or not self._sleeping.stir():
-            return []
-        return self._wake(now)
+        is_sent = isinstance(command, Publish | SendToRoom)
+        if is_sent and self._client is not None and self._sleeping.is_interruptible:
+            self._wake_up(self._client, now)
+
+    # What is asked of streams.
+
+    @on_notice(Reached)
+    def meet_neighbor(self, notice: Reached, now: float) -> None:
+        """A proxy serves a stream, or a client is served in it."""
+        self._out.extend(self._streams.meet_neighbor(notice, now))
+
+    @on_notice(Keep)
+    def keep_stream(self, notice: Keep, now: float) -> None:
+        """A stream is to be kept for clients."""
+        rule = StorageRule(notice.stream, notice.retention, notice.quota)
+        self._out.extend(self._streams.serving.keep(rule, now))
+
+    @on_notice(LetGo)
+    def let_stream_go(self, notice: LetGo, now: float) -> None:
+        """A stream is kept for clients no longer."""
+        self._out.extend(self._streams.serving.let_go(notice.stream, now))
+
+    @on_notice(Trim)
+    def trim_stream(self, notice: Trim, now: float) -> None:
+        """Clients have too much of a stream."""
+        self._out.extend(self._streams.serving.trim(notice.topic, notice.most, now))
+
+    # Whom this node has links to.
 
     def is_foreign(self, peer: PeerId) -> bool:
         """Whether this node may have no link to a peer: on the edge, if it is no proxy and not nearby."""
@@ -156,39 +247,36 @@ class Edge:
         """What whoever asks for such a link is told."""
         return Declined(Reason.NOT_ALLOWED, f"{_ALONE}: see [edge]")
 
-    def objection(self, hold: Hold) -> list[Record] | None:
-        """What becomes of a wish for a link on the edge: the client alone chooses among proxies.
+    def check_hold(self, hold: Hold) -> bool:
+        """Whether a wish for a link is granted. On the edge the client alone chooses among proxies.
 
-        None if there is no objection. That a part waits for a proxy is nothing to tell of.
+        What is refused is recorded; that a part waits for a proxy is nothing to tell of.
         """
         if self._client is None or hold.purpose == PURPOSE or hold.peer in self.nearby:
-            return None
+            return True
         if hold.peer in self._client.all or hold.peer in self._refused:
-            return []
+            return False
         self._refused[hold.peer] = None
         if len(self._refused) > _MOST_REFUSED:
             del self._refused[next(iter(self._refused))]
         note = f"{_ALONE}: {hold.purpose}"
-        return [Record(Kind.REJECTED, peer=hold.peer, reason=Reason.NOT_ALLOWED, note=note)]
+        self._out.record(Record(Kind.REJECTED, peer=hold.peer, reason=Reason.NOT_ALLOWED, note=note))
+        return False
 
-    def on_local(
-        self, notices: Iterable[LanNotice], local: LocalNetworks, now: float
-    ) -> list[EdgePartEffect]:
+    def settle_local(self, changes: Iterable[LanChange], local: LocalNetworks, now: float) -> None:
         """Who came to or left our local networks, and what may be spoken of there or with proxies by now."""
         if self._client is None:
-            return []
-        for notice in notices:
-            peer = notice.contact.peer if isinstance(notice, LanPeer) else notice.peer
-            if local.is_here(peer):
-                self.nearby[peer] = None
-                self._refused.pop(peer, None)
+            return
+        for change in changes:
+            if local.is_here(change.peer):
+                self.nearby[change.peer] = None
+                self._refused.pop(change.peer, None)
             else:
-                self.nearby.pop(peer, None)
+                self.nearby.pop(change.peer, None)
         wanted = (local.spoken, local.policy.denied(CORE))
-        if wanted == self._settled:
-            return []
-        self._settled = wanted
-        return [*self._streams.serving.settle(*wanted, now)]
+        if wanted != self._settled:
+            self._settled = wanted
+            self._out.extend(self._streams.serving.settle(*wanted, now))
 
     def is_ours(self, peer: PeerId) -> bool:
         """Whether a peer is one of our proxies: with them nothing is spoken of but what they serve."""
@@ -209,31 +297,22 @@ class Edge:
 
     # The rest.
 
-    def _sleep(self, told: bool, now: float) -> list[EdgePartEffect]:
-        said = [] if self._client is None else self._do(self._client.tell_taken(), now)
-        fell = Record(Kind.CONTROL, note="asleep")
-        return [*said, fell, *self._links.sleep(), *self._sleeping.sleep(told)]
+    def _fall_asleep(self, client: EdgeClient, told: bool) -> None:
+        client.tell_taken()
+        self._out.record(Record(Kind.CONTROL, note="asleep"))
+        self._links.sleep()
+        self._sleeping.fall_asleep(told)
 
-    def _wake(self, now: float) -> list[EdgePartEffect]:
+    def _wake_up(self, client: EdgeClient, now: float) -> None:
         if not self._sleeping.asleep:
-            return []
-        looked = [] if self._client is None else self._do(self._client.woke(), now)
-        return [Record(Kind.CONTROL, note="awake"), *self._links.wake(now), *self._sleeping.wake(), *looked]
+            return
+        self._out.record(Record(Kind.CONTROL, note="awake"))
+        self._links.wake(now)
+        self._sleeping.wake_up()
+        client.forgive_proxies()
 
-    def _do(self, effects: Iterable[ClientEffect | ProxyEffect], now: float) -> list[EdgePartEffect]:
-        """Do what is asked of streams; the rest is passed on."""
-        out: list[EdgePartEffect] = []
-        for effect in effects:
-            match effect:
-                case Keep(stream, retention, quota):
-                    out += self._streams.serving.keep(StorageRule(stream, retention, quota), now)
-                case LetGo(stream):
-                    out += self._streams.serving.let_go(stream, now)
-                case Trim(topic, most):
-                    out += self._streams.serving.trim(topic, most, now)
-                case _:
-                    out += self._streams.heed((effect,), now)
-        return out
+    def _reject(self, peer: PeerId, reason: Reason, message: EdgeMessage) -> None:
+        self._out.record(Record(Kind.REJECTED, peer=peer, reason=reason, note=type(message).__name__))
 
 
 def edge_delivery(config: PeerConfig) -> DeliveryConfig:
@@ -245,7 +324,3 @@ def only_links(config: PeerConfig) -> tuple[PeerId, ...] | None:
     """The peers to whom this node has links at all; None: to anyone."""
     proxies = tuple(contact.peer for contact in config.edge.proxies)
     return proxies or None
-
-
-def _rejected(peer: PeerId, reason: Reason, message: EdgeMessage) -> Record:
-    return Record(Kind.REJECTED, peer=peer, reason=reason, note=type(message).__name__)

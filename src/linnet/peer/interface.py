@@ -41,8 +41,9 @@ from linnet.core.inputs import (
     Received,
     TimerFired,
 )
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
 from linnet.edge.commands import LanCommand, LanStatus
@@ -50,7 +51,6 @@ from linnet.edge.proxy_commands import EdgeStatus, ProxyCommand
 from linnet.names.commands import NamesCommand, NamesResult
 from linnet.overlay.tracked import Graph
 from linnet.overlay.trackerless.commands import TrackerlessCommand, TrackerlessResult
-from linnet.peer.messages import Message
 from linnet.peer.whereabouts import Company
 from linnet.places.commands import PlaceCommand, PlaceResult
 from linnet.places.items import PlaceItem
@@ -110,6 +110,14 @@ class PeerStatus(Struct, frozen=True, gc=False):
     """Since when it does not answer; None: it does, or was not dialled."""
 
 
+class Unanswered(Struct, frozen=True, gc=False):
+    """A peer that does not answer and that no part wants at the moment: it is tried again now and then."""
+
+    peer: PeerId
+    since: float
+    reason: Reason | None
+
+
 class HashTableStatus(Struct, frozen=True, gc=False):
     """This node's part in the hash table over the network."""
 
@@ -152,9 +160,11 @@ class NodeStatus(Struct, frozen=True, gc=False):
     hash_table: HashTableStatus | None = None
     content: ContentStatus | None = None
     clocks: tuple[float, ...] = ()
-    """Seconds by which the clocks of linked peers are ahead of ours, as far as they sent events."""
+    """Seconds by which the clocks of linked peers are ahead of ours, as far as they said the time."""
     company: tuple[Company, ...] = ()
     """Of each room, place and stream, who takes part as far as is known here."""
+    unanswered: tuple[Unanswered, ...] = ()
+    """Who was dialled in vain and is not among `peers`."""
 
 
 Command: TypeAlias = (
@@ -201,13 +211,13 @@ Input: TypeAlias = (
     | Heard
     | Met
     | NotMet
-    | TimerFired[Tick]
+    | TimerFired[Timer]
     | Asked[Command]
 )
 Handed: TypeAlias = Item | PlaceItem | ContentItem | InGroups
 """What subscriptions of all sorts are handed."""
 
-Promise: TypeAlias = Send[Message] | Deliver[Handed] | Reply[Result] | Record
+Promise: TypeAlias = Send[Message] | Dial | Deliver[Handed] | Reply[Result] | Record
 Effect: TypeAlias = (
     Send[Message]
     | Dial
@@ -215,8 +225,8 @@ Effect: TypeAlias = (
     | Announce
     | Meet
     | HangUp
-    | SetTimer[Tick]
-    | CancelTimer[Tick]
+    | SetTimer[Timer]
+    | CancelTimer[Timer]
     | Deliver[Handed]
     | Reply[Result]
     | Record

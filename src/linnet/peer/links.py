@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from linnet.core.effects import Blame, Dial, HangUp, Hold, Release, Send, SetTimer
+from linnet.core.effects import Blame, Hold, Probe, Release
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part, on_message, on_timer
 from linnet.peer.backoff import LASTING, Backoff
+from linnet.peer.clocks import MICROSECONDS, PeerClocks
 from linnet.peer.config import LinkConfig
-from linnet.peer.interface import PeerStatus
-from linnet.peer.messages import LinkMessage, Needed, Ping, Pong
-from linnet.trace.records import Record
-
-OWNER = "links"
-LinksEffect = Send[LinkMessage] | Dial | HangUp | SetTimer[Tick] | Record
+from linnet.peer.interface import PeerStatus, Unanswered
+from linnet.peer.messages import Bye, Needed, Ping, Pong, Unsupported
+from linnet.trace.records import Kind, Record
 
 _GRAVE = (Reason.BAD_SIGNATURE, Reason.MALFORMED, Reason.FORKED_CHAIN)
 """What nobody honest sends: each counts as an offence. Others may come of crossing messages, and
@@ -33,6 +33,30 @@ count as control messages do."""
 
 _SHUNNED = (Reason.FLOODING, Reason.FORGING, Reason.REPLAYING)
 """Who was cut off for these is left alone for the longest back-off, whoever dials."""
+
+
+class RedialDue(Timer, frozen=True):
+    """The back-off before the next attempt to reach a held peer is over."""
+
+    peer: PeerId
+
+
+class ProbeDue(Timer, frozen=True):
+    """A peer may be tried again where it says it is."""
+
+    peer: PeerId
+
+
+class IdleDue(Timer, frozen=True):
+    """A link that nobody needed has been open for long enough."""
+
+    peer: PeerId
+
+
+class PingDue(Timer, frozen=True):
+    """A peer is to be pinged again, or its answer is overdue."""
+
+    peer: PeerId
 
 
 class _Link:
@@ -74,17 +98,33 @@ class _Link:
         self.allowance = (0.0, 0.0)
         self.offences = (0.0, 0.0)
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody needs it, and nothing is done for it yet."""
+        return bool(self.holds) and self.up_at is None and not self.dialing
 
-class Links:
+
+class Links(Part):
     """All links of a node, open and wanted."""
 
-    def __init__(self, ours: PeerId, config: LinkConfig, rng: Random, cells: Cells | None = None) -> None:
+    def __init__(
+        self, ours: PeerId, config: LinkConfig, rng: Random, out: Outbox, cells: Cells | None = None
+    ) -> None:
         self._ours = ours
         self._config = config
+        self._out = out
         self._backoff = Backoff(config, rng, cells)
+        # No dial before it is durable that it was made: a node that ends over a full disk, and is started
+        # over and over, would dial anew in each life.
+        self._attempts = out if cells is None else out.committed
+        # Not kept: each follows a link that the other has opened to us, so that no start by itself repeats
+        # any.
+        self._probes = Backoff(config, rng)
+        self._probes_waiting: dict[PeerId, Probe] = {}
         self._links: dict[PeerId, _Link] = {}
         self.blocked: dict[PeerId, None] = {}
         self._is_asleep = False
+        self.clocks = PeerClocks()
         self.reach: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
         """Which of the addresses of a peer may be dialled from here."""
         self.located: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
@@ -104,7 +144,7 @@ class Links:
 
     # What the parts want.
 
-    def hold(self, hold: Hold, now: float) -> list[LinksEffect]:
+    def hold(self, hold: Hold, now: float) -> None:
         """A part needs this link."""
         link = self._links.setdefault(hold.peer, _Link())
         first = not link.holds
@@ -112,134 +152,167 @@ class Links:
         if hold.hints:
             link.hints = hold.hints
         if link.up_at is not None:
-            return [Send(hold.peer, Needed(True))] if first else []
-        return [] if link.dialing or (not first and not hold.hints) else self._dial(hold.peer, link, now)
+            if first:
+                self._out.send(hold.peer, Needed(True))
+        elif not link.dialing and (first or hold.hints):
+            self._dial(hold.peer, link, now)
 
     def hasten(self, peer: PeerId) -> None:
         """Whoever runs this node wants a peer tried at once, however often it did not answer."""
         self._backoff.forgive(peer)
 
-    def seek(self, peer: PeerId, now: float) -> list[LinksEffect]:
+    def seek(self, peer: PeerId, now: float) -> None:
         """It was heard where a peer is: if it is needed it is dialled there at once."""
         link = self._links.get(peer)
-        if link is None or not link.holds or link.up_at is not None or link.dialing:
-            return []
-        return self._dial(peer, link, now)
+        if link is not None and link.is_wanted:
+            self._dial(peer, link, now)
 
-    def release(self, release: Release) -> list[LinksEffect]:
+    def release(self, release: Release) -> None:
         """A part needs this link no longer."""
         link = self._links.get(release.peer)
         if link is None or link.holds.pop(release.purpose, self) is self or link.holds:
-            return []
+            return
         if link.up_at is None:
             if not link.dialing:
                 del self._links[release.peer]
-            return []
-        if link.needed:
-            return [Send(release.peer, Needed(False))]
-        return [
-            Send(release.peer, Needed(False)),
-            SetTimer(self._config.idle_timeout, self._tick("idle", release.peer)),
-        ]
+            return
+        self._out.send(release.peer, Needed(False))
+        if not link.needed:
+            self._out.set_timer(self._config.idle_timeout, IdleDue(release.peer))
 
-    def blame(self, blame: Blame, now: float) -> list[LinksEffect]:
+    def blame(self, blame: Blame, now: float) -> None:
         """A peer sent what it must not; too much of that ends its link."""
         link = self._links.get(blame.peer)
         if link is None or link.up_at is None:
-            return []
+            return
         if blame.reason not in _GRAVE:
-            return [] if self.spend(blame.peer, now) else [HangUp(blame.peer, Reason.FLOODING)]
+            if not self.spend(blame.peer, now):
+                self._out.hang_up(blame.peer, Reason.FLOODING)
+            return
         most = float(self._config.offences)
         left = _refilled(link.offences, most, most / 60.0, now) - 1.0
         link.offences = (left, now)
-        return [HangUp(blame.peer, Reason.FORGING)] if left < 0 else []
+        if left < 0:
+            self._out.hang_up(blame.peer, Reason.FORGING)
 
-    def block(self, peer: PeerId, blocked: bool, now: float) -> list[LinksEffect]:
+    def probe(self, probe: Probe, now: float) -> None:
+        """A tracker asks whether a peer answers where it says it is; who names ever new addresses waits."""
+        peer = probe.peer
+        wait = self._probes.wait(peer, probe.hints, now)
+        if wait <= 0:
+            self._probes.dialed(peer, probe.hints, now)
+            self._out.add(probe)
+            return
+        self._probes_waiting[peer] = probe
+        note = f"tried {self._config.dials} times within a minute where it says it is: it has to wait"
+        self._out.record(Record(Kind.CONTROL, peer=peer, reason=Reason.TOO_MANY, note=note))
+        self._out.set_timer(wait, ProbeDue(peer))
+
+    def block(self, peer: PeerId, blocked: bool, now: float) -> None:
         """Have nothing to do with a peer any more, or again."""
         if not blocked:
             self.blocked.pop(peer, None)
             link = self._links.get(peer)
-            return [] if link is None else self._dial_now(peer, link, now)
+            if link is not None:
+                self._dial_now(peer, link, now)
+            return
         self.blocked[peer] = None
-        return [HangUp(peer, Reason.BLOCKED)] if self.is_up(peer) else []
+        if self.is_up(peer):
+            self._out.hang_up(peer, Reason.BLOCKED)
 
-    def sleep(self) -> list[LinksEffect]:
+    def sleep(self) -> None:
         """Close every link and dial nobody, until `wake`; who holds which is remembered."""
         self._is_asleep = True
-        return [HangUp(peer, Reason.NOT_NEEDED) for peer in self.up]
+        for peer in self.up:
+            self._out.hang_up(peer, Reason.NOT_NEEDED)
 
-    def wake(self, now: float) -> list[LinksEffect]:
+    def wake(self, now: float) -> None:
         """Dial whoever is held, at once."""
         self._is_asleep = False
-        effects: list[LinksEffect] = []
         for peer, link in self._links.items():
-            effects += self._dial_now(peer, link, now)
-        return effects
+            self._dial_now(peer, link, now)
 
     # What happens.
 
-    def link_up(self, event: LinkUp, now: float) -> tuple[list[LinksEffect], bool]:
-        """A link is open; the second is whether it may stay."""
-        if event.peer in self.blocked:
-            return [HangUp(event.peer, Reason.BLOCKED)], False
-        if self._is_asleep:
-            return [HangUp(event.peer, Reason.NOT_NEEDED)], False
-        until, reason = self._shunned.get(event.peer, (now, Reason.BLOCKED))
-        if now < until:
-            return [HangUp(event.peer, reason)], False
+    def link_up(self, event: LinkUp, now: float) -> bool:
+        """A link is open; returns whether it may stay."""
+        objection = self._objection(event.peer, now)
+        if objection is not None:
+            self._out.hang_up(event.peer, objection)
+            return False
         link = self._links.setdefault(event.peer, _Link())
         most = self._config.max_links
         if not link.holds and len(self._links) >= most and len(self.up) >= most:
-            return [HangUp(event.peer, Reason.TOO_MANY_LINKS)], False
+            self._out.hang_up(event.peer, Reason.TOO_MANY_LINKS)
+            return False
         link.up_at, link.dialed, link.dialing, link.needed = now, event.dialed, False, False
         link.failure = None
         link.roles, link.agent = event.hello.roles, event.hello.agent
         link.hints = link.hints or event.hello.listens
         link.offences = (float(self._config.offences), now)
         link.allowance = (self._config.control_rate * 10.0, now)
-        effects: list[LinksEffect] = [*self._ping(event.peer, link, now)]
+        self._ping(event.peer, link, now)
         if link.holds:
-            effects.append(Send(event.peer, Needed(True)))
+            self._out.send(event.peer, Needed(True))
         else:
-            effects.append(SetTimer(self._config.idle_timeout, self._tick("idle", event.peer)))
-        return effects, True
+            self._out.set_timer(self._config.idle_timeout, IdleDue(event.peer))
+        return True
 
-    def link_down(self, peer: PeerId, reason: Reason, now: float) -> list[LinksEffect]:
+    def link_down(self, peer: PeerId, reason: Reason, now: float) -> None:
         """A link is gone; it is dialled again if it is needed here."""
+        self.clocks.gone(peer)
         if reason in _SHUNNED and self.is_up(peer):
             self._shun(peer, reason, now)
         link = self._links.get(peer)
         if link is not None and link.up_at is not None and now - link.up_at >= LASTING:
             self._backoff.forgive(peer)
             if not link.holds and reason not in _SHUNNED:
-                return self._forget(peer)
-        return self._lost(peer, reason, now)
+                del self._links[peer]
+                return
+        self._lose(peer, reason, now)
 
-    def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[LinksEffect]:
+    def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> None:
         """No link came of dialling."""
-        return self._lost(peer, reason, now)
+        self._lose(peer, reason, now)
 
-    def on_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[LinksEffect]:
-        """What the other end says about the link itself."""
+    @on_message(Ping)
+    def answer_ping(self, peer: PeerId, message: Ping, now: float) -> None:
+        """A linked peer asks whether we are there."""
+        if peer in self._links:
+            self._out.send(peer, Pong(message.number, max(0, int(now * MICROSECONDS))))
+
+    @on_message(Pong)
+    def measure_round_trip(self, peer: PeerId, message: Pong, now: float) -> None:
+        """A peer is there."""
+        link = self._links.get(peer)
+        if link is None or link.pinged_at is None or message.number > link.ping:
+            return
+        link.pings_lost = 0  # late, but alive
+        if message.number < link.ping:
+            return
+        link.rtt = now - link.pinged_at
+        link.pinged_at = None
+        if message.sent_us is not None:
+            self.clocks.heard(peer, message.sent_us, now - link.rtt / 2)
+        self._out.set_timer(self._config.ping_period, PingDue(peer))
+
+    @on_message(Needed)
+    def note_need(self, peer: PeerId, message: Needed, now: float) -> None:
+        """The other end needs the link, or needs it no longer."""
         link = self._links.get(peer)
         if link is None:
-            return []
-        if isinstance(message, Ping):
-            return [Send(peer, Pong(message.number))]
-        if isinstance(message, Pong):
-            if link.pinged_at is None or message.number > link.ping:
-                return []
-            link.pings_lost = 0  # late, but alive
-            if message.number < link.ping:
-                return []
-            link.rtt = now - link.pinged_at
-            link.pinged_at = None
-            return [SetTimer(self._config.ping_period, self._tick("ping", peer))]
-        if isinstance(message, Needed):
-            link.needed = message.needed
-            if not link.needed and not link.holds:
-                return [SetTimer(0.0, self._tick("idle", peer))]
-        return []
+            return
+        link.needed = message.needed
+        if not link.needed and not link.holds:
+            self._out.set_timer(0.0, IdleDue(peer))
+
+    @on_message(Bye)
+    def ignore_farewell(self, peer: PeerId, message: Bye, now: float) -> None:
+        """The driver has read the reason; the link goes down by itself."""
+
+    @on_message(Unsupported)
+    def ignore_complaint(self, peer: PeerId, message: Unsupported, now: float) -> None:
+        """A newer message was not understood; its sender falls back by itself."""
 
     def rtt(self, peer: PeerId) -> float | None:
         """The round-trip time of a link, if it was measured."""
@@ -260,24 +333,39 @@ class Links:
         link.allowance = (left, now)
         return left >= 0
 
-    def fired(self, tick: Tick, now: float) -> list[LinksEffect]:
-        """A timer of a link has run out."""
-        peer = PeerId(tick.key)
-        link = self._links.get(peer)
-        if link is None:
-            return []
-        if tick.what == "dial":
-            is_wanted = link.holds and link.up_at is None and not link.dialing
-            return self._dial(peer, link, now) if is_wanted else []
-        if link.up_at is None:
-            return []
-        if tick.what == "idle":
-            return [] if link.holds or link.needed else [HangUp(peer, Reason.NOT_NEEDED)]
+    @on_timer(RedialDue)
+    def redial(self, timer: RedialDue, now: float) -> None:
+        """Dial a held peer again."""
+        link = self._links.get(timer.peer)
+        if link is not None and link.is_wanted:
+            self._dial(timer.peer, link, now)
+
+    @on_timer(ProbeDue)
+    def probe_again(self, timer: ProbeDue, now: float) -> None:
+        """Try a peer at the address that it named last."""
+        probe = self._probes_waiting.pop(timer.peer, None)
+        if probe is not None:
+            self._out.add(probe)  # the node hands it to `probe`, like any other
+
+    @on_timer(IdleDue)
+    def close_idle(self, timer: IdleDue, now: float) -> None:
+        """Close a link that neither end needs."""
+        link = self._links.get(timer.peer)
+        if link is not None and link.up_at is not None and not link.holds and not link.needed:
+            self._out.hang_up(timer.peer, Reason.NOT_NEEDED)
+
+    @on_timer(PingDue)
+    def ping_again(self, timer: PingDue, now: float) -> None:
+        """Ping a peer, or give up on one that does not answer."""
+        link = self._links.get(timer.peer)
+        if link is None or link.up_at is None:
+            return
         if link.pinged_at is not None:
             link.pings_lost += 1
             if link.pings_lost >= self._config.ping_tries:
-                return [HangUp(peer, Reason.PING_TIMEOUT)]
-        return self._ping(peer, link, now)
+                self._out.hang_up(timer.peer, Reason.PING_TIMEOUT)
+                return
+        self._ping(timer.peer, link, now)
 
     def status(self) -> tuple[PeerStatus, ...]:
         """Every link, open or wanted."""
@@ -298,21 +386,34 @@ class Links:
             for peer, link in self._links.items()
         )
 
-    def _lost(self, peer: PeerId, reason: Reason, now: float) -> list[LinksEffect]:
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        """Peers that do not answer and that are not wanted at the moment."""
+        failing = self._backoff.failing()
+        return tuple(Unanswered(*each) for each in failing if each[0] not in self._links)
+
+    def _objection(self, peer: PeerId, now: float) -> Reason | None:
+        """Why there may be no link to this peer, whoever dialled."""
+        if peer in self.blocked:
+            return Reason.BLOCKED
+        if self._is_asleep:
+            return Reason.NOT_NEEDED
+        until, reason = self._shunned.get(peer, (now, Reason.BLOCKED))
+        return reason if now < until else None
+
+    def _lose(self, peer: PeerId, reason: Reason, now: float) -> None:
         link = self._links.get(peer)
         if link is None:
-            return []
+            return
         link.up_at, link.dialing, link.failure, link.pinged_at = None, False, reason, None
         link.pings_lost = 0
         config = self._config
         least = config.backoff_most if reason in _SHUNNED else config.backoff_first
         if link.holds or self._backoff.is_tried(peer):
-            self._backoff.failed(peer, self._hints(peer, link), now, least)
-        return self._dial(peer, link, now) if link.holds else self._forget(peer)
-
-    def _forget(self, peer: PeerId) -> list[LinksEffect]:
-        del self._links[peer]
-        return []
+            self._backoff.failed(peer, self._hints(peer, link), now, least, reason)
+        if link.holds:
+            self._dial(peer, link, now)
+        else:
+            del self._links[peer]
 
     def _shun(self, peer: PeerId, reason: Reason, now: float) -> None:
         self._shunned.pop(peer, None)
@@ -320,36 +421,34 @@ class Links:
         while len(self._shunned) > self._config.max_links or next(iter(self._shunned.values()))[0] < now:
             del self._shunned[next(iter(self._shunned))]
 
-    def _dial_now(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
+    def _dial_now(self, peer: PeerId, link: _Link, now: float) -> None:
         """Dial a peer that is held and was left alone for a while."""
-        if not link.holds or link.up_at is not None or link.dialing:
-            return []
-        self._backoff.forgive(peer)
-        return self._dial(peer, link, now)
+        if link.is_wanted:
+            self._backoff.forgive(peer)
+            self._dial(peer, link, now)
 
-    def _dial(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
+    def _dial(self, peer: PeerId, link: _Link, now: float) -> None:
         """Dial a peer, or wait until it may be dialled again."""
         hints = self._hints(peer, link)
         if peer in self.blocked or not hints or self._is_asleep:
             # Without an address the other end has to open the link: it is told to as we are.
-            return []
+            return
         wait = self._backoff.wait(peer, hints, now)
         if wait > 0:
-            return [SetTimer(wait, self._tick("dial", peer))]
+            self._out.set_timer(wait, RedialDue(peer))
+            return
         self._backoff.dialed(peer, hints, now)
         link.dialing = True
-        return [Dial(peer, hints)]
+        self._attempts.dial(peer, hints)
 
     def _hints(self, peer: PeerId, link: _Link) -> tuple[str, ...]:
         return self.reach(peer, self.located(peer, link.hints))
 
-    def _ping(self, peer: PeerId, link: _Link, now: float) -> list[LinksEffect]:
+    def _ping(self, peer: PeerId, link: _Link, now: float) -> None:
         link.ping += 1
         link.pinged_at = now
-        return [Send(peer, Ping(link.ping)), SetTimer(self._config.ping_timeout, self._tick("ping", peer))]
-
-    def _tick(self, what: str, peer: PeerId) -> Tick:
-        return Tick(OWNER, what, peer)
+        self._out.send(peer, Ping(link.ping))
+        self._out.set_timer(self._config.ping_timeout, PingDue(peer))
 
 
 def _refilled(bucket: tuple[float, float], most: float, rate: float, now: float) -> float:

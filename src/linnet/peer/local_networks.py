@@ -2,49 +2,73 @@
 
 from __future__ import annotations
 
-from random import Random
+from collections.abc import Callable, Iterable
 
-from linnet.core.effects import AfterCommit, Announce, CancelTimer, Meet, Reply, SetTimer
 from linnet.core.errors import Refused
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Heard, Met, NetworkIs, NotMet
-from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.core.stores import Cells
-from linnet.core.timers import Tick
-from linnet.delivery.commands import Declined, Done
-from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanCommand, LanStatus
+from linnet.delivery.commands import Done
+from linnet.delivery.context import Context
+from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus
+from linnet.edge.config import PresenceConfig
 from linnet.edge.lan_keys import CORE, node_secret
-from linnet.edge.notices import LanNotice
+from linnet.edge.notices import LanChange, LanChanged
 from linnet.edge.policy import LanPolicy
-from linnet.edge.presence import Presence, PresenceEffect
-from linnet.peer.config import Identity, PeerConfig
-from linnet.trace.records import Record
+from linnet.edge.presence import AnnounceDue, ExpireDue, MeetDue, Presence, RefusalsDue
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part, on_command, on_timer
 
-LanReply = Reply[Done] | Reply[Declined] | Reply[LanStatus] | AfterCommit[Reply[Done]]
-LanEffect = Announce | Meet | SetTimer[Tick] | CancelTimer[Tick] | Record
 LanInput = NetworkIs | Heard | Met | NotMet
 
 
-class LocalNetworks:
+class LocalNetworks(Part):
     """The switches of topics on networks, and who is on those that this device is on."""
 
     def __init__(
-        self, config: PeerConfig, identity: Identity, cells: Cells, rng: Random, entropy: Entropy
+        self,
+        config: PresenceConfig | None,
+        context: Context,
+        out: Outbox,
+        announced: Callable[[bytes, float], None],
     ) -> None:
-        self.policy = LanPolicy(cells)
+        """`announced` is called for each network that is told that we are there, with the time."""
+        self._out = out
+        self._announced = announced
+        self.policy = LanPolicy(context.store.cells)
         self.presence: Presence | None = None
-        if config.lan is not None:
-            secret = node_secret(identity.device)
-            self.presence = Presence(secret, self.policy, config.lan, rng, entropy)
+        if config is not None:
+            secret = node_secret(context.key)
+            self.presence = Presence(secret, self.policy, config, context.rng, context.entropy, out)
 
-    def handle(self, event: LanInput, now: float) -> list[PresenceEffect]:
+    def handle(self, event: LanInput, now: float) -> None:
         """Something happened on a local network."""
-        return [] if self.presence is None else self.presence.handle(event, now)
+        if self.presence is not None:
+            self._tell(self.presence.handle(event, now))
 
-    def fired(self, tick: Tick, now: float) -> list[PresenceEffect]:
-        """A timer of presence has run out."""
-        return [] if self.presence is None else self.presence.fired(tick, now)
+    @on_timer(AnnounceDue)
+    def announce(self, timer: AnnounceDue, now: float) -> None:
+        """It is our turn on a network."""
+        if self.presence is not None and self.presence.announce(timer.network, now):
+            self._announced(timer.network, now)
+
+    @on_timer(ExpireDue)
+    def expire(self, timer: ExpireDue, now: float) -> None:
+        """Somebody on a network may be gone."""
+        if self.presence is not None:
+            self._tell(self.presence.expire(timer.network, now))
+
+    @on_timer(MeetDue)
+    def meet(self, timer: MeetDue, now: float) -> None:
+        """Somebody on a network is to be met."""
+        if self.presence is not None:
+            self.presence.meet(timer.network, now)
+
+    @on_timer(RefusalsDue)
+    def end_refusals(self, timer: RefusalsDue, now: float) -> None:
+        """What was refused lately is counted."""
+        if self.presence is not None:
+            self.presence.end_refusals()
 
     def is_here(self, peer: PeerId) -> bool:
         """Whether a device is on some local network with us."""
@@ -61,38 +85,27 @@ class LocalNetworks:
         here = () if self.presence is None else self.presence.here
         return tuple(dict.fromkeys(topic for network in here for topic in self.policy.allowed(network)))
 
-    def ask(
-        self, request: int, command: LanCommand, now: float
-    ) -> tuple[list[PresenceEffect], list[LanReply]]:
-        """What a command about local networks brings about, and its answer."""
-        if isinstance(command, ExamineLan):
-            return [], [Reply(request, self._status())]
-        try:
-            changed = self._switch(command, now)
-        except Refused as error:
-            return [], [Reply(request, Declined(error.reason, error.detail))]
-        return changed, [AfterCommit((Reply(request, Done()),))]
+    @on_command(ExamineLan)
+    def tell_status(self, request: int, command: ExamineLan, now: float) -> None:
+        """How things stand on local networks."""
+        status = LanStatus((), is_enabled=False) if self.presence is None else self.presence.status()
+        self._out.reply(request, status)
 
-    def _switch(self, command: AllowOnNetwork, now: float) -> list[PresenceEffect]:
+    @on_command(AllowOnNetwork)
+    def set_switch(self, request: int, command: AllowOnNetwork, now: float) -> None:
+        """Let a topic be spoken of on a network, or not."""
+        topic, network, is_allowed = command.topic, command.network, command.is_allowed
+        changes: list[LanChange] = []
         if self.presence is not None:
-            return self.presence.allow(command.topic, command.network, command.is_allowed, now)
-        if command.is_allowed and command.network != CORE:
+            changes = self.presence.allow(topic, network, is_allowed, now)
+        elif is_allowed and network != CORE:
             raise Refused(Reason.UNSUPPORTED, "this node leaves local networks alone: [lan] enabled = false")
-        switch = self.policy.allow if command.is_allowed else self.policy.deny
-        switch(command.topic, command.network)
-        return []
-
-    def _status(self) -> LanStatus:
-        return LanStatus((), is_enabled=False) if self.presence is None else self.presence.status()
-
-
-def parted(effects: list[PresenceEffect]) -> tuple[list[LanEffect], list[LanNotice]]:
-    """What is for the driver, and what is for the machine above."""
-    asked: list[LanEffect] = []
-    notices: list[LanNotice] = []
-    for effect in effects:
-        if isinstance(effect, LanNotice):
-            notices.append(effect)
         else:
-            asked.append(effect)
-    return asked, notices
+            switch = self.policy.allow if is_allowed else self.policy.deny
+            switch(topic, network)
+        self._out.committed.reply(request, Done())
+        self._tell(changes)
+
+    def _tell(self, changes: Iterable[LanChange]) -> None:
+        """Also if nobody came or left: other topics may be spoken of now."""
+        self._out.notify(LanChanged(tuple(changes)))

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias, get_args
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from linnet.content.fast.messages import Browsed, Convey, FastMessage
 from linnet.content.messages import ContentMessage, Notice, Publish
 from linnet.core.hello import Hello
 from linnet.core.ids import Count
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Further, Given
 from linnet.delivery.messages import Data, DeliveryMessage, HistoryPage, Resent
@@ -40,38 +41,40 @@ from linnet.streams.messages import StreamMessage
 from linnet.wire.codec import Codec
 
 
-class Ping(Struct, frozen=True, array_like=True, tag=1, gc=False):
+class Ping(Message, frozen=True, tag=1):
     """Are you there?"""
 
     number: Count
 
 
-class Pong(Struct, frozen=True, array_like=True, tag=2, gc=False):
+class Pong(Message, frozen=True, tag=2):
     """The answer to the ping of this number."""
 
     number: Count
+    sent_us: Count | None = None
+    """When it was sent, by the clock of whoever did; 0.1.0 does not say."""
 
 
-class Bye(Struct, frozen=True, array_like=True, tag=3, gc=False):
+class Bye(Message, frozen=True, tag=3):
     """I close this link, and why. The driver sends it before it closes."""
 
     reason: Reason
 
 
-class Needed(Struct, frozen=True, array_like=True, tag=4, gc=False):
+class Needed(Message, frozen=True, tag=4):
     """Whether the sender needs this link. It closes when neither end does."""
 
     needed: bool
 
 
-class Unsupported(Struct, frozen=True, array_like=True, tag=5, gc=False):
+class Unsupported(Message, frozen=True, tag=5):
     """I do not know messages of this tag; the link lives."""
 
     message: Annotated[int, Meta(ge=0, le=2**31)]
 
 
 LinkMessage: TypeAlias = Ping | Pong | Bye | Needed | Unsupported
-Message: TypeAlias = (
+WireMessage: TypeAlias = (
     LinkMessage
     | OverlayMessage
     | TrackerlessMessage
@@ -150,4 +153,4 @@ PROTOCOL_OF: dict[type, str] = {
 FIRST_CODEC: Codec[Hello] = Codec(Hello)
 """For the first frame on a link, before which nothing else is read."""
 
-CODEC: Codec[Message] = Codec(Message)
+CODEC: Codec[Message] = Codec(WireMessage)

@@ -10,56 +10,41 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from linnet.core.effects import AfterCommit, Blame, Hold, Release, Reply, Send
+from linnet.core.effects import AfterCommit, Blame, Hold, Probe, Release, Reply, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp, Received
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.overlay.effects import TrackerEffect
+from linnet.machine.outbox import Effect as AnyEffect
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
-from linnet.overlay.overlays import OverlaysEffect
-from linnet.peer.account import AccountEffect
 from linnet.peer.content import PROTOCOLS as CONTENT
-from linnet.peer.edge import Edge, EdgePartEffect
+from linnet.peer.content_desk import DeskEffect
+from linnet.peer.edge import Edge
 from linnet.peer.interface import Effect, Input, NodeStatus
-from linnet.peer.links import Links, LinksEffect
-from linnet.peer.local_networks import LanEffect, LanReply
-from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS, Message
-from linnet.peer.network import NetworkEffect
+from linnet.peer.links import Links
+from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS
 from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
-from linnet.peer.whereabouts import WhereaboutsEffect
 from linnet.places.effects import PlaceEffect
 from linnet.rooms.effects import RoomEffect
 from linnet.streams.effects import StreamEffect
 from linnet.trace.records import Kind, Record
 
-Asking: TypeAlias = (
-    StreamEffect
-    | RoomEffect
-    | OverlaysEffect
-    | TrackerEffect
-    | LinksEffect
-    | LanEffect
-    | LanReply
-    | EdgePartEffect
-    | AccountEffect
-    | PlaceEffect
-    | NetworkEffect
-    | WhereaboutsEffect
-    | Reply[NodeStatus]
-)
+Asking: TypeAlias = StreamEffect | RoomEffect | AnyEffect | PlaceEffect | DeskEffect | Reply[NodeStatus]
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
 _CHOSEN = (KADEMLIA, *CONTENT, WHEREABOUTS)
 """Protocols of which nothing is said to whoever does not take part, so that nothing has to be held back."""
-_FOR_THE_NODE = frozenset({Hold, Release, Blame})
+_FOR_THE_NODE = frozenset({Hold, Release, Blame, Probe})
 _LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
 
 
 class Outgoing:
     """The way out of a node machine."""
 
-    def __init__(self, ours: PeerId, hello: Hello, links: Links, edge: Edge) -> None:
+    def __init__(self, ours: PeerId, hello: Hello, links: Links, edge: Edge, out: Outbox) -> None:
+        self._out = out
         self._ours = ours
         self._hello = hello
         self._links = links
@@ -100,11 +85,17 @@ class Outgoing:
             elif type(effect) not in _LOOKED_AT:
                 effects.append(effect)  # type: ignore[arg-type] # just seen
             elif isinstance(effect, Hold):
-                effects += self._held(effect, now)
+                self._hold(effect, now)
+                effects += self._out.take()  # type: ignore[arg-type] # links ask nothing of the node itself
             elif isinstance(effect, Release):
-                effects += self._links.release(effect)
+                self._links.release(effect)
+                effects += self._out.take()  # type: ignore[arg-type] # as above
             elif isinstance(effect, Blame):
-                effects += self._links.blame(effect, now)
+                self._links.blame(effect, now)
+                effects += self._out.take()  # type: ignore[arg-type] # as above
+            elif isinstance(effect, Probe):
+                self._links.probe(effect, now)
+                effects += self._out.take()  # type: ignore[arg-type] # as above
             elif isinstance(effect, AfterCommit) and self._lacking:
                 promises = (self._spoken(it) if isinstance(it, Send) else it for it in effect.effects)
                 effects.append(AfterCommit(tuple(promises)))
@@ -112,12 +103,12 @@ class Outgoing:
                 effects.append(effect)  # type: ignore[arg-type] # no notice comes so far
         return effects
 
-    def _held(self, hold: Hold, now: float) -> list[Effect]:
+    def _hold(self, hold: Hold, now: float) -> None:
         if hold.peer == self._ours:
             self.looped.append(LinkUp(self._ours, self._hello, True))
-            return []
-        objection = self._edge.objection(hold)
-        return [*self._links.hold(hold, now)] if objection is None else [*objection]
+            return
+        if self._edge.check_hold(hold):
+            self._links.hold(hold, now)
 
     def _spoken(self, send: Send[Message]) -> Send[Message] | Record:
         """The message, or a record of it if the peer does not speak its protocol."""

@@ -11,7 +11,10 @@ from linnet.core.stores import Store
 from linnet.delivery.context import Context
 from linnet.event.signing import Verifier
 from linnet.identity.cards import CardCheck
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part
 from linnet.names.names import Names
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.overlay.member import Member
 from linnet.overlay.overlays import OVERLAP, Overlays
@@ -20,13 +23,11 @@ from linnet.overlay.tracker import Tracker
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer.account import Account
-from linnet.peer.clocks import PeerClocks
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.content import Content, Search
 from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
-from linnet.peer.network import Network
 from linnet.peer.whereabouts import AddressBook, Company
 from linnet.places.config import KeeperConfig
 from linnet.places.places import Places
@@ -54,14 +55,17 @@ class Parts:
         self.context = Context(
             identity.device, identity.card, store, edge_delivery(config), rng, verifier, card_check, entropy
         )
-        self.clocks = PeerClocks()
-        self.links = Links(identity.peer, config.links, rng, store.cells)
-        self.member = Member(config.member, config.listens)
-        self.tracker = Tracker(config.tracker, rng) if config.is_tracker else None
-        trackerless = _without_trackers(config, identity, self.context)
-        self.account = Account(trackerless, store.cells)
+        self.out = Outbox()
+        self.links = Links(identity.peer, config.links, rng, self.out, store.cells)
+        adjacency = Adjacency(self.out)
+        self.member = Member(config.member, self.out, adjacency, config.listens)
+        self.tracker = Tracker(config.tracker, rng, self.out) if config.is_tracker else None
+        """None: this node is no tracker."""
+        self.trackerless = _without_trackers(config, identity, self.context, self.out, adjacency)
+        """None: this node is in no overlay without trackers."""
+        self.account = Account(self.trackerless, store.cells, self.out)
         overlap = OVERLAP if config.trackerless is None else config.trackerless.overlap
-        self.overlays = Overlays(self.member, trackerless, overlap)
+        self.overlays = Overlays(self.member, adjacency, self.out, self.trackerless, overlap)
         self.streams = Streams(
             self.context,
             self.overlays,
@@ -72,17 +76,28 @@ class Parts:
         )
         self.rooms = _rooms(config, self.context, self.overlays)
         self.places = Places(self.context, config.places, config.listens, _keeper(config))
-        self.names = Names(self.context, config.names, in_network=config.kademlia is not None)
-        kademlia = _kademlia(config, identity, self.context)
-        self.content = Content(self.context, config, kademlia, search)
-        self.network = Network(kademlia, self.names, self.content, config.kademlia_bootstrap)
-        self.edge = Edge(config, store, self.streams, self.links)
+        self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
+        self.kademlia = _kademlia(config, identity, self.context, self.out)
+        """None: this node takes no part in the hash table over the network."""
+        self.content = Content(self.context, config, self.kademlia, self.out, search)
+        self.edge = Edge(config, store, self.streams, self.links, self.out)
+        adjacency.is_left_out = self.edge.is_ours
         self._is_edge = bool(config.edge.proxies)
         self.whereabouts = AddressBook(
-            identity.device, config.listens, store.cells, self.company, self.account.budget.located
+            identity.device, config.listens, store.cells, self.out, self.company, self.account.budget.located
         )
         self.links.located = self.whereabouts.located
-        self.local = LocalNetworks(config, identity, store.cells, rng, self.context.entropy)
+        self.local = LocalNetworks(config.lan, self.context, self.out, self.account.budget.announced)
+
+    @property
+    def routed(self) -> tuple[Part, ...]:
+        """Those that hear by the marks on their handlers, in the order in which they hear of links."""
+        hash_table = () if self.kademlia is None else (self.kademlia,)
+        rings = () if self.trackerless is None else (self.trackerless,)
+        tracker = () if self.tracker is None else (self.tracker,)
+        overlays = (self.member, *rings, self.overlays, *tracker)
+        first = (self.links, self.whereabouts, self.names, *hash_table, self.content)
+        return (*first, *overlays, self.account, self.local, self.edge)
 
     def company(self) -> Iterator[Company]:
         """Who shares a room, a place or a stream with this node; on the edge nobody is told of."""
@@ -105,21 +120,24 @@ def _keeper(config: PeerConfig) -> KeeperConfig | None:
     return KeeperConfig(allow, relay.max_rooms, relay.room_bytes, relay.total_bytes, relay.max_lifetime)
 
 
-def _without_trackers(config: PeerConfig, identity: Identity, context: Context) -> Trackerless | None:
+def _without_trackers(
+    config: PeerConfig, identity: Identity, context: Context, out: Outbox, adjacency: Adjacency
+) -> Trackerless | None:
     # A node on the edge finds those who are on its local networks, and nobody else, without trackers.
     is_local = config.lan is not None and bool(config.edge.proxies)
     chosen = config.trackerless or (TrackerlessConfig() if is_local else None)
     if chosen is None:
         return None
-    cells = context.store.cells
-    return Trackerless(identity.device, chosen, cells, context.rng, context.entropy, config.listens)
+    device, cells, rng, entropy = identity.device, context.store.cells, context.rng, context.entropy
+    return Trackerless(device, chosen, cells, rng, entropy, out, adjacency, config.listens)
 
 
-def _kademlia(config: PeerConfig, identity: Identity, context: Context) -> Kademlia | None:
+def _kademlia(config: PeerConfig, identity: Identity, context: Context, out: Outbox) -> Kademlia | None:
     if config.kademlia is None:
         return None
     own = Contact(identity.peer, config.listens)
-    return Kademlia(own, config.kademlia, context.store.cells, context.rng)
+    cells, rng = context.store.cells, context.rng
+    return Kademlia(own, config.kademlia, cells, rng, out, config.kademlia_bootstrap)
 
 
 def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:

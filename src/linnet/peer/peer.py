@@ -8,15 +8,15 @@ is looped back, so that a node may be its own tracker and storage.
 from __future__ import annotations
 
 from random import Random
-from typing import assert_never, get_args
+from typing import assert_never
 
 from linnet.content.budgets import OF_EVENTS
 from linnet.content.commands import ContentCommand
 from linnet.content.fast.commands import FastCommand
 from linnet.content.fast.messages import Convey, Conveyed
-from linnet.core.effects import AfterCommit, HangUp, Hold, Release, Reply
+from linnet.core.effects import Reply
 from linnet.core.hello import WIRE_VERSION, Hello
-from linnet.core.ids import PeerId
+from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import (
     Asked,
     Congested,
@@ -34,21 +34,20 @@ from linnet.core.inputs import (
 )
 from linnet.core.limits import FRAME_BYTES
 from linnet.core.luck import Entropy
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
-from linnet.core.timers import Tick
+from linnet.core.timers import Tick, Timer
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.messages import Data
 from linnet.edge.commands import LanCommand
-from linnet.edge.presence import OWNER as PRESENCE_OWNER
 from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
+from linnet.machine.router import Router
 from linnet.names.commands import NamesCommand
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
-from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.trackerless.commands import TrackerlessCommand
-from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.content import PROTOCOLS as CONTENT
 from linnet.peer.content import Search
@@ -63,14 +62,12 @@ from linnet.peer.interface import (
     Start,
     Stop,
 )
-from linnet.peer.messages import PROTOCOLS, LinkMessage, Message, Pong
+from linnet.peer.messages import PROTOCOLS, Pong
 from linnet.peer.neighborhood import Neighborhood
 from linnet.peer.outgoing import Asking, Outgoing
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
 from linnet.peer.status import node_status
-from linnet.peer.whereabouts import OWNER as WHEREABOUTS_OWNER
-from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
 from linnet.peer.whereabouts import Located
 from linnet.places.commands import PlaceCommand
 from linnet.places.messages import Replay, Replayed
@@ -79,6 +76,8 @@ from linnet.streams.commands import StreamCommand
 from linnet.trace.records import Kind, Record
 
 _BLOCKED = "blocked"
+_BLOCKED_HERE = "this device is blocked here"
+_OURSELVES = "this is the device of this node itself; name another's, as its linnet up prints"
 
 _MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed, Convey, Conveyed}) | OF_EVENTS
 """Messages that are not counted as control: there are as many as there is to be told, and who asks for more
@@ -107,10 +106,9 @@ class Peer:
         self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
         self._account = parts.account
         self._streams = parts.streams
-        self._clocks = parts.clocks
+        self._clocks = parts.links.clocks
         self._rooms = parts.rooms
         self._places = parts.places
-        self._network = parts.network
         self.content = parts.content
         """Content at this node, for whoever looks into it."""
         self._edge = parts.edge
@@ -125,19 +123,13 @@ class Peer:
             config.agent,
         )
         around = self._around = Neighborhood(parts)
-        self._outgoing = Outgoing(self._ours, self._hello, self._links, self._edge)
+        self._out = parts.out
+        self._router = Router(self._out, (*parts.routed, around))
+        self._outgoing = Outgoing(self._ours, self._hello, self._links, self._edge, self._out)
         self._by_message = message_routes(parts) | {
-            **dict.fromkeys(get_args(LinkMessage), self._on_link_message),
-            **dict.fromkeys(get_args(OverlayMessage), around.on_tracker_message),
-            **dict.fromkeys(get_args(TrackerlessMessage), around.on_trackerless),
             Data: self._on_data,
-            Located: self._on_located,
         }
-        self._by_owner = timer_routes(parts) | {
-            "tracker": around.tracker_fired,
-            PRESENCE_OWNER: around.local_fired,
-            WHEREABOUTS_OWNER: parts.whereabouts.fired,
-        }
+        self._by_owner = timer_routes(parts)
 
     @property
     def hello(self) -> Hello:
@@ -146,7 +138,7 @@ class Peer:
 
     def _spoken(self) -> dict[str, int]:
         """Protocols of this node: those that it does."""
-        absent = [] if self._network.is_on else [KADEMLIA]
+        absent = [KADEMLIA] if self._parts.kademlia is None else []
         absent += () if self.content.is_on else CONTENT
         return {name: version for name, version in PROTOCOLS.items() if name not in absent}
 
@@ -162,29 +154,40 @@ class Peer:
         return tuple(role for role, is_offered in offered.items() if is_offered)
 
     def handle(self, event: Input, now: float) -> list[Effect]:
-        """Apply one input; the caller performs the effects, in order."""
+        """Apply one input; the caller performs the effects, in order. An input that fails has no effect."""
+        try:
+            return self._handle(event, now)
+        except BaseException:
+            self._out.clear()
+            raise
+
+    def _handle(self, event: Input, now: float) -> list[Effect]:
         kind = type(event)
         if kind is Received:
             if type(event.message) is Data and event.peer != self._ours:  # type: ignore[union-attr]
                 # By far the most frequent input, and nearly all that it brings about is for the driver.
-                asked: list[Asking] = self._on_data(event.peer, event.message, now)  # type: ignore[union-attr]
-                if self._outgoing.is_plain(asked):
-                    return asked  # type: ignore[return-value] # just seen
-                return self._outgoing.heed(asked, now)
-            asked = self._received(event.peer, event.message, now)  # type: ignore[union-attr]
+                data: list[Asking] = self._on_data(event.peer, event.message, now)  # type: ignore[union-attr]
+                if self._outgoing.is_plain(data):
+                    return data  # type: ignore[return-value] # just seen
+                return self._outgoing.heed(data, now)
+            self._receive(event.peer, event.message, now)  # type: ignore[union-attr]
         elif kind is TimerFired:
-            asked = self._fired(event.timer, now)  # type: ignore[union-attr]
+            self._fire(event.timer, now)  # type: ignore[union-attr]
         else:
-            asked = self._apply(event, now)
+            self._apply(event, now)
+        self._router.pass_on_notices(now)  # of parts that were called by hand
+        out, outgoing = self._out, self._outgoing
+        asked: list[Asking] = out.take()  # type: ignore[assignment] # a list of less
         if self._edge.is_edge:
             self._account.served(asked, now)
-        outgoing = self._outgoing
         effects = outgoing.heed(asked, now) if asked else []
         damaged = self._streams.repair.look(now)
         if damaged:
             effects += outgoing.heed([*damaged], now)
         while outgoing.looped:
-            effects += outgoing.heed(self._apply(outgoing.looped.popleft(), now), now)
+            self._apply(outgoing.looped.popleft(), now)
+            self._router.pass_on_notices(now)
+            effects += outgoing.heed(out.take(), now)
         return effects
 
     def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Asking]:
@@ -195,167 +198,189 @@ class Peer:
             return [*self._places.on_data(peer, data, now)]
         return self._streams.on_data(peer, data, now)  # type: ignore[return-value] # a list of less
 
-    def _apply(self, event: Input, now: float) -> list[Asking]:
+    def _apply(self, event: Input, now: float) -> None:
+        extend = self._out.extend
         match event:
             case Received(peer, message):
-                return self._received(peer, message, now)
-            case TimerFired(tick):
-                return self._fired(tick, now)
+                self._receive(peer, message, now)
+            case TimerFired(timer):
+                self._fire(timer, now)
             case LinkUp():
-                return self._link_up(event, now)
+                self._link_up(event, now)
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
-                self._parts.whereabouts.link_down(peer)
-                self._clocks.gone(peer)
-                mended = self._links.link_down(peer, reason, now)
-                down: list[Asking] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
-                down += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
-                return [*self._around.links(event, now), *down, *self._edge.links(event, now), *mended]
+                self._links.link_down(peer, reason, now)
+                below: list[object] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
+                below += self._places.link_gone(event, now)
+                self._router.link(event, now)
+                extend(below)
             case DialFailed(peer, reason):
-                failed: list[Asking] = [*self._rooms.dial_failed(event, now)]
-                failed += [*self._places.link_gone(event, now), *self._network.link_gone(event, now)]
-                failed += self._links.dial_failed(peer, reason, now)
-                return [*self._around.links(event, now), *self._edge.links(event, now), *failed]
+                failed: list[object] = [*self._rooms.dial_failed(event, now)]
+                failed += self._places.link_gone(event, now)
+                self._router.link(event, now)
+                mended = self._out.collect(lambda: self._links.dial_failed(peer, reason, now))
+                extend(failed)
+                extend(mended)
             case Probed():
-                return self._around.probed(event, now)
+                if self._parts.tracker is not None:
+                    self._parts.tracker.handle_probe(event, now)
             case Congested(peer):
-                return [*self._streams.congested(peer, True, now)]
+                extend(self._streams.congested(peer, True, now))
             case Drained(peer):
-                return [*self._streams.congested(peer, False, now)]
+                extend(self._streams.congested(peer, False, now))
             case NetworkIs() | Heard() | Met() | NotMet():
-                return self._around.on_network(event, now)
+                self._parts.local.handle(event, now)
             case Asked(request, command):
-                return self._asked(request, command, now)
+                self._ask(request, command, now)
             case _:
                 assert_never(event)
 
-    def _received(self, peer: PeerId, message: Message, now: float) -> list[Asking]:
+    def _receive(self, peer: PeerId, message: Message, now: float) -> None:
         kind = type(message)
-        if kind not in _MEASURED_ELSEWHERE and not self._links.spend(peer, now):
-            return self._too_much(peer)
-        return [*self._by_message[kind](peer, message, now)]
+        if kind not in _MEASURED_ELSEWHERE and not self._charge(peer, message, now):
+            note = "more messages than allowed"
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.FLOODING, note=note))
+            self._out.hang_up(peer, Reason.FLOODING)
+        elif (hear := self._by_message.get(kind)) is not None:
+            self._out.extend(hear(peer, message, now))
+        else:
+            self._router.message(peer, message, now)
+            if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
+                self._rooms.rtt(peer, rtt)
+                self._parts.member.note_rtt(peer, rtt)
 
-    def _on_link_message(self, peer: PeerId, message: LinkMessage, now: float) -> list[Asking]:
-        effects = self._links.on_message(peer, message, now)
-        if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
-            self._rooms.rtt(peer, rtt)
-            return [*effects, *self._around.rtt(peer, rtt, now)]
-        return effects  # type: ignore[return-value] # a list of less
+    def _charge(self, peer: PeerId, message: Message, now: float) -> bool:
+        """Count a message of a peer; whether it is within what a peer may send."""
+        if not isinstance(message, Located):
+            return self._links.spend(peer, now)
+        # Each address costs a signature: a message of many counts as many.
+        return all(self._links.spend(peer, now) for _ in message.records or (None,))
 
-    def _on_located(self, peer: PeerId, message: Located, now: float) -> list[Asking]:
-        """Somebody tells where devices are: whoever needs them tries them there at once."""
-        # Each costs a signature: a message of many counts as many.
-        if not all(self._links.spend(peer, now) for _ in message.records[1:]):
-            return self._too_much(peer)
-        told, learned = self._parts.whereabouts.on_message(peer, message, now)
-        effects: list[Asking] = [*told]
-        for each in learned:
-            effects += self._rooms.located(each.topic, each.contact, now)
-            effects += self._links.seek(each.contact.peer, now)
-        return effects
-
-    def _too_much(self, peer: PeerId) -> list[Asking]:
-        record = Record(Kind.REJECTED, peer=peer, reason=Reason.FLOODING, note="more messages than allowed")
-        return [record, HangUp(peer, Reason.FLOODING)]
-
-    def _link_up(self, event: LinkUp, now: float) -> list[Asking]:
+    def _link_up(self, event: LinkUp, now: float) -> None:
+        extend = self._out.extend
         if event.peer == self._ours:
-            return self._around.links(event, now)
-        effects, stays = self._links.link_up(event, now)
-        if not stays:
-            return [*effects]
+            self._parts.overlays.handle_own_link(event, now)
+            return
+        if not self._links.link_up(event, now):
+            return
         self._outgoing.link_up(event.peer, event.hello.protocols)
-        up: list[Asking] = [*self._streams.link_up(event, now), *self._rooms.link_up(event, now)]
-        up += self._parts.whereabouts.link_up(event.peer, WHEREABOUTS in event.hello.protocols)
-        up += [*self._places.link_up(event, now), *self._network.link_up(event, now)]
-        return [*effects, *up, *self._around.links(event, now), *self._edge.links(event, now)]
+        extend(self._streams.link_up(event, now))
+        extend(self._rooms.link_up(event, now))
+        extend(self._places.link_up(event, now))
+        self._router.link(event, now)
 
-    def _fired(self, tick: Tick, now: float) -> list[Asking]:
-        told = self._by_owner.get(tick.owner)
-        if told is not None:
-            return [*told(tick, now)]
-        return self._around.overlay_fired(tick, now)
+    def _fire(self, timer: Timer, now: float) -> None:
+        if not isinstance(timer, Tick):
+            self._router.timer(timer, now)
+        else:
+            self._out.extend(self._by_owner[timer.owner](timer, now))
 
-    def _asked(self, request: int, command: Command, now: float) -> list[Asking]:
+    def _ask(self, request: int, command: Command, now: float) -> None:
+        out = self._out
         match command:
             case Start():
-                self._started_at = now
-                online = Record(Kind.ONLINE)
-                started = self._around.start(self._config.bootstrap, now)
-                started += [*self._edge.start(now), *self._streams.start(now), *self._rooms.start(now)]
-                started += [*self._places.start(now), *self._network.start(now)]
-                started += self._parts.whereabouts.start(now)
-                return [online, *started, Reply(request, Done())]
+                self._start(now)
+                out.reply(request, Done())
             case Stop():
-                hangups = [HangUp(peer, Reason.SHUTDOWN) for peer in self._links.up]
-                self._around.stop(now)
-                self._account.stop()
-                stopped: list[Asking] = [*self._edge.stop(now), *self._streams.stop(now)]
-                stopped += [*self._rooms.stop(now), *self._places.stop(now)]
-                return [*stopped, *hangups, Record(Kind.OFFLINE), Reply(request, Done())]
+                self._stop(now)
+                out.reply(request, Done())
             case Connect(contact) if self._edge.is_foreign(contact.peer):
-                return [Reply(request, self._edge.declined)]
+                out.reply(request, self._edge.declined)
+            case Connect(contact) if contact.peer in self._links.blocked:
+                out.reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))
+            case Connect(Contact(peer=peer)) | Block(peer, True) if peer == self._ours:
+                # It would be answered by nothing: what a node says to itself never comes to a link.
+                out.reply(request, Declined(Reason.MALFORMED, _OURSELVES))
             case Connect(contact):
                 self._links.hasten(contact.peer)
-                return [Hold(contact.peer, contact.hints, "asked"), Reply(request, Done())]
+                out.hold(contact.peer, contact.hints, "asked")
+                out.reply(request, Done())
             case Disconnect(peer):
-                return [Release(peer, "asked"), Reply(request, Done())]
+                out.release(peer, "asked")
+                out.reply(request, Done())
             case Block(peer, blocked):
-                return self._block(request, peer, blocked, now)
+                self._block(request, peer, blocked, now)
             case Examine():
-                return [Reply(request, node_status(self._parts, self._config, self.roles, self._started_at))]
+                out.reply(request, node_status(self._parts, self._config, self.roles, self._started_at))
+            case _ if isinstance(command, NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand):
+                self._router.command(request, command, now)
             case _:
-                return self._asked_parts(request, command, now)
+                out.extend(self._ask_part(request, command, now))
 
-    def _asked_parts(
+    def _start(self, now: float) -> None:
+        self._started_at = now
+        extend = self._out.extend
+        self._out.record(Record(Kind.ONLINE))
+        self._parts.overlays.begin(self._config.bootstrap, now)
+        self._around.start(now)
+        self._edge.start(now)
+        self._router.pass_on_notices(now)  # streams are kept for clients before others are joined
+        extend(self._streams.start(now))
+        extend(self._rooms.start(now))
+        extend(self._places.start(now))
+        if self._parts.kademlia is not None:
+            self._parts.kademlia.start(now)
+        self._parts.names.start(now)
+        self.content.start(now)
+        self._router.pass_on_notices(now)
+        self._parts.whereabouts.start(now)
+
+    def _stop(self, now: float) -> None:
+        up = self._links.up
+        extend = self._out.extend
+        self._parts.overlays.stop(now)
+        self._account.stop(now)
+        self._edge.stop(now)
+        extend(self._streams.stop(now))
+        extend(self._rooms.stop(now))
+        extend(self._places.stop(now))
+        for peer in up:
+            self._out.hang_up(peer, Reason.SHUTDOWN)
+        self._out.record(Record(Kind.OFFLINE))
+
+    def _ask_part(
         self,
         request: int,
-        command: StreamCommand
-        | RoomCommand
-        | LanCommand
-        | ProxyCommand
-        | TrackerlessCommand
-        | PlaceCommand
-        | NamesCommand
-        | ContentCommand
-        | FastCommand,
+        command: StreamCommand | RoomCommand | PlaceCommand | ContentCommand | FastCommand,
         now: float,
     ) -> list[Asking]:
         match command:
             case AskRelay(peer) if peer in self._links.blocked:
-                return [Reply(request, Declined(Reason.BLOCKED, "this device is blocked here"))]
+                return [Reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))]
             case Unsubscribe() | Consumed():
                 return self._reader_says(request, command, now)
-            case _ if isinstance(command, LanCommand):
-                return self._around.ask_local(request, command, now)
-            case _ if isinstance(command, ProxyCommand):
-                return [*self._edge.ask(request, command, now)]
-            case _ if isinstance(command, TrackerlessCommand):
-                return [*self._account.ask(request, command, now)]
             case _ if isinstance(command, PlaceCommand):
                 return [*self._places.ask(request, command, now)]
-            case _ if isinstance(command, NamesCommand | ContentCommand | FastCommand):
-                return [*self._network.ask(request, command, now)]
+            case _ if isinstance(command, ContentCommand | FastCommand):
+                return [*self.content.ask(request, command, now)]
             case _ if isinstance(command, RoomCommand):
-                return [*self._edge.stir(command, now), *self._rooms.ask(request, command, now)]
+                self._wake_for(command, now)
+                return [*self._rooms.ask(request, command, now)]
             case _:
-                return [*self._edge.stir(command, now), *self._streams.ask(request, command, now)]
+                self._wake_for(command, now)
+                return [*self._streams.ask(request, command, now)]
 
     def _reader_says(self, request: int, command: Unsubscribe | Consumed, now: float) -> list[Asking]:
         """A subscription of any sort was handled so far, or ends."""
         number = command.subscription
         if self.content.reads(number):
-            return [*self._network.reader_says(request, command, now)]
+            return [*self.content.reader_says(request, command, now)]
         for part in (self._rooms, self._places):
             if part.reads(number) and isinstance(command, Unsubscribe):
                 return [*part.unsubscribe(request, command)]
             if part.reads(number) and isinstance(command, Consumed):
                 return [*part.consumed(request, command)]
-        return [*self._edge.stir(command, now), *self._streams.ask(request, command, now)]
+        return [*self._streams.ask(request, command, now)]
 
-    def _block(self, request: int, peer: PeerId, blocked: bool, now: float) -> list[Asking]:
+    def _wake_for(self, command: StreamCommand | RoomCommand, now: float) -> None:
+        """A node that sleeps to spare its battery wakes up for what it is to send."""
+        self._edge.wake_for(command, now)
+        self._router.pass_on_notices(now)
+
+    def _block(self, request: int, peer: PeerId, blocked: bool, now: float) -> None:
         if blocked:
             self._store.cells.put(_BLOCKED, peer, b"1")
         else:
             self._store.cells.delete(_BLOCKED, peer)
-        return [*self._links.block(peer, blocked, now), AfterCommit((Reply(request, Done()),))]
+        self._links.block(peer, blocked, now)
+        self._out.committed.reply(request, Done())

@@ -29,10 +29,11 @@ def node_status(parts: Parts, config: PeerConfig, roles: tuple[str, ...], starte
         parts.streams.status(),
         tracked,
         parts.rooms.status(),
-        _hash_table(parts.network.kademlia),
+        _hash_table(parts.kademlia),
         _content(parts.content.scout),
-        parts.clocks.ahead(),
+        parts.links.clocks.ahead(),
         tuple(parts.company()),
+        parts.links.unanswered(),
     )
 
 

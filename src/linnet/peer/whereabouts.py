@@ -16,12 +16,11 @@ come before whatever else is known of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
-from linnet.core.effects import Blame, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import (
     Contact,
@@ -33,13 +32,16 @@ from linnet.core.ids import (
     WireSignature,
     WireTopicId,
 )
+from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.keys import SigningKey, verify
+from linnet.machine.outbox import Notice, Outbox
+from linnet.machine.part import Part, on_link, on_message, on_timer
 from linnet.trace.records import Kind, Record
 
-OWNER = "whereabouts"
 PROTOCOL = "whereabouts"
 RECORDS = 64
 """Devices of one topic that one message tells of: more than a room's mesh or a place's branch has."""
@@ -64,6 +66,8 @@ TURNS = 12
 FIRST = 1
 """The number of a device's first addresses. One with a larger number has moved."""
 
+_PURPOSE = "whereabouts"
+"""What links are held for."""
 _TAG = b"linnet/whereabouts/1"
 _OWN, _HEARD = "whereabouts own", "whereabouts"
 _HINTS = 8
@@ -82,7 +86,7 @@ class Whereabouts(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     sig: WireSignature
 
 
-class Located(Struct, frozen=True, array_like=True, tag=170, gc=False):
+class Located(Message, frozen=True, tag=170):
     """These devices take part in a topic of ours, and may be dialled there."""
 
     topic: WireTopicId
@@ -114,18 +118,27 @@ class Company(Struct, frozen=True, gc=False):
         return peer in self.here or peer in self.known
 
 
-class Learned(Struct, frozen=True, gc=False):
-    """A device of a topic may be dialled there, by its own word. For the node itself."""
+class Learned(Notice, frozen=True, gc=False):
+    """A device of a topic may be dialled there, by its own word."""
 
     topic: TopicId
     contact: Contact
 
 
-WhereaboutsEffect: TypeAlias = Send[Located] | Hold | Release | SetTimer[Tick] | Blame | Record
+class LookDue(Timer, frozen=True):
+    """Something is new since the last look at whom to tell what."""
+
+
+class SeekDue(Timer, frozen=True):
+    """It is time to turn again to those who do not know that we have moved."""
+
+
+class LetGoDue(Timer, frozen=True):
+    """Those who were turned to were held for long enough."""
+
+
 _decode_own = msgspec.msgpack.Decoder(Whereabouts).decode
 _decode_kept = msgspec.msgpack.Decoder(_Kept).decode
-_TICK = Tick(OWNER, "look", b"")
-_SEEK, _LET_GO = Tick(OWNER, "seek", b""), Tick(OWNER, "let go", b"")
 
 
 def sign(key: SigningKey, addresses: tuple[str, ...], number: int, at_ms: int) -> Whereabouts:
@@ -143,7 +156,7 @@ def _signed(peer: PeerId, addresses: tuple[str, ...], number: int, at_ms: int) -
     return _TAG + _encode((peer, addresses, number, at_ms))
 
 
-class AddressBook:
+class AddressBook(Part):
     """Our own word, those of others, and who was told what."""
 
     def __init__(
@@ -151,6 +164,7 @@ class AddressBook:
         key: SigningKey,
         listens: tuple[str, ...],
         cells: Cells,
+        out: Outbox,
         company: Callable[[], Iterable[Company]],
         told: Callable[[PeerId, bool, float], None] = lambda peer, own, now: None,
     ) -> None:
@@ -159,6 +173,7 @@ class AddressBook:
         self._ours = PeerId(key.public)
         self._listens = listens[:_HINTS]
         self._cells = cells
+        self._out = out
         self._company = company
         self._account = told
         self._own: Whereabouts | None = None
@@ -173,7 +188,7 @@ class AddressBook:
         self._sought: tuple[PeerId, ...] = ()
         self._turns: dict[PeerId, int] = {}
 
-    def start(self, now: float) -> list[WhereaboutsEffect]:
+    def start(self, now: float) -> None:
         """Read back what was heard, and sign our own addresses if they are others than before."""
         kept = [(PeerId(key), _decode_kept(value)) for key, value in self._cells.scan(_HEARD)]
         for peer, each in sorted(kept, key=lambda item: item[1].heard):
@@ -185,10 +200,10 @@ class AddressBook:
         raw = self._cells.get(_OWN, b"")
         self._own = None if raw is None else _decode_own(raw)
         if self._own is None and not self._listens:
-            return []
+            return
         if self._own is None or self._own.addresses != self._listens:
             self._sign(FIRST if self._own is None else self._own.number + 1, now)
-        return self._seek()
+        self._hold_untold()
 
     def located(self, peer: PeerId, hints: tuple[str, ...]) -> tuple[str, ...]:
         """Where to dial a device: at its own word first, then where others say."""
@@ -204,76 +219,82 @@ class AddressBook:
         kept = self._heard.get(peer)
         return None if kept is None else kept.record
 
-    def link_up(self, peer: PeerId, speaks: bool) -> list[WhereaboutsEffect]:
-        """A link is open, to somebody who understands this or not."""
-        if not speaks:
-            return []
-        self._told[peer] = {}
-        return self._look_at((peer,))
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """Look what to tell a peer, if it understands this."""
+        if PROTOCOL in event.hello.protocols:
+            self._told[event.peer] = {}
+            self._look_at((event.peer,))
 
-    def link_down(self, peer: PeerId) -> None:
-        """A link is gone."""
-        self._told.pop(peer, None)
-        self._due.pop(peer, None)
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """Forget what a peer was told."""
+        self._told.pop(event.peer, None)
+        self._due.pop(event.peer, None)
 
-    def fired(self, tick: Tick, now: float) -> list[WhereaboutsEffect]:
-        """Look whom to tell what, or turn to those who do not know yet that we have moved."""
-        if tick == _SEEK:
-            return self._seek()
-        if tick == _LET_GO:
-            released = [Release(peer, OWNER) for peer in self._sought]
-            self._sought = ()
-            return [*released, SetTimer(SEEK_AGAIN, _SEEK)]
-        effects: list[WhereaboutsEffect] = []
+    @on_timer(LookDue)
+    def tell_company(self, timer: LookDue, now: float) -> None:
+        """Look whom to tell what, and tell it."""
         for company in self._company():
             for peer in company.here:
                 if peer in self._due:
-                    effects += self._tell(peer, company, now)
+                    self._tell(peer, company, now)
         self._due = {peer: looks + 1 for peer, looks in self._due.items() if looks + 1 < len(LOOKS)}
-        return effects + self._timer()
+        self._set_timer()
 
-    def on_message(
-        self, peer: PeerId, message: Located, now: float
-    ) -> tuple[list[WhereaboutsEffect], list[Learned]]:
-        """Somebody tells where devices are; the second is what was new."""
+    @on_timer(SeekDue)
+    def seek_untold(self, timer: SeekDue, now: float) -> None:
+        """Turn to those who do not know yet that we have moved."""
+        self._hold_untold()
+
+    @on_timer(LetGoDue)
+    def release_sought(self, timer: LetGoDue, now: float) -> None:
+        """Let go of those who were turned to, until the next turn."""
+        for peer in self._sought:
+            self._out.release(peer, _PURPOSE)
+        self._sought = ()
+        self._out.set_timer(SEEK_AGAIN, SeekDue())
+
+    @on_message(Located)
+    def hear_addresses(self, peer: PeerId, message: Located, now: float) -> None:
+        """Take in where devices are, as somebody tells; what is new is noticed."""
         company = next((each for each in self._company() if each.topic == message.topic), None)
         if company is None or peer not in company.here:
             note = "addresses: its sender shares no such topic with us"
-            return [
+            self._out.record(
                 Record(Kind.REJECTED, message.topic, peer=peer, reason=Reason.NOT_IN_TOPIC, note=note)
-            ], []
-        effects: list[WhereaboutsEffect] = []
-        learned: list[Learned] = []
+            )
+            return
         for word in message.records:
             told = self._told.get(peer)
             if told is not None:
                 told[word.peer] = max(word.number, told.get(word.peer, 0))
             known = self.heard_of(word.peer)
             if known is None or self._is_newer(word, known):
-                effects += self._hear(peer, word, company, now)
+                self._hear(peer, word, company, now)
                 if self.heard_of(word.peer) == word:
-                    learned.append(Learned(message.topic, Contact(word.peer, word.addresses)))
+                    self._out.notify(Learned(message.topic, Contact(word.peer, word.addresses)))
             elif word.peer == peer and known != word:
                 # It has lost its memory: with its own word of before it finds a larger number.
-                effects.append(Send(peer, Located(message.topic, (known,))))
-        return effects, learned
+                self._out.send(peer, Located(message.topic, (known,)))
 
-    def _hear(self, peer: PeerId, word: Whereabouts, company: Company, now: float) -> list[WhereaboutsEffect]:
+    def _hear(self, peer: PeerId, word: Whereabouts, company: Company, now: float) -> None:
         """Take in what is newer than what was known, if its device said so."""
         try:
             check(word)
         except RemoteError as error:
             note = "addresses"
-            rejected = Record(Kind.REJECTED, company.topic, peer=peer, reason=error.reason, note=note)
-            return [rejected, Blame(peer, error.reason)]
+            self._out.record(Record(Kind.REJECTED, company.topic, peer=peer, reason=error.reason, note=note))
+            self._out.blame(peer, error.reason)
+            return
         if self._is_ours(word):
             # Said by this device before it lost its memory: what holds now needs a larger number.
             self._sign(word.number + 1, now)
-            return self._look_at(self._told)
-        effects = self._keep(word, now)
-        if not company.has(word.peer):
-            effects += self._bound_strangers(company, word.peer)
-        return [*effects, *self._look_at(self._told)]
+        else:
+            self._keep(word, now)
+            if not company.has(word.peer):
+                self._bound_strangers(company, word.peer)
+        self._look_at(self._told)
 
     def _is_newer(self, record: Whereabouts, known: Whereabouts) -> bool:
         """Whether a word counts before the one that is known; of our own also another of the same number."""
@@ -287,34 +308,29 @@ class AddressBook:
         self._own = sign(self._key, self._listens, number, max(0, int(now * 1000)))
         self._cells.put(_OWN, b"", _encode(self._own))
 
-    def _keep(self, record: Whereabouts, now: float) -> list[WhereaboutsEffect]:
+    def _keep(self, record: Whereabouts, now: float) -> None:
         before = self._heard.pop(record.peer, None)
         kept = self._heard[record.peer] = _Kept(record, now, 0 if before is None else before.told)
         self._cells.put(_HEARD, record.peer, _encode(kept))
-        effects: list[WhereaboutsEffect] = []
         while len(self._heard) > KEPT:
-            effects += self._forget(next(iter(self._heard)))
-        return effects
+            self._forget(next(iter(self._heard)))
 
-    def _bound_strangers(self, company: Company, peer: PeerId) -> list[WhereaboutsEffect]:
+    def _bound_strangers(self, company: Company, peer: PeerId) -> None:
         strangers = self._strangers.setdefault(company.topic, {})
         strangers.pop(peer, None)
         strangers[peer] = None
-        effects: list[WhereaboutsEffect] = []
         while len(strangers) > STRANGERS:
             oldest = next(iter(strangers))
             del strangers[oldest]
             if not company.has(oldest):  # Since then it may have been met.
-                effects += self._forget(oldest)
-        return effects
+                self._forget(oldest)
 
-    def _forget(self, peer: PeerId) -> list[WhereaboutsEffect]:
-        if self._heard.pop(peer, None) is None:
-            return []
-        self._cells.delete(_HEARD, peer)
-        return [Record(Kind.EVICTED, peer=peer, reason=Reason.TOO_MANY, note="addresses")]
+    def _forget(self, peer: PeerId) -> None:
+        if self._heard.pop(peer, None) is not None:
+            self._cells.delete(_HEARD, peer)
+            self._out.record(Record(Kind.EVICTED, peer=peer, reason=Reason.TOO_MANY, note="addresses"))
 
-    def _tell(self, peer: PeerId, company: Company, now: float) -> list[WhereaboutsEffect]:
+    def _tell(self, peer: PeerId, company: Company, now: float) -> None:
         told = self._told[peer]
         records: list[Whereabouts] = []
         for owner in dict.fromkeys((self._ours, *company.here, *company.known)):
@@ -331,7 +347,8 @@ class AddressBook:
             self._account(peer, is_own, now)
             if len(records) == RECORDS:
                 break
-        return [Send(peer, Located(company.topic, tuple(records)))] if records else []
+        if records:
+            self._out.send(peer, Located(company.topic, tuple(records)))
 
     def _note_told(self, peer: PeerId, number: int) -> None:
         kept = self._heard.get(peer)
@@ -339,27 +356,29 @@ class AddressBook:
             kept = self._heard[peer] = msgspec.structs.replace(kept, told=number)
             self._cells.put(_HEARD, peer, _encode(kept))
 
-    def _seek(self) -> list[WhereaboutsEffect]:
+    def _hold_untold(self) -> None:
         """Turn to those who do not know yet that we have moved, the latest first."""
         number = FIRST if self._own is None else self._own.number
         if number == FIRST:
-            return []
+            return
         untold = [
             peer
             for peer, kept in reversed(self._heard.items())
             if kept.told < number and kept.record.addresses and self._turns.get(peer, 0) < TURNS
         ]
         if not untold:
-            return []
+            return
         self._sought = tuple(untold[:SOUGHT])
         for peer in self._sought:
             self._turns[peer] = self._turns.get(peer, 0) + 1
-        return [*(Hold(peer, (), OWNER) for peer in self._sought), SetTimer(SEEKING, _LET_GO)]
+            self._out.hold(peer, (), _PURPOSE)
+        self._out.set_timer(SEEKING, LetGoDue())
 
-    def _look_at(self, peers: Iterable[PeerId]) -> list[WhereaboutsEffect]:
+    def _look_at(self, peers: Iterable[PeerId]) -> None:
         for peer in peers:
             self._due[peer] = 0
-        return self._timer()
+        self._set_timer()
 
-    def _timer(self) -> list[WhereaboutsEffect]:
-        return [SetTimer(LOOKS[min(self._due.values())], _TICK)] if self._due else []
+    def _set_timer(self) -> None:
+        if self._due:
+            self._out.set_timer(LOOKS[min(self._due.values())], LookDue())

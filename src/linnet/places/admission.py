@@ -37,6 +37,9 @@ AT_THE_DOOR = (
     "this node goes on to wait at the door, and comes in when it is let in"
 )
 
+UNDECIDED = (Reason.NOT_A_MEMBER, Reason.STALE, Reason.MISSING_DEPENDENCY)
+"""What is answered by who cannot decide, or does not know enough yet: the host may still let us in."""
+
 AdmissionEffect: TypeAlias = VisitingEffect | AfterCommit[PlacePromise] | Reply[Declined] | Blame | Record
 
 
@@ -50,8 +53,8 @@ class Admission:
         """Requests of the application that wait for the door to open, and for the state behind it."""
         self._hurried: dict[int, None] = {}
         """Those of them that want to know at once that the host decides."""
-        self._waits = False
-        """Whether the host was told of us, and decides."""
+        self._doors: dict[PeerId, None] = {}
+        """Where the host was told of us, and decides. What is said at other doors does not change that."""
         self.is_rejected = False
         """Whether the host said no to us: nobody knocks again unasked."""
         self._is_first = True
@@ -69,6 +72,8 @@ class Admission:
         """Ask to come in; answered when the door opens, or does not."""
         if not self._asked:
             self._is_first = not self._visiting.wants
+            if self._is_first:
+                self._doors = {}
         self._asked.append(request)
         if not waits:
             self._hurried[request] = None
@@ -80,12 +85,13 @@ class Admission:
             return False, []
         self._asked.remove(request)
         self._hurried.pop(request, None)
-        if self._waits:
+        if self._doors:
             return False, [Reply(request, Declined(Reason.WAITING, AT_THE_DOOR))]
-        detail = "nobody of this place answered in time; its host may be away"
-        if self._parts.tree.upstreams:
+        is_in = bool(self._parts.tree.upstreams) or self._visiting.is_admitted
+        detail = "nobody who lets guests in answered in time; the host of this place may be away"
+        if is_in:
             detail = "let in, but the state of the place did not come in time"
-        is_over = self._is_first and not self._asked and not self._parts.tree.upstreams
+        is_over = self._is_first and not self._asked and not is_in
         return is_over, [Reply(request, Declined(Reason.TIMEOUT, detail))]
 
     def decided(self, peer: PeerId, decision: Decision, now: float) -> tuple[bool, list[AdmissionEffect]]:
@@ -97,9 +103,10 @@ class Admission:
         try:
             if decision.deed is not None:
                 parts.renew(decision.deed)
-            self._waits = decision.reason is Reason.WAITING and not decision.admitted
-            if self._waits:
+            if decision.reason is Reason.WAITING and not decision.admitted:
+                self._doors[peer] = None
                 return False, self._told_to_wait(peer, now)
+            self._doors = {} if decision.admitted else {key: None for key in self._doors if key != peer}
             if not decision.admitted:
                 return False, self._turned(peer, decision, now)
             self._let_in(told_membership(parts, decision), now)
@@ -176,8 +183,10 @@ class Admission:
             self.is_rejected = not self._parts.is_in
             return [*effects, *self._answer(turned)]
         waits = any(self._visiting.is_awaited(each.peer) for each in self._visiting.contacts)
-        if waits or self._visiting.is_admitted:
+        if waits or self._doors or self._visiting.is_admitted:
             return effects
+        if reason in UNDECIDED and self._asked:
+            return [*effects, self._visiting.look_again(now)]
         requests, self._asked, self._hurried = self._asked, [], {}
         declined = Declined(reason, "turned away at the door")
         return [*effects, *(Reply(request, declined) for request in requests)]

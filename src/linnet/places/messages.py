@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.core.ids import Contact, Count, WireAuthorId, WireEventId, WirePeerId, WireSignature, WireTopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -28,7 +29,7 @@ Peers = Annotated[tuple[Contact, ...], Meta(max_length=RELAYS)]
 Cards = Annotated[tuple[Card, ...], Meta(max_length=256)]
 
 
-class Enter(Struct, frozen=True, array_like=True, tag=90, gc=False):
+class Enter(Message, frozen=True, tag=90):
     """Let me in, or connect me again: the first that is said about a place on a link.
 
     The card's device must be the peer at the other end, so that nobody can replay it from elsewhere.
@@ -58,7 +59,7 @@ class Enter(Struct, frozen=True, array_like=True, tag=90, gc=False):
     """Whether it wants to be told that it has to wait (`Reason.WAITING`). Not signed; older nodes do not."""
 
 
-class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
+class Decision(Message, frozen=True, tag=91):
     """The answer at the door. Whose relays lack the sender itself is a redirect."""
 
     place: WireTopicId
@@ -79,14 +80,14 @@ class Decision(Struct, frozen=True, array_like=True, tag=91, gc=False):
     """Of the device that answers, so that what is said below it may be passed up to it."""
 
 
-class Away(Struct, frozen=True, array_like=True, tag=92, gc=False):
+class Away(Message, frozen=True, tag=92):
     """Send me nothing more of this place over this link. Says nothing about membership."""
 
     place: WireTopicId
     reason: Reason | None
 
 
-class Replay(Struct, frozen=True, array_like=True, tag=93, gc=False):
+class Replay(Message, frozen=True, tag=93):
     """Send this fragment again: by its number, or by its message and offset."""
 
     place: WireTopicId
@@ -107,7 +108,7 @@ class Code(IntEnum):
     INTERNAL_ERROR = 4
 
 
-class Replayed(Struct, frozen=True, array_like=True, tag=94, gc=False):
+class Replayed(Message, frozen=True, tag=94):
     """One fragment as it came, or why not."""
 
     place: WireTopicId
@@ -117,7 +118,7 @@ class Replayed(Struct, frozen=True, array_like=True, tag=94, gc=False):
     card: Card | None
 
 
-class AskState(Struct, frozen=True, array_like=True, tag=95, gc=False):
+class AskState(Message, frozen=True, tag=95):
     """Bring my state up to date, from after this message on."""
 
     place: WireTopicId
@@ -125,7 +126,7 @@ class AskState(Struct, frozen=True, array_like=True, tag=95, gc=False):
     state: Count
 
 
-class StateIs(Struct, frozen=True, array_like=True, tag=96, gc=False):
+class StateIs(Message, frozen=True, tag=96):
     """A page of the whole state as of a message that carries its hash; not signed, checked by that hash.
 
     Where replaying is cheaper there is no page but the numbers of the messages to replay.
@@ -143,7 +144,7 @@ class StateIs(Struct, frozen=True, array_like=True, tag=96, gc=False):
     reason: Reason | None
 
 
-class Talk(Struct, frozen=True, array_like=True, tag=97, gc=False):
+class Talk(Message, frozen=True, tag=97):
     """A piece of what a guest says to the host, sealed to the device that speaks in the place.
 
     Signed over everything but the hops, the place included: it cannot be played into another one.
@@ -161,7 +162,7 @@ class Talk(Struct, frozen=True, array_like=True, tag=97, gc=False):
     hops: Annotated[int, Meta(ge=0, le=64)]
 
 
-class Heard(Struct, frozen=True, array_like=True, tag=98, gc=False):
+class Heard(Message, frozen=True, tag=98):
     """The host's device has all of a request, and wrote it down; goes back the way it came."""
 
     place: WireTopicId
@@ -173,7 +174,7 @@ class Heard(Struct, frozen=True, array_like=True, tag=98, gc=False):
     sig: WireSignature
 
 
-class Unheard(Struct, frozen=True, array_like=True, tag=109, gc=False):
+class Unheard(Message, frozen=True, tag=109):
     """There is no way to the host's device from here: it is away. Goes back the way the request came.
 
     Anybody on the way can say so, and need not be right: it ends nothing before its time.
@@ -185,7 +186,7 @@ class Unheard(Struct, frozen=True, array_like=True, tag=109, gc=False):
     request: Count
 
 
-class DeedIs(Struct, frozen=True, array_like=True, tag=99, gc=False):
+class DeedIs(Message, frozen=True, tag=99):
     """The deed as the sender knows it, for whoever has an older one."""
 
     deed: Deed
@@ -202,7 +203,7 @@ class GuestReceipt(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     sig: WireSignature
 
 
-class Receipts(Struct, frozen=True, array_like=True, tag=100, gc=False):
+class Receipts(Message, frozen=True, tag=100):
     """Receipts of guests on their way up to the host; relays put several together."""
 
     place: WireTopicId
@@ -210,7 +211,7 @@ class Receipts(Struct, frozen=True, array_like=True, tag=100, gc=False):
     cards: Cards
 
 
-class AskTerms(Struct, frozen=True, array_like=True, tag=107, gc=False):
+class AskTerms(Message, frozen=True, tag=107):
     """Tell me the terms that I do not know."""
 
     place: WireTopicId
@@ -224,7 +225,7 @@ class AskTerms(Struct, frozen=True, array_like=True, tag=107, gc=False):
     """The fragments that opened its last terms, the last one first."""
 
 
-class TermsAre(Struct, frozen=True, array_like=True, tag=108, gc=False):
+class TermsAre(Message, frozen=True, tag=108):
     """The fragments that opened the terms after the last one that both know."""
 
     place: WireTopicId
@@ -234,7 +235,7 @@ class TermsAre(Struct, frozen=True, array_like=True, tag=108, gc=False):
     """Whether these are all of them."""
 
 
-class Yield(Struct, frozen=True, array_like=True, tag=101, gc=False):
+class Yield(Message, frozen=True, tag=101):
     """A co-host asks the device that speaks to let it speak."""
 
     place: WireTopicId
@@ -243,7 +244,7 @@ class Yield(Struct, frozen=True, array_like=True, tag=101, gc=False):
     sig: WireSignature
 
 
-class Yielded(Struct, frozen=True, array_like=True, tag=102, gc=False):
+class Yielded(Message, frozen=True, tag=102):
     """Go on from here: nothing more will be said in that term. Or why not."""
 
     place: WireTopicId
@@ -254,7 +255,7 @@ class Yielded(Struct, frozen=True, array_like=True, tag=102, gc=False):
     reason: Reason | None
 
 
-class Keep(Struct, frozen=True, array_like=True, tag=103, gc=False):
+class Keep(Message, frozen=True, tag=103):
     """The host asks a relay to keep what is said in a place."""
 
     deed: Deed
@@ -262,14 +263,14 @@ class Keep(Struct, frozen=True, array_like=True, tag=103, gc=False):
     """Of the device that asks: it must be the peer at the other end."""
 
 
-class Kept(Struct, frozen=True, array_like=True, tag=104, gc=False):
+class Kept(Message, frozen=True, tag=104):
     """The relay's answer."""
 
     place: WireTopicId
     reason: Reason | None
 
 
-class AskRoll(Struct, frozen=True, array_like=True, tag=105, gc=False):
+class AskRoll(Message, frozen=True, tag=105):
     """Who is in? A piece of the roll, of the message that is named or of any."""
 
     place: WireTopicId
@@ -279,7 +280,7 @@ class AskRoll(Struct, frozen=True, array_like=True, tag=105, gc=False):
     offset: Count
 
 
-class RollIs(Struct, frozen=True, array_like=True, tag=106, gc=False):
+class RollIs(Message, frozen=True, tag=106):
     """A piece of the roll; not signed, checked by the hash in the change that it is of."""
 
     place: WireTopicId

@@ -225,8 +225,12 @@ class Parts:
 
     def begin_at(self, notice: Head) -> None:
         """The notice that we came in: what was said before is closed to us, and so are the terms of it."""
-        self.fragments.pass_over(self.fragments.upto, notice.fragment - 1)
+        self.close_before(notice)
         self.keep_base(Base(notice.term, notice.fragment))
+
+    def close_before(self, notice: Head) -> None:
+        """What was said before this notice and is not here is not for us: nobody is asked for it any more."""
+        self.fragments.pass_over(self.fragments.upto, notice.fragment - 1)
         self.missing.start(notice.fragment)
 
     def start_over(self) -> None:

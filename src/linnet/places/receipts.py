@@ -31,6 +31,8 @@ PACE = 10
 AT_ONCE = 256
 PASSING = 4096
 """Devices whose receipts wait here to be passed on; the one that waited longest goes first."""
+LATELY = 4
+"""Receipts of one device that are known again when they come back."""
 DEVICES = 8
 """Devices of one guest whose receipts are kept."""
 _KEPT = "place receipt"
@@ -62,6 +64,9 @@ class GuestReceipts:
         """Term, fragment and voice of our last one."""
         self._given_at: float | None = None
         self._passing: dict[PeerId, tuple[GuestReceipt, Card]] = {}
+        self._passed: dict[PeerId, tuple[int, ...]] = {}
+        """By device, when the last receipts that left here were given: guests may be above one another in a
+        circle, and what comes round goes no further. Which is the latest tells little: clocks are set."""
         self._is_set = False
         self.tick = Tick(OWNER, "send", parts.id)
         self._kept: dict[AuthorId, dict[PeerId, GuestReceipt]] = {}
@@ -101,6 +106,11 @@ class GuestReceipts:
             some = waiting[at : at + AT_ONCE]
             receipts, cards = tuple(each[0] for each in some), tuple(each[1] for each in some)
             effects.append(Send(way, Receipts(parts.id, receipts, cards)))
+            for receipt in receipts:
+                before = self._passed.pop(receipt.device, ())
+                self._passed[receipt.device] = (*before, receipt.at_ms)[-LATELY:]
+        while len(self._passed) > PASSING:
+            del self._passed[next(iter(self._passed))]
         return [*effects, *self.look(now)]
 
     def came(self, peer: PeerId, told: Receipts, now: float) -> list[ReceiptsEffect]:
@@ -176,6 +186,8 @@ class GuestReceipts:
         if not parts.is_guest(receipt.nym):
             raise RemoteError(Reason.NOT_A_MEMBER, "of nobody who is a guest")
         if not parts.is_voice:
+            if receipt.at_ms in self._passed.get(receipt.device, ()):
+                raise RemoteError(Reason.SURPLUS, "it went by here before")
             known = self._passing.get(receipt.device)
             if known is None or known[0].at_ms < receipt.at_ms:
                 self._passing.pop(receipt.device, None)

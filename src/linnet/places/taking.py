@@ -27,7 +27,7 @@ from linnet.places.channel.retention import forget_orphans
 from linnet.places.channel.rows import Mark, Row
 from linnet.places.effects import PlacePromise
 from linnet.places.items import Changed
-from linnet.places.multicast.head import KEYS, OPENING, Head, head_of
+from linnet.places.multicast.head import KEYS, OPENING, Change, Head, head_of
 from linnet.places.multicast.terms import Shift, Where, opening_of
 from linnet.places.parts import Parts
 from linnet.places.watching import Watching
@@ -193,9 +193,7 @@ class Taking:
         if head.term == parts.term and source is not None:
             parts.toward = source
         if head.change is not None:
-            parts.membership.store(head.change, head.message, head.generation)
-            if not head.change.joins:
-                parts.sealing.readers.forget(head.change.nym)
+            self._noticed(head, head.change)
         steps = [] if parts.keeps else parts.assembly.told(stored.row)
         promises: list[PlacePromise] = [*self._passed_on(arrival, now)]
         told, records = self._told(steps, verified)
@@ -211,6 +209,19 @@ class Taking:
             kind, parts.id, verified.head, verified.unit.device, head.fragment, 1, source, hops, size
         )
         return [record, *records, AfterCommit(tuple(promises))]
+
+    def _noticed(self, head: Head, change: Change) -> None:
+        """Somebody came in or went. If we came in, perhaps not for the first time, we may have been put out
+        without having heard of it: those whom we would ask for what was said meanwhile need not have it, and
+        then cannot say that it is closed to us."""
+        parts = self._parts
+        parts.membership.store(change, head.message, head.generation)
+        if not change.joins:
+            parts.sealing.readers.forget(change.nym)
+            return
+        is_ours = change.nym == parts.context.author and not parts.may_speak
+        if is_ours and change.effective_since == head.message:
+            parts.close_before(head)
 
     def _passed_on(self, arrival: Arrival, now: float) -> list[Send[Data] | Record]:
         """To every downstream that may see it, with the card the first time."""

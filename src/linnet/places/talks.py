@@ -3,6 +3,9 @@
 Toth 2013, section 3.9, weighs three ways; this is its second, with the first where a link is there anyway.
 Receipts go back the way that the request came. Nobody keeps a request for a host who is away: whoever made
 it is told so, and makes it again when it sees fit.
+
+Where the host is gone its guests are above one another, in circles too. A request that comes round is passed
+on no further, and no answer is passed back more often than the request came.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from linnet.trace.records import Kind, Record
 
 OWNER = "place.talk"
 ROUTES = 4096
-"""Devices whose requests passed by here, so that receipts find back."""
+"""Requests that passed by here and are not answered, so that receipts find back."""
 _NUMBERS = "place talk"
 _LATE = Declined(Reason.TIMEOUT, "the host's device did not answer in time")
 _DEAF = "the host's device is there, but nobody listens at it: say it again when the host watches the place"
@@ -58,6 +61,18 @@ class _Waiting(Struct, gc=False):
     """Whether there was no way to the host's device when it was last said."""
 
 
+class _Route(Struct, gc=False):
+    """A request that passed by here."""
+
+    back: PeerId
+    """Who brought it."""
+    hops: int
+    at: float
+    """When it came, or came again since it was said again."""
+    is_unheard: bool = False
+    """Whether word that there is no way was passed back since."""
+
+
 class Talks:
     """Requests of one place, as a guest, on their way, and at the host."""
 
@@ -68,7 +83,8 @@ class Talks:
         first = 1 if kept is None else int.from_bytes(kept, "big")
         self._talking = Talking(parts.id, context.key, context.card, parts.config, context.entropy, first)
         self._waiting: dict[int, _Waiting] = {}
-        self._routes: dict[PeerId, PeerId] = {}
+        self._routes: dict[tuple[PeerId, int], _Route] = {}
+        """By the device that made a request, and its number."""
         self._tick = Tick(OWNER, "again", parts.id)
 
     # The guest.
@@ -119,13 +135,15 @@ class Talks:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
         for waiting in self._waiting.values():
             waiting.until -= seconds
+        for route in self._routes.values():
+            route.at -= seconds
 
     def on_heard(self, peer: PeerId, heard: Heard) -> list[TalksEffect]:
         """A receipt: for us, or for somebody whose request passed by here."""
         if heard.device != self._parts.context.peer:
-            back = self._routes.get(heard.device)
-            if back is not None:
-                return [Send(back, heard)]
+            route = self._routes.pop((heard.device, heard.request), None)
+            if route is not None:
+                return [Send(route.back, heard)]
             note = "a receipt for nobody who spoke through us"
             return [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=Reason.UNREACHABLE, note=note)]
         voice = self._parts.voice
@@ -143,9 +161,10 @@ class Talks:
     def on_unheard(self, peer: PeerId, unheard: Unheard) -> list[TalksEffect]:
         """Somebody on the way says that the host is away: to us, or to somebody who spoke through us."""
         parts = self._parts
-        back = self._routes.get(unheard.device)
-        if unheard.device != parts.context.peer and back is not None and back != peer:
-            return [Send(back, unheard)]
+        route = self._routes.get((unheard.device, unheard.request))
+        if route is not None and not route.is_unheard and route.back != peer:
+            route.is_unheard = True
+            return [Send(route.back, unheard)]
         waiting = self._waiting.get(unheard.request)
         if unheard.device != parts.context.peer or waiting is None:
             note = "no way to the host, for nobody who asked through us"
@@ -164,9 +183,8 @@ class Talks:
         if not is_guest:
             note = "a request of nobody who is a guest"
             return None, [Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
-        self._remember(talk.card.device_key, peer)
         if talk.to != parts.context.peer:
-            return None, self._pass_on(peer, talk)
+            return None, self._pass_on(peer, talk, now)
         try:
             found = parts.hearing.take(talk, now)
             if found is None:
@@ -186,18 +204,29 @@ class Talks:
 
     def gone(self, peer: PeerId) -> None:
         """A link is down."""
-        for device in [device for device, back in self._routes.items() if back == peer]:
-            del self._routes[device]
+        for request in [request for request, route in self._routes.items() if route.back == peer]:
+            del self._routes[request]
 
-    def _pass_on(self, peer: PeerId, talk: Talk) -> list[TalksEffect]:
+    def _pass_on(self, peer: PeerId, talk: Talk, now: float) -> list[TalksEffect]:
         way = self._way(talk.to)
-        if way is None or way == peer or talk.hops >= 64:
+        if way is None or way == peer or talk.hops >= 64 or self._comes_round(talk, now):
             note = f"a request after {talk.hops} hops, and no way up"
             reason = Reason.UNREACHABLE
             record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
             unheard = Unheard(self._parts.id, talk.card.device_key, talk.request)
             return [record, Send(peer, unheard)]
+        self._remember(peer, talk, now)
         return [Send(way, replace(talk, hops=talk.hops + 1))]
+
+    def _comes_round(self, talk: Talk, now: float) -> bool:
+        """Whether it was here before on this way: with more hops, and too soon to have been said again."""
+        device = talk.card.device_key
+        if device == self._parts.context.peer:
+            return True
+        route = self._routes.get((device, talk.request))
+        # Half, since it may travel faster than it did before.
+        soon = self._parts.config.replay_timeout / 2
+        return route is not None and talk.hops > route.hops and now < route.at + soon
 
     def _way(self, voice: PeerId) -> PeerId | None:
         """Straight if there is a link, else to whoever brings what the voice says."""
@@ -205,9 +234,10 @@ class Talks:
             return voice
         return self._parts.toward or self._parts.tree.way_up()
 
-    def _remember(self, device: PeerId, peer: PeerId) -> None:
-        self._routes.pop(device, None)
-        self._routes[device] = peer
+    def _remember(self, peer: PeerId, talk: Talk, now: float) -> None:
+        request = (talk.card.device_key, talk.request)
+        self._routes.pop(request, None)
+        self._routes[request] = _Route(peer, talk.hops, now)
         if len(self._routes) > ROUTES:
             del self._routes[next(iter(self._routes))]
 

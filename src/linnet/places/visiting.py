@@ -150,7 +150,7 @@ class Visiting:
         if contact.peer in self._resting and contact.peer not in self._links:
             return []
         self.wants = True
-        return [*self._ask(self._known[contact.peer], now), self._timer(now)]
+        return [*self._ask(self._known[contact.peer], now), self.look_again(now)]
 
     def probe(self, now: float) -> list[VisitingEffect]:
         """Ask the next one whom we know, and are not connected with, which term it knows."""
@@ -199,9 +199,9 @@ class Visiting:
             if willing(contact.peer):
                 effects += self._ask(contact, now)
                 lacking -= 1
-        return [*effects, self._timer(now)]
+        return [*effects, self.look_again(now)]
 
-    def _timer(self, now: float) -> SetTimer[Tick]:
+    def look_again(self, now: float) -> SetTimer[Tick]:
         """When to look around again."""
         rests = [until - now for until in self._resting.values()]
         return SetTimer(min([self._parts.config.entry_timeout, *rests]), self.tick)
@@ -247,7 +247,7 @@ class Visiting:
         if not (was_asked or was_up):
             return []
         if not at_once:
-            return [self._timer(now)]
+            return [self.look_again(now)]
         return [*self._let_go(peer), *self.look(now)]
 
     def shun(self, peer: PeerId, reason: Reason, now: float) -> list[VisitingEffect]:
@@ -296,7 +296,7 @@ class Visiting:
         self._standing.pop(peer, None)
         self._rest(peer, now, SOON)
         if self.is_admitted:
-            return [*self._let_go(peer), self._timer(now)]
+            return [*self._let_go(peer), self.look_again(now)]
         return [*self._let_go(peer), *(self.look(now) if self._trying else [])]
 
     def stand(self, peer: PeerId, now: float) -> list[VisitingEffect]:
@@ -304,7 +304,7 @@ class Visiting:
         self._asked[peer] = now + STANDING
         self._standing[peer] = None
         self._pauses.pop(peer, None)
-        return [self._timer(now)]
+        return [self.look_again(now)]
 
     def referred(self, relays: Iterable[Contact]) -> None:
         """Who turned us away names who can let us in: that one is asked next, once each time we enter."""

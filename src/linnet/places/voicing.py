@@ -90,12 +90,15 @@ class Voicing:
         """Say something, now or when it is our turn; `Refused` if that will not come."""
         if not self._parts.may_speak:
             raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
+        is_rest = isinstance(command, AnnounceMore)
         if isinstance(command, AnnounceMore):
             self._unfinished.check(command.message, self._parts.term)
         turn = self.turns.turn(now)
-        # What was said before and is to be said again comes first, but for the rest of a message that stands.
-        is_free = isinstance(command, AnnounceMore) or not (self._again or self._taking.cut_off)
-        if (turn is Turn.OURS and is_free) or self._parts.terms.voice is None:
+        # What waits comes first, and what is to be said again; but for the rest of a message that stands. Our
+        # turn may have come by the clock alone, and then nobody has looked at what waits since.
+        is_next = is_rest or not self._queue
+        is_free = is_rest or not (self._again or self._taking.cut_off)
+        if is_next and ((turn is Turn.OURS and is_free) or self._parts.terms.voice is None):
             return self._do(request, command, now)
         if isinstance(command, AnnounceMore):
             raise Refused(Reason.STALE, "somebody else speaks now: this message ends here, say it again")

@@ -20,6 +20,7 @@ from linnet.core.ids import (
     WireSignature,
     WireTopicId,
 )
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import CausalMessage, Digest
 from linnet.delivery.messages import Cards, Units
@@ -33,7 +34,7 @@ RoomHeads = Annotated[tuple[WireEventId, ...], Meta(max_length=256)]
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=64)]
 
 
-class Greet(Struct, frozen=True, array_like=True, tag=50, gc=False):
+class Greet(Message, frozen=True, tag=50):
     """The first word of a member or relay about a room on a link: who I am, and how far I am.
 
     Said by both ends, again when heads have changed and it is quiet. Whoever is not (yet) a member shows
@@ -58,7 +59,7 @@ class Greet(Struct, frozen=True, array_like=True, tag=50, gc=False):
     """Whether it answers a greeting; an answer is not answered."""
 
 
-class Refused(Struct, frozen=True, array_like=True, tag=51, gc=False):
+class Refused(Message, frozen=True, tag=51):
     """I do not take this event, or, without an event, have nothing to say to you about this room."""
 
     room: WireTopicId
@@ -67,7 +68,7 @@ class Refused(Struct, frozen=True, array_like=True, tag=51, gc=False):
     detail: Annotated[str, Meta(max_length=200)]
 
 
-class AskControl(Struct, frozen=True, array_like=True, tag=57, gc=False):
+class AskControl(Message, frozen=True, tag=57):
     """Please send the control events that lie beyond these heads; all of them, if there are none."""
 
     room: WireTopicId
@@ -78,7 +79,7 @@ class AskControl(Struct, frozen=True, array_like=True, tag=57, gc=False):
     """Who asks, if it is not (yet) a member: whom the room has invited needs no ticket."""
 
 
-class ControlPage(Struct, frozen=True, array_like=True, tag=58, gc=False):
+class ControlPage(Message, frozen=True, tag=58):
     """A page of control events in causal order. The asker asks again until `more` is off."""
 
     room: WireTopicId
@@ -92,7 +93,7 @@ class ControlPage(Struct, frozen=True, array_like=True, tag=58, gc=False):
     """Why there is nothing, if so."""
 
 
-class RoomReceipt(Struct, frozen=True, array_like=True, tag=59, gc=False):
+class RoomReceipt(Message, frozen=True, tag=59):
     """A signed statement: this device has everything up to these heads, durably. The latest one counts.
 
     It is no event, never suppressed because another's covers the same, gossiped, and kept by relays.
@@ -114,7 +115,7 @@ class RelayCursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     position: Count
 
 
-class RelaySend(Struct, frozen=True, array_like=True, tag=60, gc=False):
+class RelaySend(Message, frozen=True, tag=60):
     """To a relay, from a peer: please keep these and pass them on to the room's other relays."""
 
     room: WireTopicId
@@ -123,7 +124,7 @@ class RelaySend(Struct, frozen=True, array_like=True, tag=60, gc=False):
     cards: Cards
 
 
-class RelayForward(Struct, frozen=True, array_like=True, tag=61, gc=False):
+class RelayForward(Message, frozen=True, tag=61):
     """From relay to relay: keep these; they are never forwarded again."""
 
     room: WireTopicId
@@ -145,7 +146,7 @@ class RelayOutcome(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     """Control events that the relay lacks to judge it: send them first, then this again."""
 
 
-class RelayTaken(Struct, frozen=True, array_like=True, tag=62, gc=False):
+class RelayTaken(Message, frozen=True, tag=62):
     """The answer to `RelaySend` and `RelayForward`, once what was kept is durable."""
 
     room: WireTopicId
@@ -155,7 +156,7 @@ class RelayTaken(Struct, frozen=True, array_like=True, tag=62, gc=False):
     """Why nothing of it was looked at."""
 
 
-class Resync(Struct, frozen=True, array_like=True, tag=63, gc=False):
+class Resync(Message, frozen=True, tag=63):
     """What do you keep that I have not seen? From a member, to a relay."""
 
     room: WireTopicId
@@ -176,7 +177,7 @@ class Tombstone(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
     """``retention`` or ``quota``."""
 
 
-class ResyncPage(Struct, frozen=True, array_like=True, tag=64, gc=False):
+class ResyncPage(Message, frozen=True, tag=64):
     """A page of what a relay keeps, in the order in which it came."""
 
     room: WireTopicId
@@ -198,7 +199,7 @@ class ResyncPage(Struct, frozen=True, array_like=True, tag=64, gc=False):
     cursor that was asked with. Who is elsewhere has lost one on the way, and asks again."""
 
 
-class RelayAsk(Struct, frozen=True, array_like=True, tag=65, gc=False):
+class RelayAsk(Message, frozen=True, tag=65):
     """Would you be a relay of this room? From a member who may say so; its control DAG says that it may."""
 
     room: WireTopicId
@@ -209,7 +210,7 @@ class RelayAsk(Struct, frozen=True, array_like=True, tag=65, gc=False):
     """Who asks, for relays that serve certain people; a greeting on the same link says it too."""
 
 
-class RelayAnswer(Struct, frozen=True, array_like=True, tag=66, gc=False):
+class RelayAnswer(Message, frozen=True, tag=66):
     """Whether it will: then it fetches the control DAG and joins."""
 
     room: WireTopicId
@@ -222,7 +223,7 @@ class RelayAnswer(Struct, frozen=True, array_like=True, tag=66, gc=False):
     """The proof of it: who is named as a relay may say nothing else in the room."""
 
 
-class RelayInfo(Struct, frozen=True, array_like=True, tag=67, gc=False):
+class RelayInfo(Message, frozen=True, tag=67):
     """How a relay is doing, told on request and with its greeting."""
 
     rooms: Count
@@ -234,14 +235,14 @@ class RelayInfo(Struct, frozen=True, array_like=True, tag=67, gc=False):
     """Whether this only asks."""
 
 
-class ChunkWant(Struct, frozen=True, array_like=True, tag=70, gc=False):
+class ChunkWant(Message, frozen=True, tag=70):
     """Please send these pieces of attachments of a room."""
 
     room: WireTopicId
     digests: Annotated[tuple[Digest, ...], Meta(min_length=1, max_length=16)]
 
 
-class ChunkIs(Struct, frozen=True, array_like=True, tag=71, gc=False):
+class ChunkIs(Message, frozen=True, tag=71):
     """A piece, or why there is none."""
 
     room: WireTopicId
@@ -250,7 +251,7 @@ class ChunkIs(Struct, frozen=True, array_like=True, tag=71, gc=False):
     reason: Reason | None
 
 
-class ChunkPut(Struct, frozen=True, array_like=True, tag=72, gc=False):
+class ChunkPut(Message, frozen=True, tag=72):
     """To a relay: please keep this piece for the room."""
 
     room: WireTopicId
@@ -258,7 +259,7 @@ class ChunkPut(Struct, frozen=True, array_like=True, tag=72, gc=False):
     data: Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
 
 
-class ChunkTaken(Struct, frozen=True, array_like=True, tag=73, gc=False):
+class ChunkTaken(Message, frozen=True, tag=73):
     """Whether a piece is kept, durably."""
 
     room: WireTopicId

@@ -14,7 +14,7 @@ There are no timers here: what is due is looked at whenever something happens.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from linnet.core.effects import Blame, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
@@ -24,7 +24,7 @@ from linnet.overlay.config import DEFAULT_DEGREE, Overlay
 from linnet.overlay.mesh import Mesh
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, OverlayNotice, StorageKnown
-from linnet.overlay.overlays import Overlays, OverlaysEffect
+from linnet.overlay.overlays import Overlays
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.contact_book import BOOK, ContactBook
@@ -301,15 +301,18 @@ class Neighbors:
         self._in_graph, self._stay_until = True, now + self._stay
         self._was_near = self._is_near
         met = map(self._book.contact, self._book.by_freshness()[:_TOLD])
-        joined = self._overlays.join(
-            self._room,
-            Overlay.RING if self._is_near else self._overlay,
-            self._trackers,
-            self._degree,
-            False,
-            False,
-            now,
-            () if self._is_near else tuple(met),
+        contacts = () if self._is_near else tuple(met)
+        joined = self._overlays.collect(
+            lambda: self._overlays.join(
+                self._room,
+                Overlay.RING if self._is_near else self._overlay,
+                self._trackers,
+                self._degree,
+                False,
+                False,
+                now,
+                contacts,
+            )
         )
         # Who has us as a neighbour already is one at once.
         self._graph.update((each.peer, None) for each in joined if isinstance(each, NeighborUp))
@@ -319,11 +322,11 @@ class Neighbors:
         if not self._in_graph:
             return []
         self._in_graph, self._left_at = False, now
-        left = self._without_notices(self._overlays.leave(self._room, now))
+        left = self._without_notices(self._overlays.collect(lambda: self._overlays.leave(self._room, now)))
         self._graph = {}
         return left
 
-    def _without_notices(self, effects: Iterable[OverlaysEffect]) -> list[NeighborsEffect]:
+    def _without_notices(self, effects: Iterable[Any]) -> list[NeighborsEffect]:
         """Notices of our own joining and leaving tell nothing that is not known here."""
         notices = (NeighborUp, NeighborDown, StorageKnown, JoinRefused)
         return [effect for effect in effects if not isinstance(effect, notices)]

@@ -29,6 +29,9 @@ NO_PROXY = "no relay of this room is a proxy of ours: name one of them there"
 _BY_STATE = (Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY)
 """Refusals that follow from the room's state, as far as the relay knew it."""
 
+_SHOWS_WHY = (Reason.BANNED, Reason.NOT_A_MEMBER, Reason.NOT_INVITED)
+"""Refusals that tell us we are out: the relay is asked for the event that did it, over this link."""
+
 _HINTS = 8
 """Addresses of a relay that are tried: as many as a contact has."""
 
@@ -77,6 +80,8 @@ class RelayUse:
         self._chooser = Chooser(room, config.relay_choice, seed, config.relay_rotate)
         self._relays: dict[PeerId, _Relay] = {}
         self._used: dict[PeerId, None] = {}
+        self._lingering: dict[PeerId, None] = {}
+        """Relays that are not in use any more, whose link is kept until they have shown why."""
         self._purpose = f"relay {room.hex()[:16]}"
 
     @property
@@ -125,7 +130,7 @@ class RelayUse:
             effects.append(Record(Kind.CONTROL, self._room, reason=Reason.NO_STORAGE, note=NO_PROXY))
         self._is_told = not named
         for peer in [peer for peer in self._relays if peer not in named]:
-            effects += self._give_up(peer)
+            effects += [*self._give_up(peer), *self._let_go(peer)]
             del self._relays[peer]
         had_none = not self._relays
         for peer, hints in named.items():
@@ -186,6 +191,8 @@ class RelayUse:
         effects: list[RelayUseEffect] = []
         for peer in self.chosen:
             effects += self._give_up(peer)
+        for peer in tuple(self._lingering):
+            effects += self._let_go(peer)
         self._relays = {}
         return [*effects, CancelTimer(self._tick("rotate")), CancelTimer(self._tick("retry"))]
 
@@ -204,7 +211,7 @@ class RelayUse:
     def unlinked(self, peer: PeerId, now: float) -> list[RelayUseEffect]:
         """The link to this peer is gone. It is dialled again at once, and passed over if that fails."""
         if peer not in self._used:
-            return []
+            return self._let_go(peer)
         relay = self._relays[peer]
         ended = [*relay.reading.end(), *relay.sending.end()]
         return [*ended, SetTimer(self._config.relay_timeout, self._tick("link", peer))]
@@ -233,6 +240,8 @@ class RelayUse:
                 return self._choose(now)
             case "look":
                 return self._relays[peer].reading.look() if peer in self._used else []
+            case "linger":
+                return self._let_go(peer)
             case "link" if peer in self._links:
                 return []
             case _:
@@ -345,6 +354,7 @@ class RelayUse:
     def _take_up(self, peer: PeerId) -> list[RelayUseEffect]:
         relay = self._relays[peer]
         self._used[peer] = None
+        self._lingering.pop(peer, None)
         effects: list[RelayUseEffect] = [Hold(peer, relay.hints, self._purpose)]
         if relay.failure is None:
             effects.insert(0, Record(Kind.CONTROL, self._room, peer=peer, note="relay chosen"))
@@ -355,19 +365,29 @@ class RelayUse:
     def _begin(self, relay: _Relay) -> list[RelayUseEffect]:
         return [*relay.reading.begin(), *relay.sending.begin()]
 
-    def _give_up(self, peer: PeerId) -> list[RelayUseEffect]:
+    def _give_up(self, peer: PeerId, lingers: bool = False) -> list[RelayUseEffect]:
         if self._used.pop(peer, self) is self:
             return []
         relay = self._relays[peer]
-        ended = [*relay.reading.end(), *relay.sending.end()]
-        return [*ended, CancelTimer(self._tick("link", peer)), Release(peer, self._purpose)]
+        ended = [*relay.reading.end(), *relay.sending.end(), CancelTimer(self._tick("link", peer))]
+        if not lingers:
+            return [*ended, Release(peer, self._purpose)]
+        self._lingering[peer] = None
+        return [*ended, SetTimer(self._config.relay_timeout, self._tick("linger", peer))]
+
+    def _let_go(self, peer: PeerId) -> list[RelayUseEffect]:
+        """The link to a relay that was given up is not waited for any more."""
+        if self._lingering.pop(peer, self) is self:
+            return []
+        return [CancelTimer(self._tick("linger", peer)), Release(peer, self._purpose)]
 
     def _fail(self, peer: PeerId, reason: Reason, now: float) -> list[RelayUseEffect]:
         """Pass a relay over; said once, however often it fails in the same way."""
         if peer not in self._used:
             return []
         relay = self._relays[peer]
-        effects = self._give_up(peer)
+        # Who hangs up at once is told nothing: the other end closes a link that nobody needs, answers or not.
+        effects = self._give_up(peer, lingers=reason in _SHOWS_WHY and peer in self._links)
         if relay.failure is not reason:
             note = "relay passed over"
             effects.append(Record(Kind.CONTROL, self._room, peer=peer, reason=reason, note=note))

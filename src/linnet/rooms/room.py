@@ -248,7 +248,8 @@ class Room:
             effects += self.ledger.refused(message.event, guest.person, message.reason, now)
         if message.event is None and self.view.is_relay(peer):
             effects += self.relays.refused(peer, message.reason, now)
-        known = guest is not None or self.neighbors.knows(peer) or peer in self.taking.asked
+        known = guest is not None or self.neighbors.knows(peer) or self.view.is_relay(peer)
+        known = known or peer in self.taking.asked
         if message.event is None and self.is_present and known:
             effects += self.meeting.taken_for_stranger(peer, message.reason, now)
         return effects

@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.arrival import Arrival
-from linnet.rooms.content import CONTROL_KINDS, MEMBER, Member, Membership, content_of, member_key
+from linnet.rooms.content import CONTROL_KINDS, MEMBER, REVOCATION, Member, Membership, content_of, member_key
 from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import Refused
 from linnet.rooms.parts import Parts
@@ -126,15 +126,20 @@ class Taking:
     def _at_the_door(self, arrival: Arrival, source: PeerId, now: float) -> None:
         """Who is not of the room may bring one thing: its own membership, if it is allowed right now.
 
-        What fails here leaves nothing behind. What cannot be judged yet may wait, one of each.
+        A device that was revoked may contest that by a revocation of its own, which resolution judges: a room
+        without a relay has no other door for it. What fails here leaves nothing behind. What cannot be judged
+        yet may wait, one of each.
         """
         if self.heeds(source):
             return
         event, control = arrival.event, self._parts.control
         if source in self.heard_out and event.kind in CONTROL_KINDS:
             return
-        if event.kind != MEMBER or event.tail.key != member_key(event.author):
-            banned = control.view().membership(event.author) is Membership.BAN
+        view = control.view()
+        joins = event.kind == MEMBER and event.tail.key == member_key(event.author)
+        contests = event.kind == REVOCATION and view.is_revoked(event.author, event.device)
+        if not joins and not contests:
+            banned = view.membership(event.author) is Membership.BAN
             raise _NotGreeted(Reason.BANNED if banned else Reason.NOT_A_MEMBER, "greet first")
         content = content_of(event.kind, event.body)
         if isinstance(content, Member) and content.ticket is not None:

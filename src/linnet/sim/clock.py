@@ -6,7 +6,7 @@ from heapq import heappush
 from itertools import count
 from typing import Any, Protocol
 
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 
 START = 1_600_000_000.0
 """Unix time at which simulations begin: machines see a clock like the real one, never a zero."""
@@ -15,7 +15,7 @@ START = 1_600_000_000.0
 class Ticking(Protocol):
     """A node, as far as its timers go."""
 
-    ticks: dict[Tick, int]
+    ticks: dict[Timer, int]
     """Timers that are set, with their number on the clock."""
 
 
@@ -44,7 +44,7 @@ class Clock:
         """Let something happen at this time."""
         heappush(self.heap, (time, self.next_number(), what, argument))
 
-    def set_timer(self, time: float, host: Ticking, timer: Tick) -> None:
+    def set_timer(self, time: float, host: Ticking, timer: Timer) -> None:
         """Let a timer of a node run out at this time, unless it is set anew or cancelled before."""
         number = self.next_number()
         host.ticks[timer] = number

@@ -23,6 +23,8 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import MemberConfig
 from linnet.overlay.member import Member
 from linnet.overlay.overlays import Overlays
@@ -263,7 +265,10 @@ class _Stage:
     def _room(self, context: Context) -> Room:
         # Everything is open to everyone here: the history says who did what, and each did.
         config = RoomsConfig(waiting_events=_STEPS_MOST, waiting_bytes=1 << 40)
-        setting = Setting(context, config, Overlays(Member(MemberConfig())), (), ())
+        out = Outbox()
+        adjacency = Adjacency(out)
+        overlays = Overlays(Member(MemberConfig(), out, adjacency), adjacency, out)
+        setting = Setting(context, config, overlays, (), ())
         room = Room(Parts(self._create, setting))
         room.begin(self._create, START)
         return room

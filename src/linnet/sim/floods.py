@@ -16,6 +16,8 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import LinkUp, Received
 from linnet.core.limits import FRAME_BYTES
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.messages import Beside, Descriptor, Pull, Seek
 from linnet.overlay.trackerless.seeking import Seeking
@@ -27,6 +29,7 @@ from linnet.sim.clock import START
 from linnet.sim.ideal_group import IDEAL
 from linnet.sim.identities import seeded_identity
 from linnet.sim.luck import SeededEntropy, named_luck
+from linnet.sim.part_machine import PartMachine
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Record
 
@@ -87,28 +90,33 @@ def flood_of_many(peers: int = 3000, seed: int = 1) -> CrowdFlood:
     """So many peers, each of which introduces itself, sends searches, and wants to be a neighbour, twice."""
     config = TrackerlessConfig()
     luck = named_luck(seed, "crowd")
+    out = Outbox()
     machine = Trackerless(
         seeded_identity(seed, "victim", START).device,
         config,
         MemoryStore().cells,
         luck,
         SeededEntropy(seed, "victim"),
+        out,
+        Adjacency(out),
         ("sim:victim",),
         IDEAL,
         _unchecked,
     )
-    machine.start((), START)
+    driven = PartMachine(out, machine)
+    machine.begin((), START)
     machine.join(_TOPIC, False, START)
+    out.clear()
     crowd = [PeerId(luck.randbytes(32)) for _ in range(peers)]
     records: list[Record] = []
     for peer in crowd:
-        records += _records(machine.handle(LinkUp(peer, _HELLO, False), START))
-        records += _records(machine.handle(Received(peer, Pull(1, _descriptor(peer, luck))), START))
-        records += _records(machine.handle(Received(peer, _beside(machine.gossip.ours, peer)), START))
+        records += _records(driven.handle(LinkUp(peer, _HELLO, False), START))
+        records += _records(driven.handle(Received(peer, Pull(1, _descriptor(peer, luck))), START))
+        records += _records(driven.handle(Received(peer, _beside(machine.gossip.ours, peer)), START))
     # Whom the node wants itself it chooses with its next round; then all try once more.
-    records += _records(machine.topics.round(START))
+    records += _records(driven.perform(lambda: machine.topics.round(START), START))
     for peer in crowd:
-        records += _records(machine.handle(Received(peer, _beside(machine.gossip.ours, peer)), START))
+        records += _records(driven.handle(Received(peer, _beside(machine.gossip.ours, peer)), START))
     walkers, dropped = _walkers(crowd, config, seed)
     refused = [record for record in (*records, *dropped) if record.reason is not None]
     status = machine.status(START)

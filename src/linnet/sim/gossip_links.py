@@ -10,7 +10,7 @@ from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.sim.clock import Clock
 from linnet.sim.links import LinkModel
 
@@ -63,7 +63,7 @@ class GossipNode:
         """Peers that are held and not linked, with how long to wait after the next failure."""
         self.falling: dict[PeerId, Reason] = {}
         """Links that are gone, of which this end has not heard yet."""
-        self.ticks: dict[Tick, int] = {}
+        self.ticks: dict[Timer, int] = {}
         self.sent = 0
         self.bytes = 0
         self.blames = 0

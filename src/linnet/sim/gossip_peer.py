@@ -72,8 +72,8 @@ class GossipPeer:
             if isinstance(message, _MESSAGES):
                 return self._on_topic(event.peer, message.topic, message, now)
         elif isinstance(event, TimerFired):
-            timer: Tick = event.timer
-            if timer.owner in _OWNERS:
+            timer = event.timer
+            if isinstance(timer, Tick) and timer.owner in _OWNERS:
                 topic = self.topics.get(TopicId(timer.key[:32]))
                 return () if topic is None else topic.fired(timer, now)
         return self.spread(self._overlay_handle(event, now), now)

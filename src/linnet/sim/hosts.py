@@ -9,10 +9,10 @@ from typing import Protocol
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import PeerId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.peer.interface import Handed, NodeMachine
-from linnet.peer.messages import Message
 
 DeliverTo = Callable[[PeerId, Deliver[Handed], float], None]
 """What a simulated application does with deliveries: node, what came, when."""
@@ -77,7 +77,7 @@ class Host:
         """Open links, as the lanes away from here."""
         self.dialing: dict[PeerId, float] = {}
         """Dials under way, with when they began."""
-        self.ticks: dict[Tick, int] = {}
+        self.ticks: dict[Timer, int] = {}
         """Timers that are set, with their number on the clock."""
         self.committed_at = 0.0
         """When the last commit that was begun is durable."""

@@ -17,12 +17,15 @@ from linnet.core.effects import AfterCommit, Blame, CancelTimer, Hold, Release, 
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Effect, Outbox
+from linnet.machine.part import Part, on_notice
+from linnet.machine.router import Router
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.ids import NodeId, distance
-from linnet.overlay.kademlia.kademlia import PROTOCOL, Kademlia, KademliaEffect
-from linnet.overlay.kademlia.messages import KademliaMessage
+from linnet.overlay.kademlia.kademlia import PROTOCOL, Kademlia
 from linnet.overlay.kademlia.outcomes import NodesFound, Outcome, Placed, RecordsFound
 from linnet.overlay.kademlia.records import Stored
 from linnet.sim.clock import START
@@ -43,7 +46,7 @@ AT_ONCE = 50
 class _Arrival(NamedTuple):
     sender: PeerId
     receiver: PeerId
-    message: KademliaMessage
+    message: Message
 
 
 class _Opened(NamedTuple):
@@ -58,7 +61,7 @@ class _Idle(NamedTuple):
 
 class _Ringing(NamedTuple):
     peer: PeerId
-    tick: Tick
+    timer: Timer
     setting: int
 
 
@@ -66,8 +69,8 @@ _Event: TypeAlias = _Arrival | _Opened | _Idle | _Ringing
 Ending = TypeVar("Ending", NodesFound, RecordsFound, Placed)
 
 
-class Host:
-    """One node."""
+class Host(Part):
+    """One node. Its parts are Kademlia, and itself, who hears how lookups and placings end."""
 
     def __init__(self, contact: Contact, config: KademliaConfig, seed: str) -> None:
         self.contact = contact
@@ -78,13 +81,31 @@ class Host:
         self.alive = True
         self.links: dict[PeerId, None] = {}
         self.holds: dict[PeerId, None] = {}
-        self.timers: dict[Tick, int] = {}
+        self.timers: dict[Timer, int] = {}
         self.outcomes: dict[int, Outcome] = {}
         self.blamed: list[Blame] = []
 
     def restart(self) -> None:
         """A new machine with the same store."""
-        self.machine = Kademlia(self.contact, self._config, self._store.cells, Random(self._seed))
+        self.out = Outbox()
+        luck = Random(self._seed)
+        self.machine = Kademlia(self.contact, self._config, self._store.cells, luck, self.out)
+        self.router = Router(self.out, (self.machine, self))
+
+    @on_notice(NodesFound)
+    def hear_nodes(self, notice: NodesFound, now: float) -> None:
+        """A lookup has ended."""
+        self.outcomes[notice.number] = notice
+
+    @on_notice(RecordsFound)
+    def hear_records(self, notice: RecordsFound, now: float) -> None:
+        """A search for records has ended."""
+        self.outcomes[notice.number] = notice
+
+    @on_notice(Placed)
+    def hear_keepers(self, notice: Placed, now: float) -> None:
+        """A record has been placed."""
+        self.outcomes[notice.number] = notice
 
 
 class KademliaWorld:
@@ -113,7 +134,9 @@ class KademliaWorld:
 
     def join(self, host: Host, bootstrap: Iterable[Host]) -> None:
         """Let a node begin with these."""
-        self._perform(host, host.machine.start([each.contact for each in bootstrap], self.now))
+        host.machine.bootstrap = tuple(each.contact for each in bootstrap)
+        host.machine.start(self.now)
+        self._perform_all(host)
 
     def grow(self, count: int, settle: float = 3.0) -> list[Host]:
         """So many nodes, each by way of two that are there already: a few at once where there are many."""
@@ -137,17 +160,17 @@ class KademliaWorld:
 
     def find(self, host: Host, target: NodeId) -> NodesFound:
         """Who is nearest, as this node finds."""
-        outcome = self._begun(host, host.machine.find(target, self.now))
+        outcome = self._begun(host, host.machine.find_nodes(target, self.now))
         return _expected(outcome, NodesFound)
 
     def gather(self, host: Host, key: NodeId) -> RecordsFound:
         """What is kept under a key, as this node finds."""
-        outcome = self._begun(host, host.machine.gather(key, self.now))
+        outcome = self._begun(host, host.machine.find_records(key, self.now))
         return _expected(outcome, RecordsFound)
 
     def place(self, host: Host, record: Stored) -> Placed:
         """Who keeps a record of this node."""
-        outcome = self._begun(host, host.machine.place(record, self.now))
+        outcome = self._begun(host, host.machine.place_record(record, self.now))
         return _expected(outcome, Placed)
 
     def nearest(self, target: NodeId, besides: Host) -> PeerId:
@@ -162,9 +185,8 @@ class KademliaWorld:
             self._step()
         self.now = until
 
-    def _begun(self, host: Host, begun: tuple[int, list[KademliaEffect]]) -> Outcome:
-        number, effects = begun
-        self._perform(host, effects)
+    def _begun(self, host: Host, number: int) -> Outcome:
+        self._perform_all(host)
         while number not in host.outcomes:
             self._step()
         return host.outcomes.pop(number)
@@ -175,31 +197,31 @@ class KademliaWorld:
             case _Arrival(sender, receiver, message):
                 host = self.hosts[receiver]
                 if host.alive and sender in host.links:
-                    self._perform(host, host.machine.on_message(sender, message, self.now))
+                    host.router.message(sender, message, self.now)
+                    self._perform_all(host)
             case _Opened(dialer, other):
                 self._opened(self.hosts[dialer], self.hosts.get(other), other)
             case _Idle(one, other):
                 if other not in self.hosts[one].holds and one not in self.hosts[other].holds:
                     self._close(one, other, Reason.NOT_NEEDED)
-            case _Ringing(peer, tick, setting):
+            case _Ringing(peer, timer, setting):
                 host = self.hosts[peer]
-                if host.alive and host.timers.get(tick) == setting:
-                    del host.timers[tick]
-                    self._perform(host, host.machine.fired(tick, self.now))
+                if host.alive and host.timers.get(timer) == setting:
+                    del host.timers[timer]
+                    host.router.timer(timer, self.now)
+                    self._perform_all(host)
 
     def _opened(self, dialer: Host, other: Host | None, peer: PeerId) -> None:
         if not dialer.alive or peer not in dialer.holds or peer in dialer.links:
             return
         if other is None or not other.alive:
-            failed = DialFailed(peer, Reason.UNREACHABLE)
-            self._perform(dialer, dialer.machine.link_gone(failed, self.now))
+            self._tell_link(dialer, DialFailed(peer, Reason.UNREACHABLE))
             return
         dialer.links[peer] = None
         other.links[dialer.contact.peer] = None
         for host, met, dialed in ((dialer, other, True), (other, dialer, False)):
             hello = Hello(1, 1, {"link": 1, PROTOCOL: 1}, listens=met.contact.hints)
-            up = LinkUp(met.contact.peer, hello, dialed)
-            self._perform(host, host.machine.link_up(up, self.now))
+            self._tell_link(host, LinkUp(met.contact.peer, hello, dialed))
 
     def _close(self, one: PeerId, other: PeerId, reason: Reason) -> None:
         for here, there in ((one, other), (other, one)):
@@ -208,9 +230,17 @@ class KademliaWorld:
                 continue
             del host.links[there]
             if host.alive:
-                self._perform(host, host.machine.link_gone(LinkDown(there, reason), self.now))
+                self._tell_link(host, LinkDown(there, reason))
 
-    def _perform(self, host: Host, effects: Iterable[KademliaEffect]) -> None:
+    def _tell_link(self, host: Host, event: LinkUp | LinkDown | DialFailed) -> None:
+        host.router.link(event, self.now)
+        self._perform_all(host)
+
+    def _perform_all(self, host: Host) -> None:
+        host.router.pass_on_notices(self.now)
+        self._perform(host, host.out.take())
+
+    def _perform(self, host: Host, effects: Iterable[Effect]) -> None:
         own = host.contact.peer
         for effect in effects:
             match effect:
@@ -221,12 +251,12 @@ class KademliaWorld:
                     self._hold(host, peer)
                 case Release(peer):
                     self._release(host, peer)
-                case SetTimer(delay, tick):
+                case SetTimer(delay, timer):
                     self._counter += 1
-                    host.timers[tick] = self._counter
-                    self._later(delay, _Ringing(own, tick, host.timers[tick]))
-                case CancelTimer(tick):
-                    host.timers.pop(tick, None)
+                    host.timers[timer] = self._counter
+                    self._later(delay, _Ringing(own, timer, host.timers[timer]))
+                case CancelTimer(timer):
+                    host.timers.pop(timer, None)
                 case AfterCommit(later):
                     self._perform(host, later)
                 case Blame():
@@ -234,7 +264,7 @@ class KademliaWorld:
                 case Record():
                     self.reasons[effect.kind, effect.reason] += 1
                 case _:
-                    host.outcomes[effect.number] = effect
+                    raise TypeError(f"Kademlia asks for no {type(effect).__name__}")
 
     def _hold(self, host: Host, peer: PeerId) -> None:
         host.holds[peer] = None

@@ -11,6 +11,7 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Received
 from linnet.overlay.trackerless.messages import Alike, AskAlike, Descriptor, Pull, Pulled
 from linnet.overlay.trackerless.trackerless import Trackerless
+from linnet.sim.part_machine import PartMachine
 
 
 class Conspiracy:
@@ -33,14 +34,15 @@ class Conspiracy:
 class Liar:
     """A node that does as others do, but names liars alone to whoever asks whom it knows."""
 
-    def __init__(self, machine: Trackerless, conspiracy: Conspiracy) -> None:
+    def __init__(self, machine: Trackerless, driven: PartMachine, conspiracy: Conspiracy) -> None:
         self.machine = machine
+        self._driven = driven
         self._config = machine.gossip.config
         self._conspiracy = conspiracy
         self.neighbors = machine.neighbors
 
     def handle(self, event: Any, now: float) -> Sequence[Any]:  # noqa: ANN401 - as of any machine
-        """See `Trackerless.handle`."""
+        """See `PartMachine.handle`."""
         if isinstance(event, Received) and isinstance(event.message, Pull | AskAlike):
             own = self.machine.gossip.shown(now).descriptor
             self._conspiracy.join(own)
@@ -50,7 +52,7 @@ class Liar:
                 return [Send(event.peer, Pulled(number, (own, *others)))]
             others = self._conspiracy.some(self._config.gossip - 1, own.peer)
             return [Send(event.peer, Alike(number, (own, *others)))]
-        return self.machine.handle(event, now)
+        return self._driven.handle(event, now)
 
     def targets(self, topic: TopicId, sources: Sequence[PeerId], up: Sequence[PeerId]) -> Sequence[PeerId]:
         """Nobody."""

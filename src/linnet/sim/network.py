@@ -63,6 +63,8 @@ class Network:
         """Replies by the number that `ask` returned."""
         self.handled = 0
         """Messages that machines were handed."""
+        self.on_commit: Callable[[PeerId, tuple[Promise, ...], float], None] | None = None
+        """Told which promises of a node are kept now; those of a commit that failed never are."""
         self.delivered: dict[PeerId, int] = {}
         """Items delivered at nodes that have no callback of their own."""
 
@@ -328,6 +330,8 @@ class Network:
         if host.store is not None:
             host.store.commit(_nothing)
         if host.alive:  # a full disk has ended it otherwise
+            if self.on_commit is not None:
+                self.on_commit(host.peer, effects, self._clock.now)
             self._perform(host, effects, self._clock.now)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from linnet.core.ids import TopicId
 from linnet.delivery.flood import Routing
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.trackerless.descriptor import check_descriptor, check_signature
 from linnet.overlay.trackerless.messages import Descriptor
 from linnet.overlay.trackerless.trackerless import Trackerless
@@ -18,6 +20,7 @@ from linnet.sim.interests import Interests
 from linnet.sim.liars import Conspiracy, Liar
 from linnet.sim.luck import SeededEntropy, named_luck
 from linnet.sim.overlay_report import OverlayScenario
+from linnet.sim.part_machine import PartMachine
 from linnet.sim.topic_world import KNOWN, SimulatedNode, TopicWorld
 
 
@@ -51,22 +54,27 @@ class OverlayWorld(TopicWorld):
         weigh: Weigh | None = None,
     ) -> None:
         self._check = RememberedDescriptors()
+        self._driven: dict[int, PartMachine] = {}
         self._conspiracy = Conspiracy(named_luck(scenario.seed, "conspiracy"))
         super().__init__(scenario, interests, starts, weigh)
 
     def _machine(self, node: SimulatedNode) -> OverlayMachine:
         seed, name = self.scenario.seed, f"machine/{node.number}/{node.lives}"
+        out = Outbox()
         node.machine = Trackerless(
             node.identity.device,
             self.scenario.config,
             node.store.cells,
             named_luck(seed, name),
             SeededEntropy(seed, name),
+            out,
+            Adjacency(out),
             (f"sim:{node.number}",),
             IDEAL,
             self._check,
         )
-        return Liar(node.machine, self._conspiracy) if node.lies else node.machine
+        driven = self._driven[node.number] = PartMachine(out, node.machine)
+        return Liar(node.machine, driven, self._conspiracy) if node.lies else driven
 
     def routing(self, node: SimulatedNode, topic: TopicId) -> Routing:
         """As its ring has it."""
@@ -80,9 +88,14 @@ class OverlayWorld(TopicWorld):
                 node.machine.gossip.trust.set(friend.identity.peer, 1.0)
         known = [number for number in range(min(KNOWN, scenario.nodes)) if number != node.number]
         given = self._luck.sample(known, min(scenario.bootstrap, len(known)))
-        effects: list[Any] = [*node.machine.start([self.contact(number) for number in given], now)]
-        for topic in node.topics:
-            effects += node.machine.join(self.topic_ids[topic], False, now)
+        first = [self.contact(number) for number in given]
+
+        def begin() -> None:
+            node.machine.begin(first, now)
+            for topic in node.topics:
+                node.machine.join(self.topic_ids[topic], False, now)
+
+        effects = self._driven[node.number].perform(begin, now)
         if node.lies:
             self._conspiracy.join(node.machine.gossip.shown(now).descriptor)
         return effects

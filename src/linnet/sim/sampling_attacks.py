@@ -155,6 +155,11 @@ class AttackBench:
         """Whom a node knows."""
         return self.nodes[peer].view
 
+    def join(self, peer: PeerId, first: Sequence[PeerId]) -> None:
+        """An honest node comes that nobody has heard of; it knows these."""
+        self._honest.append(peer)
+        self.nodes[peer] = self._way.make(peer, first, (), Random(self._rng.getrandbits(64)))
+
     def round(self, number: int) -> Figures:
         """One round of everyone, in a random order."""
         is_attacking = number > self._plan.start

@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Congested, DialFailed, Drained, LinkDown, LinkUp, Probed
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.edge.hints import is_lan_hint
 from linnet.peer.interface import Input
-from linnet.peer.messages import BULK, CODEC, Message
+from linnet.peer.messages import BULK, CODEC
 from linnet.sim.clock import Clock
 from linnet.sim.hosts import Host, Lane, Outbox
 from linnet.sim.links import LinkModel

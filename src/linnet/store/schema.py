@@ -15,6 +15,12 @@ from linnet.core.errors import StoreError
 APPLICATION_ID = 0x4C4E4E54
 """``LNNT``: tells a store from the SQLite file of another program."""
 
+BROKEN = (
+    "put back a copy of it as it was last; if there is none, make this a new device of the same person: "
+    "linnet export FILE --without-log, then linnet import FILE into a new home"
+)
+"""What to do about a file that cannot be read at all."""
+
 
 def migrations() -> tuple[str, ...]:
     """The steps from an empty file to the newest version, in order."""
@@ -53,7 +59,7 @@ def version_of(db: sqlite3.Connection, path: Path) -> int:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path} cannot be read as a store: {error}") from error
+        raise StoreError(f"{path} cannot be read as a store: {error}; {BROKEN}") from error
     if application == APPLICATION_ID:
         return int(version)
     if application == version == tables == 0:

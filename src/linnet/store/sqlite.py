@@ -153,7 +153,8 @@ class SqliteStore:
 
     def _raise_failure(self) -> None:
         if self._writer.failed is not None:
-            raise self._writer.failed
+            # One of its own for each caller: see `Driver.raise_store_failure`.
+            raise StoreError(*self._writer.failed.args) from self._writer.failed
 
 
 def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3.Connection]:

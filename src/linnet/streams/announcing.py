@@ -2,19 +2,21 @@
 
 Prev references cannot show that a chain's last event is lost. So neighbours tell each other how
 far they know the chains, when they become neighbours and after there was news, until each was told: who
-hears of an event only by this tells others in turn, and so nobody who has a neighbour is left out.
+hears of an event only by this tells others in turn, and so nobody who has a neighbour is left out. What a
+neighbour does not show to have in its own heads, it is told again (`linnet.streams.unheard`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
+from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
 from linnet.delivery.archive import Archive
-from linnet.delivery.chain import Chain
+from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
 from linnet.delivery.flood import Flood
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
@@ -22,11 +24,16 @@ from linnet.identity.cards import Revocation
 from linnet.streams.intake import Intake
 from linnet.streams.messages import PolicyIs
 from linnet.streams.policy import Governance
+from linnet.streams.unheard import Unheard
+from linnet.trace.records import Kind, Record
 
 OWNER = "announcing"
 ANSWERS = "answers"
+UNHEARD = "unheard"
+_ROUND = 5
+"""Periods of heads in a round of `Unheard`: a neighbour with a few others shows within one what it has."""
 
-AnnouncingEffect = Send[Heads | Revoked | PolicyIs] | SetTimer[Tick] | CancelTimer[Tick]
+AnnouncingEffect = Send[Heads | Revoked | PolicyIs] | SetTimer[Tick] | CancelTimer[Tick] | Record
 
 
 class Announcing:
@@ -56,6 +63,8 @@ class Announcing:
         """When somebody was first told anything: what the log held when the stream was opened is older."""
         self._news = 0
         self._is_armed = False
+        self._unheard = Unheard(context.config.max_chains)
+        self._is_counting = False
 
     @property
     def asks(self) -> bool:
@@ -74,6 +83,24 @@ class Announcing:
         """The link to a peer is gone: it will ask anew, and so shall we."""
         self._asked_of_us.pop(peer, None)
         self._asked_by_us.pop(peer, None)
+        self._unheard.forget(peer)
+
+    def left(self, peer: PeerId) -> None:
+        """A peer is our neighbour no longer: others tell it what there is."""
+        self._unheard.forget(peer)
+
+    def shown(self, peer: PeerId, heads: Heads) -> None:
+        """A neighbour says how far it knows chains."""
+        neighbor = self._flood.neighbors.get(peer)
+        if neighbor is None:
+            return
+        chains, told = self._intake.chains, neighbor.told
+
+        def will_tell(place: ChainPlace) -> bool:
+            chain = chains.get(place.author + place.device)
+            return chain is not None and (chain.news > told or chain.seen.last < place.last)
+
+        self._unheard.shown(peer, heads.chains, will_tell)
 
     def greet(self, peer: PeerId, keeps: bool, now: float) -> list[AnnouncingEffect]:
         """Tell a new neighbour everything; the policy first, since it may reject without it."""
@@ -108,14 +135,35 @@ class Announcing:
         self._is_armed = len(chosen) < len(lacking)
         return [*told, self._timer()] if self._is_armed else told
 
+    def repeat(self, keeps: bool, now: float) -> list[AnnouncingEffect]:
+        """Tell neighbours again what they have not shown, and say of whom we give that up."""
+        again, ended = self._unheard.next_round()
+        effects: list[AnnouncingEffect] = []
+        for peer, keys in again.items():
+            effects += self._told(peer, self._places(-1, keeps, dict.fromkeys(keys)), now)
+        for peer, count in ended.items():
+            note = "told how far chains go, and shows them not"
+            effects.append(
+                Record(Kind.CONTROL, self._topic, events=count, peer=peer, reason=Reason.TIMEOUT, note=note)
+            )
+        self._is_counting = False
+        return [*effects, *self._count()]
+
     def heads(self, peer: PeerId, keeps: bool, now: float, since: int = -1) -> list[AnnouncingEffect]:
         """Tell a peer how far the chains go that had news since, and which of them we can resend.
 
         Whoever reads says for how long it has; to whom that was said, we tell what is due since.
         """
-        places = self._places(since, self._archive.places() if keeps else None)
+        places = self._places(since, keeps)
         if not places and since >= 0:
             return []
+        neighbor = self._flood.neighbors.get(peer)
+        # A newcomer need not want what was there before. Who hears from us alone is told all of it, surely.
+        if neighbor is not None and (since >= 0 or neighbor.is_served):
+            self._unheard.told(peer, places)
+        return [*self._told(peer, places, now), *self._count()]
+
+    def _told(self, peer: PeerId, places: list[ChainPlace], now: float) -> list[AnnouncingEffect]:
         if self._began_at is None:
             self._began_at = now
         waited = self._waited(peer, now)
@@ -124,6 +172,13 @@ class Announcing:
             # The last message is never full: that is how the other end knows that it had all.
             for start in range(0, len(places) + 1, CHAINS_PER_MESSAGE)
         ]
+
+    def _count(self) -> list[AnnouncingEffect]:
+        """As long as somebody has not shown what it was told, rounds are counted."""
+        if self._is_counting or not self._unheard:
+            return []
+        self._is_counting = True
+        return [SetTimer(_ROUND * self._context.config.heads_period, Tick(OWNER, UNHEARD, self._topic))]
 
     def _heads(self, peer: PeerId, places: tuple[ChainPlace, ...], waited_ms: int) -> Heads:
         moment = self._asked_of_us.get(peer)
@@ -169,11 +224,8 @@ class Announcing:
 
     def stop(self) -> list[AnnouncingEffect]:
         """Nobody is told anything any more."""
-        self._is_armed = False
-        return [
-            CancelTimer(Tick(OWNER, "heads", self._topic)),
-            CancelTimer(Tick(OWNER, ANSWERS, self._topic)),
-        ]
+        self._is_armed = self._is_counting = False
+        return [CancelTimer(Tick(OWNER, what, self._topic)) for what in ("heads", ANSWERS, UNHEARD)]
 
     def _revocations(self, peer: PeerId) -> list[AnnouncingEffect]:
         if not self._intake.chains:
@@ -186,15 +238,20 @@ class Announcing:
             Send(peer, Revoked(self._topic, revocation)) for revocation in known if revocation is not None
         ]
 
-    def _places(self, since: int, kept: list[ChainPlace] | None) -> list[ChainPlace]:
+    def _places(self, since: int, keeps: bool, only: Container[ChainKey] | None = None) -> list[ChainPlace]:
         """How far we know the chains. Where we do not keep the stream, we can resend our own alone."""
+        places = self._kept_places(since) if keeps else self._seen_places(since)
+        return places if only is None else [each for each in places if each.author + each.device in only]
+
+    def _kept_places(self, since: int) -> list[ChainPlace]:
         chains = self._intake.chains
-        if kept is not None:
-            known = ((place, chains.get(place.author + place.device)) for place in kept)
-            return [place for place, chain in known if chain is None or chain.news > since]
+        known = ((place, chains.get(place.author + place.device)) for place in self._archive.places())
+        return [place for place, chain in known if chain is None or chain.news > since]
+
+    def _seen_places(self, since: int) -> list[ChainPlace]:
         ours = self._context.author + self._context.device
         places = []
-        for key, chain in chains.items():
+        for key, chain in self._intake.chains.items():
             last = chain.seen.last
             if last >= 0 and chain.news > since:
                 first = 0 if key == ours else min(chain.base, last)

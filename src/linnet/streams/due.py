@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from linnet.core.ids import PeerId
 from linnet.delivery.archive import Archive
-from linnet.delivery.chain import Chain
+from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.messages import ChainPlace, Heads
+from linnet.delivery.moments import SLACK
 from linnet.delivery.ranges import Range
 from linnet.streams.announcing import Announcing, AnnouncingEffect
 from linnet.streams.intake import Intake
@@ -81,3 +82,24 @@ class Due:
         if chain is None or len(chain.seen) or self._intake.wants_all or not self._readers.durable:
             return
         self._archive.due_from(chain.author, chain.device, chain.base)
+
+    def answered(self, peer: PeerId, place: ChainPlace, first: int | None) -> None:
+        """What most say was said in our time is not made old by who sends it again."""
+        since, chain = self._readers.since, self._intake.chains.get(place.author + place.device)
+        if first is not None and since is not None and chain is not None:
+            chain.moments.answered(peer, place.first, first, place.last, since)
+
+    def look_back(self, key: ChainKey, now: float) -> None:
+        """What follows the last that the log held was said after it, whatever is said of that."""
+        chain = self._intake.chains.get(key)
+        if chain is None or chain.restored < 0:
+            return
+        said_at = self._archive.said_at(chain.author, chain.device, chain.restored)
+        if said_at is not None:
+            chain.moments.not_before(chain.restored + 1, min(said_at, now))
+
+    def note_late(self, chain: Chain, keeps: bool, now: float) -> None:
+        """Who asks us after a restart must not take for new what we had late."""
+        said_at = chain.moments.at(chain.next - 1) if keeps else None
+        if said_at is not None and said_at < now - SLACK:
+            self._archive.came_late(chain.author, chain.device, chain.next - 1, said_at)

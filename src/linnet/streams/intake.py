@@ -78,10 +78,11 @@ class Intake:
         return good, errors
 
     def accept(
-        self, verified: Verified, said_at: float, live: bool = False
+        self, verified: Verified, said_at: float, live: bool = False, now: float | None = None
     ) -> tuple[Chain, list[Verified], Range | None]:
         """Count a verified unit as seen; gives the units whose turn has come, and a range given up for it.
 
+        When it was said is another's word unless it came live; with a `now`, one that cannot be is not taken.
         `InvalidEvent` if it contradicts its chain, or if there are too many chains.
         """
         unit = verified.unit
@@ -96,7 +97,7 @@ class Intake:
         if self._hearsay:
             self._hearsay.pop(chain.key, None)
         lost = chain.accept(verified, first, last)
-        chain.moments.note(first, said_at)
+        chain.moments.note(first, said_at, heard=live, now=now)
         return chain, chain.in_order(verified, first, last), lost
 
     def announced(

@@ -12,10 +12,10 @@ from linnet.core.timers import Tick
 from linnet.delivery.context import Context
 from linnet.delivery.subscription import has_cursor
 from linnet.edge.client import EdgeClient
-from linnet.edge.effects import ClientEffect
+from linnet.machine.outbox import Effect, Outbox
 from linnet.overlay.config import Overlay
-from linnet.overlay.notices import StorageKnown
-from linnet.overlay.overlays import Overlays, OverlaysEffect
+from linnet.overlay.notices import NeighborDown, OverlayNotice, StorageKnown
+from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
 from linnet.overlay.trackerless.commands import NO_PART
 from linnet.streams.commands import OverlayIs
@@ -27,7 +27,9 @@ from linnet.streams.stream import Stream
 
 OWNER = "joined"
 
-JoinedEffect = StreamEffect | OverlaysEffect | ClientEffect
+OverlaysEffect = Effect | OverlayNotice
+"""What it takes to be in an overlay, or to be served by proxies."""
+JoinedEffect = StreamEffect | OverlaysEffect
 """With the notices of the overlay among them, which `linnet.streams.streams` heeds."""
 
 
@@ -52,6 +54,8 @@ class Joined:
         self._configured = tuple(self._rules)
         self.client: EdgeClient | None = None
         """What joins streams at a node on the edge, instead of the overlays."""
+        self.out = Outbox()
+        """That of the client."""
         self._nearby: dict[TopicId, None] = {}
         self._withheld: dict[TopicId, None] = {}
         self._by_topic: dict[TopicId, Stream] = {}
@@ -124,53 +128,64 @@ class Joined:
         rest = stream.keeper.let_go(is_used=bool(stream.readers) or stream.publishing.next > 0)
         return [*rest, *self.join(stream, now), *self.linger(stream, now)]
 
-    def join(self, stream: Stream, now: float) -> list[OverlaysEffect | ClientEffect]:
+    def join(self, stream: Stream, now: float) -> list[OverlaysEffect]:
         """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
         if self.client is not None:
             return [*self._served(stream, self.client), *self._beside(stream, now)]
         options = self._options.get(stream.name, StreamOptions())
         policy = stream.governance.policy
-        joined = self._overlays.join(
-            stream.topic,
-            self.overlay(stream),
-            self._trackers(stream.name, stream.topic, stream),
-            degree=policy.degree or options.degree,
-            near=policy.near or options.near,
-            storage=stream.stores,
-            now=now,
-            # Where the overlay changes, those who are neighbours in the old one may be members of the new.
-            contacts=tuple(Contact(peer, ()) for peer in stream.flood.neighbors),
+        joined = self._overlays.collect(
+            lambda: self._overlays.join(
+                stream.topic,
+                self.overlay(stream),
+                self._trackers(stream.name, stream.topic, stream),
+                degree=policy.degree or options.degree,
+                near=policy.near or options.near,
+                storage=stream.stores,
+                now=now,
+                # Where the overlay changes, neighbours in the old one may be members of the new.
+                contacts=tuple(Contact(peer, ()) for peer in stream.flood.neighbors),
+            )
         )
         stream.flood.route(self._overlays.routing(stream.topic))
         return [*joined]
 
     def settle(
         self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float
-    ) -> list[OverlaysEffect | ClientEffect]:
+    ) -> list[OverlaysEffect]:
         """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
         before, self._nearby = self._nearby, dict.fromkeys(nearby)
         self._withheld = dict.fromkeys(withheld)
-        effects: list[OverlaysEffect | ClientEffect] = []
+        effects: list[OverlaysEffect] = []
         for stream in self:
             effects += self.join(stream, now)
             if stream.topic in before and stream.topic not in self._nearby:
-                effects += self._overlays.leave(stream.topic, now)
+                effects += self._left(stream, now)
                 stream.flood.route(None)
         return effects
 
-    def _served(self, stream: Stream, client: EdgeClient) -> list[ClientEffect]:
-        if stream.topic not in self._withheld:
-            return [*client.join(stream.topic, stream.name)]
-        left = client.leave(stream.topic, False)
-        return [*left, StorageKnown(stream.topic, ())] if stream.storage else [*left]
+    def _served(self, stream: Stream, client: EdgeClient) -> list[OverlaysEffect]:
+        if stream.topic in self._withheld:
+            left = self._unserved(stream, client, keep=False)
+            return [*left, StorageKnown(stream.topic, ())] if stream.storage else left
+        known: list[StorageKnown | None] = []
+        asked = self.out.collect(lambda: known.append(client.join(stream.topic, stream.name)))
+        return [*asked, *filter(None, known)]
+
+    def _unserved(self, stream: Stream, client: EdgeClient, keep: bool) -> list[OverlaysEffect]:
+        down: list[NeighborDown] = []
+        told = self.out.collect(lambda: down.extend(client.leave(stream.topic, keep)))
+        return [*told, *down]
 
     def _beside(self, stream: Stream, now: float) -> list[OverlaysEffect]:
         """Beside its proxies a node on the edge has those who are on its local networks."""
         topic = stream.topic
         if topic not in self._nearby or self._overlays.overlay(topic) is not None:
             return []
-        joined = self._overlays.join(
-            topic, Overlay.RING, (), degree=0, near=False, storage=stream.stores, now=now
+        joined = self._overlays.collect(
+            lambda: self._overlays.join(
+                topic, Overlay.RING, (), degree=0, near=False, storage=stream.stores, now=now
+            )
         )
         stream.flood.route(self._overlays.routing(topic))
         return [*joined]
@@ -181,7 +196,7 @@ class Joined:
 
     def switch(
         self, name: str, overlay: Overlay | None, now: float
-    ) -> tuple[OverlayIs, list[OverlaysEffect | ClientEffect]]:
+    ) -> tuple[OverlayIs, list[OverlaysEffect]]:
         """Give a stream another overlay, joined or not; `Refused` if it would find nobody there."""
         if self.client is not None:
             detail = "a node on the edge takes part through its proxies: they choose the overlay"
@@ -209,9 +224,12 @@ class Joined:
         self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
         if self.client is not None:
             kept = has_cursor(self._context.store.cells, stream.topic)
-            gone = [*self.client.leave(stream.topic, kept), *self._overlays.leave(stream.topic, now)]
+            gone = [*self._unserved(stream, self.client, kept), *self._left(stream, now)]
             return [*stream.leave(), *gone]
-        return [*stream.leave(), *self._overlays.leave(stream.topic, now)]
+        return [*stream.leave(), *self._left(stream, now)]
+
+    def _left(self, stream: Stream, now: float) -> list[OverlaysEffect]:
+        return self._overlays.collect(lambda: self._overlays.leave(stream.topic, now))
 
     def linger(self, stream: Stream, now: float) -> list[SetTimer[Tick]]:
         """Stay for a while in a stream that nobody here reads, from the last time it was used."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from msgspec import Struct
-
 from linnet.core.ids import WireTopicId
+from linnet.core.messages import Message
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 
 
-class PolicyIs(Struct, frozen=True, array_like=True, tag=40, gc=False):
+class PolicyIs(Message, frozen=True, tag=40):
     """The owner's policy for a stream, for a neighbour that may not know it."""
 
     topic: WireTopicId

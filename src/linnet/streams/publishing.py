@@ -33,6 +33,8 @@ BACKLOG_BYTES = 8 * MIB
 """Bytes of what was published while nobody was there, held in memory for whoever comes first."""
 NONE_PAUSE = 1.0
 """Seconds that a storage node may still appear after a tracker said that there is none."""
+REST_MOST = 31
+"""Looks that go by between two pushes to a storage node that confirms nothing, at most: about a minute."""
 _TAIL_OVERHEAD = 96
 """Bytes of a tail beside its body, at most: what a burst is cut by."""
 
@@ -53,6 +55,24 @@ class _Waiting:
         self.last = last
 
 
+class _Pushed:
+    """What was sent to a storage node by itself, which has confirmed nothing since."""
+
+    __slots__ = ("reached", "rest", "resting")
+
+    def __init__(self, reached: int) -> None:
+        self.reached = reached
+        """What it had confirmed then."""
+        self.rest = 0
+        """Looks to let go by after the next push. Looks are counted, not seconds: clocks are put back."""
+        self.resting = 0
+
+    @property
+    def is_second(self) -> bool:
+        """Whether the last push was the second one."""
+        return self.rest == 3  # 1 after the first
+
+
 class Publishing:
     """Our own chain in one topic."""
 
@@ -63,10 +83,13 @@ class Publishing:
         self._chain = context.author + context.device
         self._storage: dict[PeerId, tuple[str, ...]] = {}
         self._watched: dict[PeerId, None] = {}
+        self._pushed: dict[PeerId, _Pushed] = {}
         self._waiting: dict[int, _Waiting] = {}
         self._settled = -1
         self._has_none = False
         """Whether a tracker's last word was that nobody keeps the topic."""
+        self._is_looking = False
+        """Whether the next look at storage nodes is set: another publication does not put it off."""
         self.none_since: float | None = None
         """Since when it is known that nobody keeps the topic; None: somebody may."""
         self._backlog: deque[Verified] = deque()
@@ -135,7 +158,14 @@ class Publishing:
         self._storage = {
             contact.peer: contact.hints for contact in nodes if contact.peer != self._context.peer
         }
-        effects = self._watch() if self.next else []
+        effects: list[PublishingEffect] = []
+        for peer in [peer for peer in self._watched if peer not in self._storage]:
+            # If it keeps the topic again it has to be asked for receipts again: nobody asks it meanwhile.
+            del self._watched[peer]
+            self._pushed.pop(peer, None)
+            effects.append(Release(peer, self._purpose))
+        if self.next:
+            effects += self._watch()
         if self._storage and not had_none:
             return effects
         for waiting in self._waiting.values():
@@ -150,6 +180,7 @@ class Publishing:
 
     def up(self, peer: PeerId) -> list[PublishingEffect]:
         """A link is open: ask a storage node for receipts."""
+        self._pushed.pop(peer, None)
         return [Send(peer, Watch(self._topic, True))] if peer in self._watched else []
 
     def rest(self, peer: PeerId) -> list[PublishingEffect]:
@@ -186,16 +217,18 @@ class Publishing:
         if tick.what == "confirm":
             waiting = self._waiting.get(int.from_bytes(tick.key[32:], "big"))
             return [] if waiting is None else self._answer(waiting)
+        self._is_looking = False
         effects: list[PublishingEffect] = []
         for peer in self._storage:
             reached = self.ledger.reached(peer, self._chain)
-            if peer in self._context.links and reached < self._settled:
+            if peer in self._context.links and reached < self._settled and self._is_due(peer, reached):
                 effects += self._push(peer, reached + 1, self._settled, now)
+                if self._pushed[peer].is_second:
+                    # It may have it, and the receipt, or the wish for one, was lost. Once: answers are long.
+                    effects.append(Send(peer, Watch(self._topic, True)))
         lacking = any(self.ledger.reached(peer, self._chain) < self.next - 1 for peer in self._storage)
         self._settled = self.next - 1
-        if lacking:
-            effects.append(SetTimer(self._context.config.receipt_period, self._look_tick))
-        return effects
+        return [*effects, *self._look_later()] if lacking else effects
 
     def fates(self, last: int) -> tuple[Fate, ...]:
         """What is known of our event of this number at every receiver that is known."""
@@ -212,7 +245,7 @@ class Publishing:
         """Let go of the links to storage nodes, and answer whoever still waits."""
         effects = self._answer_all()
         effects.extend(Release(peer, self._purpose) for peer in self._watched)
-        self._watched = {}
+        self._watched, self._pushed, self._is_looking = {}, {}, False
         return [*effects, CancelTimer(self._look_tick)]
 
     def _watch(self) -> list[PublishingEffect]:
@@ -224,9 +257,28 @@ class Publishing:
                 effects.append(Hold(peer, hints, self._purpose))
                 if peer in self._context.links:
                     effects.append(Send(peer, Watch(self._topic, True)))
-        if self._storage:
-            effects.append(SetTimer(self._context.config.receipt_period, self._look_tick))
-        return effects
+        return [*effects, *self._look_later()] if self._storage else effects
+
+    def _look_later(self) -> list[PublishingEffect]:
+        if self._is_looking:
+            return []
+        self._is_looking = True
+        return [SetTimer(self._context.config.receipt_period, self._look_tick)]
+
+    def _is_due(self, peer: PeerId, reached: int) -> bool:
+        """Whether a storage node is sent what it lacks at this look: ever more seldom if it takes nothing.
+
+        It may refuse what we say for good, as after a revocation.
+        """
+        pushed = self._pushed.get(peer)
+        if pushed is None or pushed.reached != reached:
+            pushed = self._pushed[peer] = _Pushed(reached)
+        if pushed.resting:
+            pushed.resting -= 1
+            return False
+        pushed.resting = pushed.rest
+        pushed.rest = min(2 * pushed.rest + 1, REST_MOST)
+        return True
 
     def _push(self, peer: PeerId, first: int, last: int, now: float) -> list[PublishingEffect]:
         context = self._context

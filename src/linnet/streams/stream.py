@@ -23,7 +23,7 @@ from linnet.delivery.suppression import Suppression
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
 from linnet.streams.anchor import Anchor
-from linnet.streams.announcing import ANSWERS, Announcing
+from linnet.streams.announcing import ANSWERS, UNHEARD, Announcing
 from linnet.streams.confirming import Confirming
 from linnet.streams.due import Due
 from linnet.streams.effects import StreamEffect, StreamPromise
@@ -208,6 +208,7 @@ class Stream:
     def neighbor_down(self, peer: PeerId) -> None:
         """A neighbour is gone."""
         self.flood.down(peer)
+        self.announcing.left(peer)
 
     def on_heads(self, peer: PeerId, heads: Heads, now: float) -> list[StreamEffect]:
         """Somebody says how far the chains go; what we lack of them is missing."""
@@ -225,6 +226,7 @@ class Stream:
                     Kind.REJECTED, self.topic, device=place.device, peer=peer, reason=error.reason
                 )
                 return [*effects, record, Blame(peer, error.reason)]
+            self.due.answered(peer, place, first_due)
             if place.held:
                 self.gaps.holder(peer, place.author + place.device)
             if final:
@@ -232,6 +234,7 @@ class Stream:
             if chain is not None:
                 effects += self._in_turn(chain, due, None, now)
                 effects += self.gaps.changed(chain)
+        self.announcing.shown(peer, heads)
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
             effects += self.announcing.heads(peer, self.keeps, now)
@@ -266,7 +269,8 @@ class Stream:
         """It is time to tell neighbours something, or nobody is waited for any more."""
         if tick.what == ANSWERS:
             return self.release(now)
-        return [*self.announcing.fired(self.keeps, now)]
+        tell = self.announcing.repeat if tick.what == UNHEARD else self.announcing.fired
+        return [*tell(self.keeps, now)]
 
     def ask_neighbors(self, now: float) -> list[StreamEffect]:
         """Somebody reads here now: let neighbours know, so that they tell what is due since."""
@@ -329,6 +333,7 @@ class Stream:
             effect for error in errors for effect in self._reject_page(peer, error)
         ]
         effects += self.opening.read(good, now)
+        self.due.look_back(resent.author + resent.device, now)
         ages = {unit.sig: age for unit, age in zip(resent.units, resent.ages_ms, strict=False)}
         for verified in good:
             if self.intake.is_duplicate(verified.unit):
@@ -337,7 +342,7 @@ class Stream:
                 age_ms = ages.get(verified.unit.sig)
                 # An author's clock may be wrong; without a better word it is all there is.
                 said_at = verified.events[-1].tail.time / 1000 if age_ms is None else now - age_ms / 1000
-                chain, due, _ = self.intake.accept(verified, min(said_at, now))
+                chain, due, _ = self.intake.accept(verified, min(said_at, now), now=now)
             except RemoteError as error:
                 effects += self._reject(peer, verified.unit, error)
                 continue
@@ -350,14 +355,14 @@ class Stream:
             effects += self._arrived(chain, verified, due, None, now)
         asked = self.intake.chains.get(resent.author + resent.device)
         if asked is not None:
+            self.due.note_late(asked, self.keeps, now)
             effects += self.gaps.answered(asked, resent.done)
         return effects
 
     def resend(self, peer: PeerId, request: Resend, now: float) -> list[Send[Resent]]:
         """What this node holds of a range that somebody asks for."""
-        return self.archive.resend(
-            peer, request, now, self.intake.chains.get(request.author + request.device)
-        )
+        chain = self.intake.chains.get(request.author + request.device)
+        return self.archive.resend(peer, request, now, chain)
 
     def _reject_page(self, peer: PeerId, error: RemoteError) -> list[StreamEffect]:
         self.rejected += 1

@@ -30,8 +30,9 @@ from linnet.delivery.messages import (
 )
 from linnet.delivery.subscription import has_cursor
 from linnet.edge.client import EdgeClient
-from linnet.edge.effects import Reached
+from linnet.edge.notices import Reached
 from linnet.event.signing import message_tail
+from linnet.machine.outbox import Outbox
 from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import Overlays
@@ -78,7 +79,7 @@ OWNERS = (
 )
 """Owners of timers that come back here."""
 
-_NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused, Reached})
+_NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused})
 
 
 class Streams:
@@ -116,9 +117,9 @@ class Streams:
             effects += [*waiting, *opened, *self._joined.linger(stream, now)]
         return effects
 
-    def through(self, client: EdgeClient) -> None:
-        """Take part in streams through proxies alone."""
-        self._joined.client = client
+    def through(self, client: EdgeClient, out: Outbox) -> None:
+        """Take part in streams through proxies alone; the outbox is the client's."""
+        self._joined.client, self._joined.out = client, out
         self._unsent = Unsent(self._context)
 
     def stop(self, now: float) -> list[StreamEffect]:
@@ -342,18 +343,19 @@ class Streams:
                     if (stream := self._joined.get(topic)) is not None:
                         stream.neighbor_down(peer)
                         out += self._publish_queued(stream, now)
-                case Reached(topic, peer, same):
-                    if (stream := self._joined.get(topic)) is not None:
-                        out += meet(stream, peer, same, now)
-                        out += self._publish_queued(stream, now)
                 case StorageKnown(topic, nodes):
                     if (stream := self._joined.get(topic)) is not None:
                         out += [*stream.on_storage(nodes, now), *self._unreachable(stream)]
                 case JoinRefused(topic, reason):
                     out.append(Record(Kind.REJECTED, topic, reason=reason, note="join refused"))
-                case _:
-                    out.append(effect)
         return out
+
+    def meet_neighbor(self, notice: Reached, now: float) -> list[StreamEffect]:
+        """A proxy serves a stream, or a client is served in it."""
+        stream = self._joined.get(notice.topic)
+        if stream is None:
+            return []
+        return [*meet(stream, notice.peer, notice.same, now), *self._publish_queued(stream, now)]
 
     def _unreachable(self, stream: Stream) -> list[Record]:
         """Say once, until there are neighbours, that nobody can dial us and nobody is there whom we could."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 from linnet.core.effects import Dial, HangUp, Reply, Send
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Done
 from linnet.delivery.messages import Data
@@ -20,7 +21,7 @@ from linnet.event.event import MESSAGE, Event, Tail, Unverified, Verified
 from linnet.event.signing import recall_unit, sign_unit
 from linnet.peer.config import Identity
 from linnet.peer.interface import Connect, Disconnect, Effect, Examine, Input
-from linnet.peer.messages import Message, Needed, Ping, Pong
+from linnet.peer.messages import Needed, Ping, Pong
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.messages import Greet
 from linnet.rooms.ticket import Ticket

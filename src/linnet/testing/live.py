@@ -12,6 +12,7 @@ from linnet.core.effects import Deliver, Dial
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkDown, LinkUp, Received, TimerFired
+from linnet.core.messages import Message
 from linnet.core.timers import Tick
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
@@ -19,7 +20,7 @@ from linnet.net.config import LanConfig, NetConfig
 from linnet.net.driver import Driver
 from linnet.net.listener import Listener, listen
 from linnet.peer.interface import Effect, Handed, Input
-from linnet.peer.messages import CODEC, Message
+from linnet.peer.messages import CODEC
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.testing.machines import HELLO

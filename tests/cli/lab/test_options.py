@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.lab.options import lab_extra, workshop
+from linnet.cli.lab.options import lab_extra, screen, workshop
 from linnet.core.errors import ConfigError
 from linnet.lab.spark.progress import stage_bars
 
@@ -50,6 +51,17 @@ def test_bars_have_the_names_of_stages(spark: SparkSession, tmp_path: Path) -> N
     assert "second stage" in screen.getvalue()
 
 
-def test_nobody_watching_sees_nothing(spark: SparkSession) -> None:
+def test_nobody_watching_sees_nothing(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     with stage_bars(spark, None) as tell:
         tell("a stage")
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "quiet", "drawn"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_bars_are_drawn_on_a_terminal_unless_it_shall_be_quiet(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, quiet: bool, drawn: bool
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    assert (screen(quiet) is not None) is drawn

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.name.neighbours import TECH, Neighbours
-from tests.cli.shell import Linnet
+from tests.cli.village import up
 
 
 def test_labels_are_listed_with_who_keeps_them(neighbours: Neighbours) -> None:
@@ -14,5 +16,6 @@ def test_labels_are_listed_with_who_keeps_them(neighbours: Neighbours) -> None:
     assert row[-4:] == ["yes", "no", "1", "0"]
 
 
-def test_a_zone_that_says_nothing(running: Linnet) -> None:
-    assert "linnet name publish LABEL --place PLACE" in running.ok("name", "list")
+def test_a_zone_that_says_nothing(tmp_path: Path) -> None:
+    with up(tmp_path / "quiet") as quiet:
+        assert "linnet name publish LABEL --place PLACE" in quiet.ok("name", "list")

@@ -100,6 +100,12 @@ def test_real_nodes_do_the_same(shell: Linnet, tmp_path: Path) -> None:
     simulated = shell.json("play", str(file))["runs"][0]
     assert live["outcomes"][2]["refused"] == simulated["outcomes"][2]["refused"] == "crashed"
     assert actions(live, 1) == actions(simulated, 1)
+    assert actions(live, 1) == [
+        ("peer0", "send"),
+        ("relay0", "receive"),
+        ("relay0", "cache-event"),
+        ("peer1", "receive"),
+    ]
     done = [row["action"] for row in live["log"] if row["user"] == "peer1"]
     assert done[0] == "offline"
     assert done[done.index("online") + 1] == "resync"

@@ -19,3 +19,13 @@ def test_a_second_creator_has_all_power(tea: Tea) -> None:
 def test_wrong_words(tea: Tea) -> None:
     assert "person id" in tea.ada.fails(2, "room", "create", "x", "--creator", "lp1")
     tea.ada.fails(2, "room", "create", "x", "--rule", "nobody")
+
+
+def test_a_name_with_spaces_can_be_pasted_into_the_next_command(tea: Tea) -> None:
+    said = tea.ada.ok("room", "create", "tea at five", "--rule", "public")
+    assert "next    linnet room invite 'tea at five'" in said
+
+
+def test_a_name_that_is_too_long_is_told_in_words(tea: Tea) -> None:
+    said = tea.ada.fails(2, "room", "create", "x" * 201)
+    assert "the name is too long: at most 200 characters" in said

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 from tests.lab.audit.homes import Homes, line_of, write_lines
 from tests.lab.audit.tales import BEGIN, Oracle, Tale, Writer
@@ -15,8 +16,10 @@ from tests.lab.audit.tales import BEGIN, Oracle, Tale, Writer
 from linnet.cli.demo.tally import publication_times, tally
 from linnet.core.ids import DeviceId, EventId, PeerId, TopicId
 from linnet.lab.audit.audit import Audited, audit
-from linnet.lab.audit.fates import NOT_OWED
+from linnet.lab.audit.fates import NOT_OWED, Fate
+from linnet.lab.audit.labels import short
 from linnet.lab.audit.pipeline import Parameters
+from linnet.lab.audit.report import report_of
 from linnet.lab.errors import LabError
 from linnet.lab.stages import Workshop
 from linnet.trace.jsonlines import FILE_NAME
@@ -76,12 +79,27 @@ def test_the_demo_and_an_audit_tell_the_same_of_one_run(spark: SparkSession, tmp
     assert figures["latency.p95"] <= figures["latency.max"]
 
 
-def test_what_was_lost_fails_it_with_an_example(audited: tuple[Audited, Path], homes: Homes) -> None:
+def test_what_was_lost_fails_it_with_an_example(
+    audited: tuple[Audited, Path], homes: Homes, oracle: Oracle
+) -> None:
     report = audited[0].report
     assert not report.ok
     (check,) = report.failures()
-    assert "never got event" in check.detail
-    assert any(name in check.detail for name in homes.names.values())
+    lost = [pair for pair, fate in oracle.missing().items() if fate == Fate.LOST]
+    first = min(oracle.published[event][1] for event, _ in lost)
+    assert check.detail in {
+        f"{homes.names[node.hex()]} never got event {seq} of device {device.hex()} in topic "
+        f"{short(topic.hex())}, published at {first / 1e6:.6f}"
+        for (topic, device, seq), node in lost
+        if oracle.published[topic, device, seq][1] == first
+    }
+
+
+@pytest.mark.parametrize(("lost", "passes"), [(0, True), (1, False)])
+def test_one_loss_is_enough_to_fail_it(audited: tuple[Audited, Path], lost: int, passes: bool) -> None:
+    found = audited[0].findings
+    findings = replace(found, totals={**found.totals, "lost": lost})
+    assert report_of(findings, audited[0].labels, Parameters(), {}, ()).ok is passes
 
 
 def test_bad_lines_are_counted_by_reason(audited: tuple[Audited, Path]) -> None:

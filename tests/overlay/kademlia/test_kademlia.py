@@ -17,14 +17,33 @@ from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Effect, Notice, Outbox
+from linnet.machine.part import Part, on_notice
+from linnet.machine.router import Router
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.ids import NodeId, record_key
-from linnet.overlay.kademlia.kademlia import PROTOCOL, REFRESH, REPUBLISH, Kademlia, KademliaEffect
-from linnet.overlay.kademlia.messages import FindRecord, NodeIsHere, NodesAre, RecordsAre
-from linnet.overlay.kademlia.outcomes import NodesFound, Placed, RecordsFound
-from linnet.overlay.kademlia.questions import OWNER
+from linnet.overlay.kademlia.kademlia import PROTOCOL, WAITING, Kademlia, RefreshDue, RepublishDue
+from linnet.overlay.kademlia.messages import (
+    FindNode,
+    FindRecord,
+    KademliaAnswer,
+    KademliaQuestion,
+    KeepRecord,
+    NodeIsHere,
+    NodesAre,
+    RecordKept,
+    RecordsAre,
+)
+from linnet.overlay.kademlia.outcomes import (
+    NodesFound,
+    Outcome,
+    Placed,
+    PlaceInNetwork,
+    RecordsFound,
+    SeekNodes,
+    SeekRecords,
+)
 from linnet.overlay.kademlia.records import Stored, sign_record
 from linnet.sim.kademlia_world import Host, KademliaWorld
 from linnet.store.memory import MemoryStore
@@ -115,7 +134,7 @@ def test_a_record_that_was_withdrawn_is_not_placed_again() -> None:
     alice, *_ = living(world)
     said = record(world.now, life=90_000)
     world.place(alice, said)
-    alice.machine.withdraw(said.key, said.owner)
+    alice.machine.withdraw_record(said.key, said.owner)
     world.run(600.0 + 250.0)
     assert [len(host.machine.shelf) for host in living(world)] == [0] * 10
 
@@ -137,7 +156,7 @@ def test_alone_everything_ends_at_once() -> None:
     world = KademliaWorld(1, SMALL)
     alone = world.add()
     world.join(alone, ())
-    assert world.find(alone, KEY) == NodesFound(2, (), 0, 0)
+    assert world.find(alone, KEY) == NodesFound(2, KEY, (), 0, 0)
     assert world.place(alone, record(world.now)) == Placed(3, (), ())
     assert world.gather(alone, KEY) == RecordsFound(4, (), 0, 0, 0)
 
@@ -220,12 +239,12 @@ class Lying(KademliaWorld):
         self.liars: dict[PeerId, None] = {}
         self._lies = Random(f"lies/{seed}")
 
-    def _perform(self, host: Host, effects: Iterable[KademliaEffect]) -> None:
+    def _perform(self, host: Host, effects: Iterable[Effect]) -> None:
         if host.contact.peer in self.liars:
             effects = [self._bent(each) for each in effects]
         super()._perform(host, effects)
 
-    def _bent(self, effect: KademliaEffect) -> KademliaEffect:
+    def _bent(self, effect: Effect) -> Effect:
         if isinstance(effect, Send) and isinstance(effect.message, NodesAre):
             invented = tuple(
                 Contact(PeerId(self._lies.randbytes(32)), ("tls://203.0.113.9:1",)) for _ in range(20)
@@ -249,34 +268,62 @@ def test_who_names_nodes_that_do_not_exist_costs_dials_and_leads_nobody_astray()
     assert all(each.peer in world.hosts for host in honest for each in host.machine.table.contacts())
 
 
-class Alone:
-    """One machine, and everything by hand."""
+class Alone(Part):
+    """One machine, and everything by hand; it hears how lookups and placings end."""
 
     def __init__(self, config: KademliaConfig = SMALL) -> None:
         own = Contact(PeerId(b"o" * 32), ("tls://192.0.2.1:1",))
-        self.machine = Kademlia(own, config, MemoryStore().cells, Random(1))
+        self.out = Outbox()
+        self.machine = Kademlia(own, config, MemoryStore().cells, Random(1), self.out)
+        self.router = Router(self.out, (self.machine, self))
+        self.outcomes: list[Outcome] = []
         self.other = PeerId(b"p" * 32)
         hello = Hello(1, 1, {PROTOCOL: 1}, listens=("tls://198.51.100.1:1",))
-        self.machine.link_up(LinkUp(self.other, hello, True), 0.0)
+        self.router.link(LinkUp(self.other, hello, True), 0.0)
+
+    @on_notice(NodesFound)
+    def hear_nodes(self, notice: NodesFound, now: float) -> None:
+        self.outcomes.append(notice)
+
+    @on_notice(RecordsFound)
+    def hear_records(self, notice: RecordsFound, now: float) -> None:
+        self.outcomes.append(notice)
+
+    @on_notice(Placed)
+    def hear_keepers(self, notice: Placed, now: float) -> None:
+        self.outcomes.append(notice)
+
+    def question(self) -> KademliaQuestion:
+        """The one that was sent since effects were last taken."""
+        (asked,) = [each.message for each in self.out.take() if isinstance(each, Send)]
+        assert isinstance(asked, KademliaQuestion)
+        return asked
+
+    def answer(self, message: KademliaAnswer, now: float = 0.0) -> None:
+        self.router.message(self.other, message, now)
+
+    def tell(self, notice: Notice, now: float = 0.0) -> list[Effect]:
+        """What comes of something that another part says."""
+        self.out.notify(notice)
+        self.router.pass_on_notices(now)
+        return self.out.take()
 
 
 def test_records_that_are_false_or_of_another_key_are_blamed_and_left_out() -> None:
     now = 1_800_000_000.0
     alone = Alone()
-    number, effects = alone.machine.gather(KEY, now)
-    (asked,) = [each.message for each in effects if isinstance(each, Send)]
+    number = alone.machine.find_records(KEY, now)
+    asked = alone.question()
     assert isinstance(asked, FindRecord)
     good = record(now)
     forged, stray = replace(good, body=b"there"), record(now, key=record_key(b"test", b"tech"))
     ended = record(now - 9000)
-    answer = RecordsAre(asked.request, (good, forged, stray, ended), (), None)
-    effects = alone.machine.on_message(alone.other, answer, now)
-    assert [each.reason for each in effects if isinstance(each, Blame)] == [
+    alone.answer(RecordsAre(asked.request, (good, forged, stray, ended), (), None), now)
+    assert [each.reason for each in alone.out.take() if isinstance(each, Blame)] == [
         Reason.BAD_SIGNATURE,
         Reason.PROTOCOL_ERROR,
     ]
-    (found,) = [each for each in effects if isinstance(each, RecordsFound)]
-    assert found == RecordsFound(number, (good,), 1, 1, 1)
+    assert alone.outcomes == [RecordsFound(number, (good,), 1, 1, 1)]
 
 
 def test_answers_of_another_sort_and_refusals_are_silence() -> None:
@@ -285,22 +332,25 @@ def test_answers_of_another_sort_and_refusals_are_silence() -> None:
         (lambda request: RecordsAre(request, (), (), Reason.FLOODING), Reason.FLOODING),
     ):
         alone = Alone()
-        number, effects = alone.machine.gather(KEY, 0.0)
-        (asked,) = [each.message for each in effects if isinstance(each, Send)]
-        effects = alone.machine.on_message(alone.other, answer(asked.request), 0.0)
-        assert Record(Kind.REJECTED, peer=alone.other, reason=reason, note="kademlia: a question") in effects
-        assert RecordsFound(number, (), 0, 1, 0) in effects
-    (stale,) = alone.machine.on_message(alone.other, NodeIsHere(99), 0.0)
-    assert stale == Record(
-        Kind.REJECTED, peer=alone.other, reason=Reason.STALE, note="an answer nobody waits for"
-    )
+        number = alone.machine.find_records(KEY, 0.0)
+        alone.answer(answer(alone.question().request))
+        rejected = Record(Kind.REJECTED, peer=alone.other, reason=reason, note="kademlia: a question")
+        assert rejected in alone.out.take()
+        assert alone.outcomes == [RecordsFound(number, (), 0, 1, 0)]
+    alone.answer(NodeIsHere(99))
+    assert alone.out.take() == [
+        Record(Kind.REJECTED, peer=alone.other, reason=Reason.STALE, note="an answer nobody waits for")
+    ]
 
 
 def test_who_does_not_take_part_is_not_waited_for() -> None:
     alone = Alone()
     stranger = PeerId(b"s" * 32)
-    alone.machine.start([Contact(stranger, ("tls://203.0.113.1:1",))], 0.0)
-    effects = alone.machine.link_up(LinkUp(stranger, Hello(1, 1, {"link": 1}), True), 0.0)
+    alone.machine.bootstrap = (Contact(stranger, ("tls://203.0.113.1:1",)),)
+    alone.machine.start(0.0)
+    alone.out.take()
+    alone.router.link(LinkUp(stranger, Hello(1, 1, {"link": 1}), True), 0.0)
+    effects = alone.out.take()
     assert any(isinstance(each, Record) and each.reason is Reason.UNSUPPORTED for each in effects)
     assert stranger not in alone.machine.table
 
@@ -308,28 +358,86 @@ def test_who_does_not_take_part_is_not_waited_for() -> None:
 def test_limits_end_in_reasons() -> None:
     now = 1_800_000_000.0
     alone = Alone(KademliaConfig(lookups=1, own=1))
-    alone.machine.find(KEY, now)
-    for begin in (alone.machine.find, alone.machine.gather):
+    alone.machine.find_nodes(KEY, now)
+    for begin in (alone.machine.find_nodes, alone.machine.find_records):
         with pytest.raises(Refused) as caught:
             begin(KEY, now)
         assert caught.value.reason is Reason.QUEUE_FULL
-    effects = alone.machine.fired(Tick(OWNER, REPUBLISH), now)
-    assert effects == [SetTimer(3600.0, Tick(OWNER, REPUBLISH))]
+    alone.out.take()
+    alone.router.timer(RepublishDue(), now)
+    assert alone.out.take() == [SetTimer(3600.0, RepublishDue())]
     alone = Alone(KademliaConfig(own=1))
     with pytest.raises(Refused) as caught:
-        alone.machine.place(record(now - 9000), now)
+        alone.machine.place_record(record(now - 9000), now)
     assert caught.value.reason is Reason.STALE
-    alone.machine.place(record(now), now)
+    alone.machine.place_record(record(now), now)
     with pytest.raises(Refused) as caught:
-        alone.machine.place(record(now, key=record_key(b"test", b"tech")), now)
+        alone.machine.place_record(record(now, key=record_key(b"test", b"tech")), now)
     assert caught.value.reason is Reason.TOO_MANY
 
 
 def test_when_too_much_is_under_way_a_record_is_placed_later_and_that_is_recorded() -> None:
     now = 1_800_000_000.0
     alone = Alone(KademliaConfig(lookups=1))
-    alone.machine.place(record(now), now)
-    effects = alone.machine.fired(Tick(OWNER, REPUBLISH), now)
+    alone.machine.place_record(record(now), now)
+    alone.router.timer(RepublishDue(), now)
     note = "kademlia: a record is not placed again this time"
-    assert Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note=note) in effects
-    assert alone.machine.fired(Tick(OWNER, REFRESH), now)[0] == SetTimer(3600.0, Tick(OWNER, REFRESH))
+    assert Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note=note) in alone.out.take()
+    alone.router.timer(RefreshDue(), now)
+    assert alone.out.take()[0] == SetTimer(3600.0, RefreshDue())
+
+
+def test_lookups_of_other_parts_wait_for_their_turn_and_until_others_were_met() -> None:
+    alone = Alone(KademliaConfig(lookups=1))
+    keys = [record_key(b"test", bytes([number])) for number in range(3)]
+    alone.machine.start(0.0)
+    joining = alone.question()
+    for key in keys:
+        assert alone.tell(SeekNodes(key)) == [], "it has met nobody"
+    alone.answer(NodesAre(joining.request, (), None))
+    for key in keys:
+        asked = alone.question()
+        assert asked == FindNode(asked.request, key)
+        alone.answer(NodesAre(asked.request, (), None))
+    contact = Contact(alone.other, ("tls://198.51.100.1:1",))
+    assert alone.outcomes == [NodesFound(2 + n, key, (contact,), 1, 1) for n, key in enumerate(keys)]
+
+
+def test_where_too_many_lookups_wait_what_is_known_is_told_at_once() -> None:
+    alone = Alone()
+    alone.machine.start(0.0)
+    alone.out.take()
+    for number in range(WAITING):
+        assert alone.tell(SeekNodes(record_key(b"test", str(number).encode()))) == []
+    assert alone.tell(SeekNodes(KEY)) == [
+        Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note="a lookup for a rendezvous")
+    ]
+    assert alone.outcomes == [NodesFound(0, KEY, (Contact(alone.other, ("tls://198.51.100.1:1",)),), 0, 0)]
+
+
+def test_searches_of_other_parts_end_in_the_number_that_they_gave() -> None:
+    now = 1_800_000_000.0
+    alone = Alone(KademliaConfig(lookups=1))
+    (asked,) = [each.message for each in alone.tell(SeekRecords(77, KEY), now) if isinstance(each, Send)]
+    assert isinstance(asked, FindRecord)
+    assert alone.tell(SeekRecords(78, KEY), now) == [
+        Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note="a search for a record of a name")
+    ]
+    alone.answer(RecordsAre(asked.request, (record(now),), (), None), now)
+    assert alone.outcomes == [RecordsFound(78, (), 0, 0, 0), RecordsFound(77, (record(now),), 1, 1, 1)]
+
+
+def test_a_record_of_another_part_is_placed_once_and_nobody_is_told() -> None:
+    now = 1_800_000_000.0
+    alone = Alone()
+    alone.out.notify(PlaceInNetwork(record(now)))
+    alone.router.pass_on_notices(now)
+    alone.answer(NodesAre(alone.question().request, (), None), now)
+    handed = alone.question()
+    assert handed == KeepRecord(handed.request, record(now))
+    alone.answer(RecordKept(handed.request, None), now)
+    assert (alone.machine.placed, alone.outcomes) == (0, [])
+    alone.out.take()
+    (dropped,) = alone.tell(PlaceInNetwork(record(now - 9000)), now)
+    assert isinstance(dropped, Record)
+    assert dropped.reason is Reason.STALE

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.overlay.harness import said
 
 from linnet.core.effects import Hold, Release, Send
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Effect, Notice, Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.notices import NeighborDown, NeighborUp
-from linnet.overlay.trackerless.beside import BesideEffect, BesideUs
+from linnet.overlay.trackerless.beside import BesideUs
 from linnet.overlay.trackerless.messages import Beside
 from linnet.overlay.trackerless.tags import hint, proof, topic_keys
 from linnet.trace.records import Record
@@ -29,95 +32,109 @@ def _beside(
     return Beside(hint(KEYS, sender, to), 5, proof(KEYS, sender, 5), is_open, keeps, chosen)
 
 
-def _without_records(effects: list[BesideEffect]) -> list[BesideEffect]:
+def _without_records(effects: list[Effect | Notice]) -> list[Effect | Notice]:
     return [effect for effect in effects if not isinstance(effect, Record)]
 
 
 def test_whoever_is_wanted_is_held_told_and_a_neighbour_once_it_says_so_too() -> None:
     links: dict[PeerId, None] = {}
-    ours = BesideUs(A, links)
-    assert ours.open(KEYS, False, 5) == []
-    assert ours.want(TOPIC, {B: AT}, 5) == [Hold(B, AT, PURPOSE)]
+    out = Outbox()
+    ours = BesideUs(A, links, out, Adjacency(out))
+    assert said(out, ours.open, KEYS, False, 5) == []
+    assert said(out, ours.want, TOPIC, {B: AT}, 5) == [Hold(B, AT, PURPOSE)]
     links[B] = None
-    assert ours.linked(B, 5) == [Send(B, _beside(A, B))]
+    assert said(out, ours.handle_link_up, B, 5) == [Send(B, _beside(A, B))]
     assert ours.neighbors(TOPIC) == ()
-    assert _without_records(ours.heard(B, _beside(B, A, keeps=True), 5)) == [NeighborUp(TOPIC, B)]
+    assert _without_records(said(out, ours.hear, B, _beside(B, A, keeps=True), 5)) == [NeighborUp(TOPIC, B)]
     assert (ours.neighbors(TOPIC), ours.keepers(TOPIC), ours.held()) == ((B,), (B,), {B: 1})
 
 
 def test_whoever_wants_us_is_answered_and_let_go_when_it_wants_no_more() -> None:
-    ours = BesideUs(A, {B: None})
+    out = Outbox()
+    ours = BesideUs(A, {B: None}, out, Adjacency(out))
     ours.open(KEYS, True, 5)
     told = _beside(A, B, keeps=True, chosen=False)
-    assert _without_records(ours.heard(B, _beside(B, A), 5)) == [Send(B, told), NeighborUp(TOPIC, B)]
-    assert _without_records(ours.heard(B, _beside(B, A, is_open=False), 5)) == [NeighborDown(TOPIC, B)]
+    assert _without_records(said(out, ours.hear, B, _beside(B, A), 5)) == [
+        Send(B, told),
+        NeighborUp(TOPIC, B),
+    ]
+    assert _without_records(said(out, ours.hear, B, _beside(B, A, is_open=False), 5)) == [
+        NeighborDown(TOPIC, B)
+    ]
     assert ours.neighbors(TOPIC) == ()
-    assert ours.close(TOPIC, 5) == [], "it knows already that we count it no more"
+    assert said(out, ours.close, TOPIC, 5) == [], "it knows already that we count it no more"
 
 
 def test_who_agrees_to_what_we_let_go_meanwhile_takes_no_place() -> None:
     many = [PeerId(bytes([100 + at]) * 32) for at in range(17)]
-    ours = BesideUs(A, dict.fromkeys(many))
+    out = Outbox()
+    ours = BesideUs(A, dict.fromkeys(many), out, Adjacency(out))
     ours.open(KEYS, False, 5)
     for peer in many:
         ours.want(TOPIC, {peer: AT}, 5)
     ours.want(TOPIC, {}, 5)
     for peer in many:
-        assert ours.heard(peer, _beside(peer, A, chosen=False), 5) == []
-    assert _without_records(ours.heard(many[16], _beside(many[16], A), 5))[1:] == [
+        assert said(out, ours.hear, peer, _beside(peer, A, chosen=False), 5) == []
+    assert _without_records(said(out, ours.hear, many[16], _beside(many[16], A), 5))[1:] == [
         NeighborUp(TOPIC, many[16])
     ]
 
 
 def test_a_link_that_goes_takes_the_neighbour_with_it_and_brings_it_back() -> None:
     links = {B: None}
-    ours = BesideUs(A, links)
+    out = Outbox()
+    ours = BesideUs(A, links, out, Adjacency(out))
     ours.open(KEYS, False, 5)
     ours.want(TOPIC, {B: AT}, 5)
-    ours.heard(B, _beside(B, A), 5)
+    ours.hear(B, _beside(B, A), 5)
     del links[B]
-    assert _without_records(ours.lost(B)) == [NeighborDown(TOPIC, B)]
+    assert _without_records(said(out, ours.handle_link_down, B)) == [NeighborDown(TOPIC, B)]
     links[B] = None
-    assert ours.linked(B, 5) == [Send(B, _beside(A, B))]
+    assert said(out, ours.handle_link_up, B, 5) == [Send(B, _beside(A, B))]
 
 
 def test_who_is_wanted_no_more_is_told_and_released() -> None:
-    ours = BesideUs(A, {B: None})
+    out = Outbox()
+    ours = BesideUs(A, {B: None}, out, Adjacency(out))
     ours.open(KEYS, False, 5)
     ours.want(TOPIC, {B: AT}, 5)
-    ours.heard(B, _beside(B, A, chosen=False), 5)
-    assert _without_records(ours.want(TOPIC, {C: AT}, 5)) == [
+    ours.hear(B, _beside(B, A, chosen=False), 5)
+    assert _without_records(said(out, ours.want, TOPIC, {C: AT}, 5)) == [
         Send(B, _beside(A, B, is_open=False)),
         NeighborDown(TOPIC, B),
         Release(B, PURPOSE),
         Hold(C, AT, PURPOSE),
     ]
-    assert _without_records(ours.close(TOPIC, 5)) == [Release(C, PURPOSE)]
+    assert _without_records(said(out, ours.close, TOPIC, 5)) == [Release(C, PURPOSE)]
     assert ours.neighbors(TOPIC) == ()
 
 
 def test_who_left_and_comes_back_over_the_same_link_is_told_again() -> None:
-    ours = BesideUs(A, {B: None})
+    out = Outbox()
+    ours = BesideUs(A, {B: None}, out, Adjacency(out))
     ours.open(KEYS, False, 5)
     ours.want(TOPIC, {B: AT}, 5)
-    ours.heard(B, _beside(B, A), 5)
-    assert _without_records(ours.heard(B, _beside(B, A, is_open=False), 5)) == [NeighborDown(TOPIC, B)]
-    assert ours.want(TOPIC, {B: AT}, 5) == [], "it said that it does not want to be"
+    ours.hear(B, _beside(B, A), 5)
+    assert _without_records(said(out, ours.hear, B, _beside(B, A, is_open=False), 5)) == [
+        NeighborDown(TOPIC, B)
+    ]
+    assert said(out, ours.want, TOPIC, {B: AT}, 5) == [], "it said that it does not want to be"
     back = [Send(B, _beside(A, B)), NeighborUp(TOPIC, B)]
-    assert _without_records(ours.heard(B, _beside(B, A), 5)) == back
-    assert ours.heard(B, _beside(B, A), 5) == []
+    assert _without_records(said(out, ours.hear, B, _beside(B, A), 5)) == back
+    assert said(out, ours.hear, B, _beside(B, A), 5) == []
 
 
 def test_who_chose_us_stays_when_we_choose_it_no_more() -> None:
-    ours = BesideUs(A, {B: None})
+    out = Outbox()
+    ours = BesideUs(A, {B: None}, out, Adjacency(out))
     ours.open(KEYS, False, 5)
     ours.want(TOPIC, {B: AT}, 5)
-    ours.heard(B, _beside(B, A), 5)
-    assert ours.want(TOPIC, {}, 5) == [Send(B, _beside(A, B, chosen=False)), Release(B, PURPOSE)]
+    ours.hear(B, _beside(B, A), 5)
+    assert said(out, ours.want, TOPIC, {}, 5) == [Send(B, _beside(A, B, chosen=False)), Release(B, PURPOSE)]
     assert ours.neighbors(TOPIC) == (B,)
-    assert ours.want(TOPIC, {B: AT}, 5) == [Hold(B, AT, PURPOSE), Send(B, _beside(A, B))]
+    assert said(out, ours.want, TOPIC, {B: AT}, 5) == [Hold(B, AT, PURPOSE), Send(B, _beside(A, B))]
     ours.want(TOPIC, {}, 5)
-    assert _without_records(ours.heard(B, _beside(B, A, chosen=False), 5)) == [
+    assert _without_records(said(out, ours.hear, B, _beside(B, A, chosen=False), 5)) == [
         Send(B, _beside(A, B, is_open=False)),
         NeighborDown(TOPIC, B),
     ]
@@ -128,7 +145,8 @@ class _Pair:
 
     def __init__(self) -> None:
         self.links: dict[PeerId, dict[PeerId, None]] = {A: {B: None}, B: {A: None}}
-        self.nodes = {peer: BesideUs(peer, links) for peer, links in self.links.items()}
+        self.out = out = Outbox()
+        self.nodes = {peer: BesideUs(peer, links, out, Adjacency(out)) for peer, links in self.links.items()}
         self.wanted = {A: False, B: False}
         self.under_way: dict[PeerId, list[Beside]] = {A: [], B: []}
         for node in self.nodes.values():
@@ -138,18 +156,19 @@ class _Pair:
         """One wants the other from now on, or no longer."""
         self.wanted[peer] = not self.wanted[peer]
         want = {other: AT} if self.wanted[peer] else {}
-        self._perform(other, self.nodes[peer].want(TOPIC, want, 5))
+        self._perform(other, said(self.out, self.nodes[peer].want, TOPIC, want, 5))
 
     def hear(self, peer: PeerId, other: PeerId) -> None:
         """The next message arrives at one."""
         if self.under_way[peer]:
-            self._perform(other, self.nodes[peer].heard(other, self.under_way[peer].pop(0), 5))
+            message = self.under_way[peer].pop(0)
+            self._perform(other, said(self.out, self.nodes[peer].hear, other, message, 5))
 
     def cut(self) -> None:
         """The link goes, with what is under way."""
         for peer, other in ((A, B), (B, A)):
             self.links[peer].pop(other, None)
-            self.nodes[peer].lost(other)
+            self.nodes[peer].handle_link_down(other)
             self.under_way[peer].clear()
 
     def link(self) -> None:
@@ -157,10 +176,12 @@ class _Pair:
         self.cut()
         for peer, other in ((A, B), (B, A)):
             self.links[peer][other] = None
-            self._perform(other, self.nodes[peer].linked(other, 5))
+            self._perform(other, said(self.out, self.nodes[peer].handle_link_up, other, 5))
 
-    def _perform(self, other: PeerId, effects: list[BesideEffect]) -> None:
-        self.under_way[other] += [effect.message for effect in effects if isinstance(effect, Send)]
+    def _perform(self, other: PeerId, effects: list[Effect | Notice]) -> None:
+        for effect in effects:
+            if isinstance(effect, Send) and isinstance(effect.message, Beside):
+                self.under_way[other].append(effect.message)
 
 
 @given(st.lists(st.sampled_from("abABxy"), max_size=30))
@@ -187,7 +208,8 @@ def test_two_come_to_rest_and_agree_whatever_they_want_and_however_messages_cros
 
 
 def test_a_hint_of_another_topic_or_a_wrong_proof_is_named_and_changes_nothing() -> None:
-    ours = BesideUs(A, {B: None})
+    out = Outbox()
+    ours = BesideUs(A, {B: None}, out, Adjacency(out))
     ours.open(KEYS, False, 5)
     strange = Beside(hint(topic_keys(OTHER), A, B), 5, proof(topic_keys(OTHER), B, 5), True)
     forged = Beside(hint(KEYS, A, B), 5, proof(KEYS, C, 5), True)
@@ -197,7 +219,7 @@ def test_a_hint_of_another_topic_or_a_wrong_proof_is_named_and_changes_nothing()
         (forged, Reason.NOT_IN_TOPIC),
         (old, Reason.NOT_IN_TOPIC),
     ):
-        (record,) = ours.heard(B, message, 5)
+        (record,) = said(out, ours.hear, B, message, 5)
         assert isinstance(record, Record)
         assert record.reason is reason
     assert ours.neighbors(TOPIC) == ()
@@ -205,10 +227,11 @@ def test_a_hint_of_another_topic_or_a_wrong_proof_is_named_and_changes_nothing()
 
 def test_only_so_many_may_choose_us() -> None:
     many = [PeerId(bytes([100 + at]) * 32) for at in range(17)]
-    ours = BesideUs(A, dict.fromkeys(many))
+    out = Outbox()
+    ours = BesideUs(A, dict.fromkeys(many), out, Adjacency(out))
     ours.open(KEYS, False, 5)
     for peer in many:
-        effects = ours.heard(peer, _beside(peer, A), 5)
+        effects = said(out, ours.hear, peer, _beside(peer, A), 5)
     assert len(ours.neighbors(TOPIC)) == 16
     refusal = effects[0]
     assert isinstance(refusal, Record)
@@ -216,8 +239,9 @@ def test_only_so_many_may_choose_us() -> None:
 
 
 def test_neighbours_are_told_when_the_topic_is_kept_from_now_on() -> None:
-    ours = BesideUs(A, {B: None})
+    out = Outbox()
+    ours = BesideUs(A, {B: None}, out, Adjacency(out))
     ours.open(KEYS, False, 5)
     ours.want(TOPIC, {B: AT}, 5)
-    assert ours.open(KEYS, True, 5) == [Send(B, _beside(A, B, keeps=True))]
-    assert ours.open(KEYS, True, 5) == []
+    assert said(out, ours.open, KEYS, True, 5) == [Send(B, _beside(A, B, keeps=True))]
+    assert said(out, ours.open, KEYS, True, 5) == []

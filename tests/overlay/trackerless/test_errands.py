@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tests.overlay.harness import said
+
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import PeerId
-from linnet.core.timers import Tick
-from linnet.overlay.trackerless.errands import OWNER, Errand, Errands
+from linnet.machine.outbox import Outbox
+from linnet.overlay.trackerless.errands import Errand, Errands, QuestionDue, TellingDue
 from linnet.overlay.trackerless.messages import Intersect, RingAsk, Sought
 
 PEER = PeerId(bytes([7]) * 32)
@@ -17,66 +19,84 @@ TOLD = Sought(bytes(16), b"x")
 
 def test_a_question_is_asked_once_its_link_is_open_and_lets_go_when_it_is_answered() -> None:
     links: dict[PeerId, None] = {}
-    errands = Errands(3.0, links)
-    tick = Tick(OWNER, "RingAsk", PEER)
-    assert errands.ask(PEER, HINTS, ASK) == [Hold(PEER, HINTS, "gossip RingAsk"), SetTimer(9.0, tick)]
-    assert errands.ask(PEER, HINTS, RingAsk(2, ())) == []
+    out = Outbox()
+    errands = Errands(3.0, links, out)
+    timer = QuestionDue(PEER, "RingAsk")
+    assert said(out, errands.ask, PEER, HINTS, ASK) == [
+        Hold(PEER, HINTS, "gossip RingAsk"),
+        SetTimer(9.0, timer),
+    ]
+    assert said(out, errands.ask, PEER, HINTS, RingAsk(2, ())) == []
     links[PEER] = None
-    assert errands.linked(PEER) == [Send(PEER, ASK), SetTimer(3.0, tick)]
-    assert errands.asked(PEER, RingAsk)
-    assert errands.answered(PEER, RingAsk) == [CancelTimer(tick), Release(PEER, "gossip RingAsk")]
-    assert errands.answered(PEER, RingAsk) == []
+    assert said(out, errands.handle_link_up, PEER) == [Send(PEER, ASK), SetTimer(3.0, timer)]
+    assert errands.is_asked(PEER, RingAsk)
+    assert said(out, errands.handle_answer, PEER, RingAsk) == [
+        CancelTimer(timer),
+        Release(PEER, "gossip RingAsk"),
+    ]
+    assert said(out, errands.handle_answer, PEER, RingAsk) == []
     assert PEER not in errands
 
 
 def test_over_a_link_that_is_there_it_is_asked_at_once_and_fails_in_time() -> None:
-    errands = Errands(3.0, {PEER: None})
-    tick = Tick(OWNER, "RingAsk", PEER)
-    assert errands.ask(PEER, HINTS, ASK) == [
+    out = Outbox()
+    errands = Errands(3.0, {PEER: None}, out)
+    timer = QuestionDue(PEER, "RingAsk")
+    assert said(out, errands.ask, PEER, HINTS, ASK) == [
         Hold(PEER, HINTS, "gossip RingAsk"),
         Send(PEER, ASK),
-        SetTimer(3.0, tick),
+        SetTimer(3.0, timer),
     ]
-    assert errands.overdue(tick) == ([Errand(PEER, ASK)], [Release(PEER, "gossip RingAsk")])
-    assert errands.overdue(tick) == ([], [])
+    out.clear()
+    assert errands.end_question(PEER, "RingAsk") == [Errand(PEER, ASK)]
+    assert out.take() == [Release(PEER, "gossip RingAsk")]
+    assert errands.end_question(PEER, "RingAsk") == []
+    assert out.take() == []
 
 
 def test_all_that_was_asked_on_a_link_fails_with_it() -> None:
-    errands = Errands(3.0, {PEER: None})
+    out = Outbox()
+    errands = Errands(3.0, {PEER: None}, out)
     errands.ask(PEER, HINTS, ASK)
     errands.ask(PEER, HINTS, OFFER)
-    failed, effects = errands.lost(PEER)
+    out.clear()
+    failed, effects = errands.handle_link_down(PEER), out.take()
     assert [errand.message for errand in failed] == [ASK, OFFER]
     assert [effect for effect in effects if isinstance(effect, Release)] == [
         Release(PEER, "gossip RingAsk"),
         Release(PEER, "gossip Intersect"),
     ]
-    assert errands.lost(PEER) == ([], [])
+    assert (errands.handle_link_down(PEER), out.take()) == ([], [])
 
 
 def test_a_message_waits_for_its_link_and_lets_go_once_it_is_sent() -> None:
     links: dict[PeerId, None] = {}
-    errands = Errands(3.0, links)
-    tick = Tick(OWNER, "telling", PEER)
-    assert errands.tell(PEER, HINTS, TOLD) == [Hold(PEER, HINTS, "telling"), SetTimer(9.0, tick)]
-    assert errands.tell(PEER, HINTS, TOLD) == []
+    out = Outbox()
+    errands = Errands(3.0, links, out)
+    timer = TellingDue(PEER)
+    assert said(out, errands.tell, PEER, HINTS, TOLD) == [Hold(PEER, HINTS, "telling"), SetTimer(9.0, timer)]
+    assert said(out, errands.tell, PEER, HINTS, TOLD) == []
     links[PEER] = None
-    assert errands.linked(PEER) == [
+    assert said(out, errands.handle_link_up, PEER) == [
         Send(PEER, TOLD),
         Send(PEER, TOLD),
-        CancelTimer(tick),
+        CancelTimer(timer),
         Release(PEER, "telling"),
     ]
-    assert errands.tell(PEER, HINTS, TOLD) == [Send(PEER, TOLD)]
+    assert said(out, errands.tell, PEER, HINTS, TOLD) == [Send(PEER, TOLD)]
 
 
 def test_messages_whose_link_does_not_come_fail_and_only_so_many_wait() -> None:
-    errands = Errands(3.0, {})
-    tick = Tick(OWNER, "telling", PEER)
+    out = Outbox()
+    errands = Errands(3.0, {}, out)
+    timer = TellingDue(PEER)
     for _ in range(64):
-        assert errands.tell(PEER, HINTS, TOLD) is not None
-    assert errands.tell(PEER, HINTS, TOLD) is None
-    failed, effects = errands.overdue(tick)
+        assert errands.tell(PEER, HINTS, TOLD)
+    assert not errands.tell(PEER, HINTS, TOLD)
+    out.clear()
+    failed, effects = errands.end_telling(PEER), out.take()
     assert (len(failed), effects) == (64, [Release(PEER, "telling")])
     errands.tell(PEER, HINTS, TOLD)
-    assert errands.lost(PEER) == ([Errand(PEER, TOLD)], [CancelTimer(tick), Release(PEER, "telling")])
+    out.clear()
+    assert errands.handle_link_down(PEER) == [Errand(PEER, TOLD)]
+    assert out.take() == [CancelTimer(timer), Release(PEER, "telling")]

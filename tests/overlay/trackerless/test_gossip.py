@@ -5,16 +5,17 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from tests.overlay.harness import said
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
 from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import check_descriptor, sign_descriptor
-from linnet.overlay.trackerless.errands import OWNER
+from linnet.overlay.trackerless.errands import QuestionDue
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.messages import Alike, AskAlike, Descriptor, Pull, Pulled
 from linnet.overlay.trackerless.tags import epoch_of, topic_keys
@@ -47,35 +48,36 @@ def _gossip(store: MemoryStore | None = None, links: dict[PeerId, None] | None =
         ("tls://us:1",),
         {} if links is None else links,
         check_descriptor,
+        Outbox(),
     )
 
 
 def _asking(kind: str, peer: PeerId, hints: tuple[str, ...] = AT) -> list[object]:
     """Asking somebody there is no link to: it is held, and waited for a while."""
-    return [Hold(peer, hints, f"gossip {kind}"), SetTimer(9.0, Tick(OWNER, kind, peer))]
+    return [Hold(peer, hints, f"gossip {kind}"), SetTimer(9.0, QuestionDue(peer, kind))]
 
 
 def _learned(gossip: Gossip, *keys: SigningKey) -> None:
     """The node knows these from an answer of A."""
     gossip.approach([Contact(_peer(A), AT)], NOW)
-    gossip.told(_peer(A), Pulled(1, (_descriptor(A), *map(_descriptor, keys))), NOW)
+    gossip.learn(_peer(A), Pulled(1, (_descriptor(A), *map(_descriptor, keys))), NOW)
 
 
 def test_it_begins_with_the_addresses_it_was_given_and_not_with_itself() -> None:
     gossip = _gossip()
     first = [Contact(_peer(US), AT), Contact(_peer(A), AT), Contact(_peer(B), ("tls://b:1",))]
-    assert gossip.begin(first, NOW) == [
+    assert said(gossip.out, gossip.begin, first, NOW) == [
         *_asking("Pull", _peer(A)),
         *_asking("Pull", _peer(B), ("tls://b:1",)),
     ]
-    assert gossip.begin(first, NOW) == [], "each is asked one thing at a time"
+    assert said(gossip.out, gossip.begin, first, NOW) == [], "each is asked one thing at a time"
 
 
 def test_an_answer_makes_peers_known_and_lets_the_answerer_go() -> None:
     gossip = _gossip()
     gossip.approach([Contact(_peer(A), AT)], NOW)
-    told = gossip.told(_peer(A), Pulled(1, (_descriptor(A), _descriptor(B))), NOW)
-    assert told == [CancelTimer(Tick(OWNER, "Pull", _peer(A))), Release(_peer(A), "gossip Pull")]
+    told = said(gossip.out, gossip.learn, _peer(A), Pulled(1, (_descriptor(A), _descriptor(B))), NOW)
+    assert told == [CancelTimer(QuestionDue(_peer(A), "Pull")), Release(_peer(A), "gossip Pull")]
     assert len(gossip.acquaintances) == 2
     assert gossip.hints(_peer(B)) == AT
     assert gossip.hints(_peer(C)) == ()
@@ -84,7 +86,7 @@ def test_an_answer_makes_peers_known_and_lets_the_answerer_go() -> None:
 @pytest.mark.parametrize("message", [Pulled(1, ()), Alike(1, ())])
 def test_an_answer_that_nobody_waits_for_is_named_and_not_used(message: Pulled | Alike) -> None:
     gossip = _gossip()
-    (record,) = gossip.told(_peer(A), message, NOW)
+    (record,) = said(gossip.out, gossip.learn, _peer(A), message, NOW)
     assert isinstance(record, Record)
     assert (record.kind, record.peer, record.reason) == (Kind.REJECTED, _peer(A), Reason.STALE)
     assert len(gossip.acquaintances) == 0
@@ -92,39 +94,39 @@ def test_an_answer_that_nobody_waits_for_is_named_and_not_used(message: Pulled |
 
 def test_whoever_pulls_is_told_of_us_and_becomes_known() -> None:
     gossip = _gossip()
-    (answer, *_) = gossip.asked(_peer(A), Pull(7, _descriptor(A)), (), NOW)
+    (answer, *_) = said(gossip.out, gossip.answer_pull, _peer(A), Pull(7, _descriptor(A)), NOW)
     assert answer == Send(_peer(A), Pulled(7, (gossip.shown(NOW).descriptor,)))
     assert _peer(A) in gossip.acquaintances
     with pytest.raises(RemoteError, match="none but itself"):
-        gossip.asked(_peer(B), Pull(8, _descriptor(A)), (), NOW)
+        gossip.answer_pull(_peer(B), Pull(8, _descriptor(A)), NOW)
 
 
 def test_questions_for_like_peers_are_answered_up_to_a_bound_in_each_round() -> None:
     gossip = _gossip()
     question = AskAlike(1, _descriptor(A))
     for _ in range(16):
-        (answer,) = gossip.asked(_peer(A), question, (), NOW)
+        (answer,) = said(gossip.out, gossip.answer_ask_alike, _peer(A), question, (), NOW)
         assert isinstance(answer, Send)
         assert isinstance(answer.message, Alike)
     with pytest.raises(RemoteError) as caught:
-        gossip.asked(_peer(A), question, (), NOW)
+        gossip.answer_ask_alike(_peer(A), question, (), NOW)
     assert caught.value.reason is Reason.TOO_MANY
     with pytest.raises(RemoteError, match="none but itself"):
-        gossip.asked(_peer(B), question, (), NOW)
+        gossip.answer_ask_alike(_peer(B), question, (), NOW)
     gossip.round(NOW)
-    assert gossip.asked(_peer(A), question, (), NOW)
+    assert said(gossip.out, gossip.answer_ask_alike, _peer(A), question, (), NOW)
 
 
 def test_a_round_turns_to_the_sample_and_to_first_addresses_while_there_is_none() -> None:
     lonely = _gossip()
-    assert lonely.round(NOW) == []
+    assert said(lonely.out, lonely.round, NOW) == []
     lonely.approach([Contact(_peer(A), AT)], NOW)
-    lonely.errands.overdue(Tick(OWNER, "Pull", _peer(A)))
-    assert lonely.round(NOW) == _asking("Pull", _peer(A))
+    lonely.errands.end_question(_peer(A), "Pull")
+    assert said(lonely.out, lonely.round, NOW) == _asking("Pull", _peer(A))
     gossip = _gossip()
     _learned(gossip, B)
     for _ in range(3):  # One that was named is offered with the round.
-        asked = gossip.round(NOW)
+        asked = said(gossip.out, gossip.round, NOW)
     pulls = [each for each in asked if isinstance(each, Hold) and each.purpose == "gossip Pull"]
     assert len(pulls) <= 1
     assert set(gossip.sampling.view) <= {_peer(A), _peer(B)}
@@ -135,15 +137,15 @@ def test_first_addresses_are_turned_to_once_in_thirty_rounds_though_others_are_k
     """All others may be on our side of a network that was cut."""
     gossip = _gossip()
     gossip.approach([Contact(_peer(A), AT)], NOW)
-    gossip.told(_peer(A), Pulled(1, (_descriptor(B), _descriptor(C))), NOW)
-    gossip.failed(_peer(A), Pull(1, _descriptor(US)), NOW)
+    gossip.learn(_peer(A), Pulled(1, (_descriptor(B), _descriptor(C))), NOW)
+    gossip.handle_silence(_peer(A), Pull(1, _descriptor(US)), NOW)
     asked: list[int] = []
     for number in range(1, 61):
-        effects = gossip.round(NOW + number * 10.0)
+        effects = said(gossip.out, gossip.round, NOW + number * 10.0)
         asked += [number for effect in effects if isinstance(effect, Hold) and effect.peer == _peer(A)]
         for peer in (_peer(A), _peer(B), _peer(C)):
-            gossip.errands.answered(peer, Pull)
-            gossip.errands.answered(peer, AskAlike)
+            gossip.errands.handle_answer(peer, Pull)
+            gossip.errands.handle_answer(peer, AskAlike)
     assert asked == [30, 60]
 
 
@@ -152,10 +154,10 @@ def test_whoever_broke_the_protocol_is_left_out() -> None:
     _learned(gossip)
     gossip.sampling.meet(_descriptor(A), NOW)
     assert list(gossip.sampling.view) == [_peer(A)]
-    gossip.offence(_peer(A), NOW)
+    gossip.note_offence(_peer(A), NOW)
     assert list(gossip.sampling.view) == []
     with pytest.raises(RemoteError) as caught:
-        gossip.asked(_peer(A), Pull(1, _descriptor(A)), (), NOW)
+        gossip.answer_pull(_peer(A), Pull(1, _descriptor(A)), NOW)
     assert caught.value.reason is Reason.BANNED
 
 
@@ -166,12 +168,15 @@ def test_a_restart_begins_with_who_was_known_and_after_a_day_with_where_they_wer
     before.sampling.meet(_descriptor(B), NOW)
     before.remember(NOW)
     after = _gossip(store)
-    assert after.begin((), NOW + 3600) == []
+    assert said(after.out, after.begin, (), NOW + 3600) == []
     assert set(after.sampling.view) == {_peer(A), _peer(B)}
     late = _gossip(store)
-    assert late.begin((), NOW + 2 * DAY) == [*_asking("Pull", _peer(A)), *_asking("Pull", _peer(B))]
+    assert said(late.out, late.begin, (), NOW + 2 * DAY) == [
+        *_asking("Pull", _peer(A)),
+        *_asking("Pull", _peer(B)),
+    ]
     assert late.sampling.view == ()
-    assert late.round(NOW + 2 * DAY) == [], "they are being asked"
+    assert said(late.out, late.round, NOW + 2 * DAY) == [], "they are being asked"
 
 
 def test_who_is_known_is_written_down_after_the_first_hurried_rounds() -> None:
@@ -216,7 +221,17 @@ def test_the_secret_of_noise_and_decoys_is_the_same_after_a_restart_and_another_
     store = MemoryStore()
     assert _gossip(store).key == _gossip(store).key
     gossips = [
-        Gossip(US, CONFIG, MemoryStore().cells, Random(1), SeededEntropy(1, name), AT, {}, check_descriptor)
+        Gossip(
+            US,
+            CONFIG,
+            MemoryStore().cells,
+            Random(1),
+            SeededEntropy(1, name),
+            AT,
+            {},
+            check_descriptor,
+            Outbox(),
+        )
         for name in ("us", "them")
     ]
     assert gossips[0].key != gossips[1].key

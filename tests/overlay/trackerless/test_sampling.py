@@ -81,6 +81,17 @@ def test_no_answer_changes_more_than_one_place_and_the_view_never_shrinks() -> N
         assert OURS.peer not in after
 
 
+def test_what_was_counted_weighs_half_after_every_so_many_rounds() -> None:
+    node = Node().full()
+    for _ in range(8):
+        node.sampling.pulled(peer(1), (NODES[9],), NOW)
+    weights = []
+    for _ in range(2 * CONFIG.halve_rounds):
+        node.sampling.round(NOW)
+        weights.append(node.sampling._sampler._sketch.estimate(peer(9)))
+    assert weights == [8.0] * 9 + [4.0] * 10 + [2.0]
+
+
 def test_an_answer_is_ours_and_some_of_the_view_without_the_one_who_asks() -> None:
     node = Node().full()
     answer, records = node.sampling.asked(peer(1), Pull(9, NODES[1]), OURS, NOW)

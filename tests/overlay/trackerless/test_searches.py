@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
+from tests.overlay.harness import said
 from tests.overlay.trackerless.village import Village
 
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId, TopicId
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
 from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import check_descriptor, sign_descriptor
 from linnet.overlay.trackerless.filter import bits_of
@@ -100,7 +102,7 @@ def test_a_search_goes_further_and_comes_more_rarely_each_time_that_nobody_is_fo
     now, far, pauses = village.world.now, list[int](), list[float]()
     began = now
     while len(far) < 5:
-        effects = searches.begin(keys, now)
+        effects = said(gossip.out, searches.begin, keys, now)
         seeks = [effect.message for effect in effects if isinstance(effect, Send)]
         if seeks:
             far.append(max(seek.hops for seek in seeks if isinstance(seek, Seek)))
@@ -111,8 +113,8 @@ def test_a_search_goes_further_and_comes_more_rarely_each_time_that_nobody_is_fo
     limits = [whole // 4, whole // 2, whole, whole, whole]
     assert all(limit // 2 < hops <= limit for hops, limit in zip(far, limits, strict=True))
     assert pauses == [0.0, pause / 4, pause / 2, pause, 2 * pause]
-    searches.lost(TOPIC)
-    assert searches.begin(keys, now)
+    searches.note_lost(TOPIC)
+    assert said(gossip.out, searches.begin, keys, now)
 
 
 def test_a_search_leaves_those_who_are_alike_where_only_few_of_them_show_what_it_looks_for() -> None:
@@ -128,6 +130,7 @@ def test_a_search_leaves_those_who_are_alike_where_only_few_of_them_show_what_it
         AT,
         links,
         check_descriptor,
+        Outbox(),
     )
     ours = [topic_keys(TopicId(bytes([number]) * 32)) for number in range(100, 110)]
     others = [topic_keys(TopicId(bytes([number]) * 32)) for number in range(120, 140)]
@@ -143,6 +146,7 @@ def test_a_search_leaves_those_who_are_alike_where_only_few_of_them_show_what_it
     links.update(dict.fromkeys((*gossip.clustering.view, far.peer)))
     searches = Searches(gossip, entropy)
     searches.open(sought)
-    asked = [effect.peer for effect in searches.begin(sought, NOW) if isinstance(effect, Send)]
+    effects = said(gossip.out, searches.begin, sought, NOW)
+    asked = [effect.peer for effect in effects if isinstance(effect, Send)]
     assert len(asked) == config.seek_walkers
     assert asked[0] == far.peer, "its filter is fuller, so it alone is less likely than the two alike"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
+from tests.overlay.harness import P, said
 
 from linnet.core.effects import Hold, Release, Send
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Effect, Notice, Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.notices import NeighborDown, NeighborUp, StorageKnown
-from linnet.overlay.overlays import TrackerlessEffect
 from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import check_descriptor, sign_descriptor
 from linnet.overlay.trackerless.filter import bits_of
@@ -46,6 +49,7 @@ class Bench:
         self.links: dict[PeerId, None] = {}
         self.store = store or MemoryStore()
         entropy = SeededEntropy(1, "us")
+        self.out = Outbox()
         self.gossip = Gossip(
             US,
             config or TrackerlessConfig(),
@@ -55,27 +59,35 @@ class Bench:
             AT,
             self.links,
             check_descriptor,
+            self.out,
         )
-        self.topics = Topics(self.gossip, IDEAL, entropy)
+        self.topics = Topics(self.gossip, IDEAL, entropy, Adjacency(self.out))
 
-    def join(self, *members: PeerId, keeps: bool = False) -> list[TrackerlessEffect]:
-        return self.topics.join(TOPIC, keeps, NOW, [Contact(peer, AT) for peer in members], None)
+    def said(self, act: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> list[Effect | Notice]:
+        return said(self.out, act, *args, **kwargs)
 
-    def link(self, peer: PeerId) -> list[TrackerlessEffect]:
+    def round(self, now: float = NOW) -> list[Effect | Notice]:
+        return self.said(self.topics.round, now)
+
+    def join(self, *members: PeerId, keeps: bool = False) -> list[Effect | Notice]:
+        contacts = [Contact(peer, AT) for peer in members]
+        return self.said(self.topics.join, TOPIC, keeps, NOW, contacts, None)
+
+    def link(self, peer: PeerId) -> list[Effect | Notice]:
         self.links[peer] = None
-        return self.topics.linked(peer, NOW)
+        return self.said(self.topics.handle_link_up, peer, NOW)
 
-    def beside(self, peer: PeerId, is_open: bool = True, keeps: bool = False) -> list[TrackerlessEffect]:
+    def beside(self, peer: PeerId, is_open: bool = True, keeps: bool = False) -> list[Effect | Notice]:
         told = Beside(hint(KEYS, OURS, peer), EPOCH, proof(KEYS, peer, EPOCH), is_open, keeps)
-        return self.topics.on_beside(peer, told, NOW)
+        return self.said(self.topics.handle_beside, peer, told, NOW)
 
-    def introduce(self, key: SigningKey) -> list[TrackerlessEffect]:
+    def introduce(self, key: SigningKey) -> list[Effect | Notice]:
         """A peer answers a pull, and is known from then on."""
         peer = PeerId(key.public)
-        self.gossip.told(peer, Pulled(1, (_descriptor(key),)), NOW)
-        return self.topics.introduced(peer, NOW)
+        self.gossip.learn(peer, Pulled(1, (_descriptor(key),)), NOW)
+        return self.said(self.topics.introduce, peer, NOW)
 
-    def member(self, key: SigningKey) -> list[TrackerlessEffect]:
+    def member(self, key: SigningKey) -> list[Effect | Notice]:
         """A peer that is known counts us as a neighbour, over its link."""
         peer = PeerId(key.public)
         self.link(peer)
@@ -84,7 +96,7 @@ class Bench:
         return self.beside(peer)
 
 
-def _of(effects: list[TrackerlessEffect], *kinds: type) -> list[TrackerlessEffect]:
+def _of(effects: list[Effect | Notice], *kinds: type) -> list[Effect | Notice]:
     return [each for each in effects if isinstance(each, kinds)]
 
 
@@ -108,7 +120,7 @@ def test_a_wrong_proof_makes_nobody_a_neighbour() -> None:
     bench.join(A)
     bench.link(A)
     forged = Beside(hint(KEYS, OURS, A), EPOCH, bytes(16), True)
-    (record,) = bench.topics.on_beside(A, forged, NOW)
+    (record,) = bench.said(bench.topics.handle_beside, A, forged, NOW)
     assert isinstance(record, Record)
     assert record.reason is Reason.NOT_IN_TOPIC
     assert bench.topics.neighbors(TOPIC) == ()
@@ -126,13 +138,13 @@ def test_leaving_tells_the_neighbours_and_lets_them_go() -> None:
     bench = Bench()
     bench.join(A)
     bench.member(OTHERS[0])
-    left = bench.topics.leave(TOPIC, NOW)
+    left = bench.said(bench.topics.leave, TOPIC, NOW)
     assert Release(A, RING) in left
     assert NeighborDown(TOPIC, A) in left
     *_, goodbye = [each.message for each in left if isinstance(each, Send)]
     assert isinstance(goodbye, Beside)
     assert not goodbye.open
-    assert bench.topics.leave(TOPIC, NOW) == []
+    assert bench.said(bench.topics.leave, TOPIC, NOW) == []
     assert bench.topics.status(0, NOW).rings == ()
 
 
@@ -143,20 +155,20 @@ def test_those_who_keep_the_topic_are_told_of_once() -> None:
     told = bench.beside(A, keeps=True)
     assert _of(told, StorageKnown) == [StorageKnown(TOPIC, (Contact(A, AT),))]
     assert _of(bench.introduce(OTHERS[0]), StorageKnown) == []
-    assert _of(bench.topics.round(NOW), StorageKnown) == []
+    assert _of(bench.round(NOW), StorageKnown) == []
 
 
 def test_more_members_than_links_are_named_once_and_left_without() -> None:
     bench = Bench(TrackerlessConfig(most_links=2))
     bench.join()
     effects = [each for key in OTHERS[:6] for each in bench.member(key)]
-    effects += bench.topics.round(NOW)
+    effects += bench.round(NOW)
     dropped = [each for each in _of(effects, Record) if isinstance(each, Record) and each.reason]
     assert {each.reason for each in dropped} == {Reason.TOO_MANY_LINKS}
     status = bench.topics.status(0, NOW)
     assert status.held == 2
     assert status.rings[0].uncovered > 0
-    again = [each for each in _of(bench.topics.round(NOW), Record) if isinstance(each, Record)]
+    again = [each for each in _of(bench.round(NOW), Record) if isinstance(each, Record)]
     assert [each for each in again if each.reason is Reason.TOO_MANY_LINKS] == []
 
 
@@ -168,7 +180,7 @@ def test_whoever_is_dead_is_replaced_by_the_next_on_the_ring() -> None:
     (ring,) = bench.topics.status(0, NOW).rings
     first = ring.successors[0]
     del bench.links[first]
-    effects = bench.topics.lost(first, True, NOW)
+    effects = bench.said(bench.topics.handle_link_down, first, True, NOW)
     assert NeighborDown(TOPIC, first) in effects
     (after,) = bench.topics.status(0, NOW).rings
     assert first not in after.successors
@@ -180,7 +192,9 @@ def test_a_link_that_goes_does_not_yet_mean_that_its_peer_is_dead() -> None:
     bench.join(A)
     bench.member(OTHERS[0])
     del bench.links[A]
-    assert _of(bench.topics.lost(A, False, NOW), NeighborDown) == [NeighborDown(TOPIC, A)]
+    assert _of(bench.said(bench.topics.handle_link_down, A, False, NOW), NeighborDown) == [
+        NeighborDown(TOPIC, A)
+    ]
     (ring,) = bench.topics.status(0, NOW).rings
     assert (ring.known, ring.neighbors) == (1, ())
     assert len(_of(bench.link(A), Send)) == 1, "it is told again that we count it"
@@ -196,12 +210,12 @@ def test_events_of_a_topic_without_a_ring_go_to_all_but_where_they_came_from(
 def test_a_round_looks_for_members_that_are_missing_along_those_who_are_known() -> None:
     bench = Bench()
     bench.join()
-    assert _of(bench.topics.round(NOW), Send, Hold) == [], "nobody is known to ask"
+    assert _of(bench.round(NOW), Send, Hold) == [], "nobody is known to ask"
     bench.gossip.sampling.meet(_descriptor(OTHERS[0]), NOW)
     bench.link(A)
-    sought = [each.message for each in bench.topics.round(NOW) if isinstance(each, Send)]
+    sought = [each.message for each in bench.round(NOW) if isinstance(each, Send)]
     assert {type(each) for each in sought} == {Seek}
-    assert [each for each in bench.topics.round(NOW + 1) if isinstance(each, Send)] == [], "not so soon again"
+    assert [each for each in bench.round(NOW + 1) if isinstance(each, Send)] == [], "not so soon again"
 
 
 @pytest.mark.parametrize("is_member", [False, True])
@@ -217,7 +231,7 @@ def test_an_intersection_is_begun_for_what_the_rings_do_not_tell_already(is_memb
     bench.gossip.clustering.likeness.become(bench.gossip.shown(NOW).interests)
     bench.gossip.clustering.learned(A, (told,), (), NOW)
     assert bench.gossip.clustering.view == (A,)
-    sent = [each for _ in range(6) for each in bench.topics.round(NOW) if isinstance(each, Send)]
+    sent = [each for _ in range(6) for each in bench.round(NOW) if isinstance(each, Send)]
     asked = [each.peer for each in sent if isinstance(each.message, Intersect)]
     assert asked == ([] if is_member else [A])
 
@@ -227,9 +241,9 @@ def test_no_intersection_without_topics_or_with_those_who_show_nothing() -> None
     bench.gossip.sampling.meet(_descriptor(OTHERS[0]), NOW)
     bench.link(A)
     for now in (NOW, NOW + 1000):
-        sent = [each.message for each in bench.topics.round(now) if isinstance(each, Send)]
+        sent = [each.message for each in bench.round(now) if isinstance(each, Send)]
         assert not any(isinstance(each, Intersect | Pull) for each in sent)
-    assert bench.topics.no_intersection(A) == []
+    assert bench.said(bench.topics.end_intersection, A) == []
 
 
 def test_after_a_restart_those_who_stood_beside_us_are_wanted_at_once_without_a_search() -> None:
@@ -237,7 +251,7 @@ def test_after_a_restart_those_who_stood_beside_us_are_wanted_at_once_without_a_
     bench.join()
     for key in OTHERS[:6]:
         bench.member(key)
-    bench.topics.round(NOW)
+    bench.round(NOW)
     wanted = {peer for ring in bench.topics.status(0, NOW).rings for peer in ring.neighbors}
     bench.topics.remember()
     again = Bench(store=bench.store)
@@ -245,7 +259,7 @@ def test_after_a_restart_those_who_stood_beside_us_are_wanted_at_once_without_a_
     assert held == wanted
     again.gossip.sampling.meet(_descriptor(OTHERS[8]), NOW)
     again.link(PeerId(OTHERS[8].public))
-    sent = [each.message for each in again.topics.round(NOW) if isinstance(each, Send)]
+    sent = [each.message for each in again.round(NOW) if isinstance(each, Send)]
     assert not any(isinstance(each, Seek) for each in sent)
     again.topics.leave(TOPIC, NOW)
     assert [effect for effect in Bench(store=bench.store).join() if isinstance(effect, Hold)] == []

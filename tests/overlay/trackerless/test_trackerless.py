@@ -9,9 +9,11 @@ from tests.overlay.trackerless.village import Village
 
 from linnet.core.ids import TopicId
 from linnet.core.inputs import Received
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part
 from linnet.overlay.trackerless.tags import epoch_of, tag_in, topic_keys
-from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer.messages import CODEC
+from linnet.sim.part_machine import PartMachine
 from linnet.streams.names import topic_of
 
 TOPICS = [TopicId(bytes([at]) * 32) for at in range(1, 21)]
@@ -58,10 +60,12 @@ def test_two_that_name_each_other_need_nobody_else() -> None:
     assert village.is_ring(TOPICS[0], [3, 4])
 
 
-class Overheard(Trackerless):
+class Overheard(PartMachine):
     """A node that notes what it hears, as bytes."""
 
-    wire: list[bytes]
+    def __init__(self, out: Outbox, *parts: Part) -> None:
+        super().__init__(out, *parts)
+        self.wire: list[bytes] = []
 
     def handle(self, event: Any, now: float) -> list[Any]:  # noqa: ANN401 - of whatever messages it has
         if isinstance(event, Received):
@@ -72,12 +76,8 @@ class Overheard(Trackerless):
 class Tapped(Village):
     """Nodes whose every message is noted."""
 
-    def _node(self, at: int, life: int = 0) -> Trackerless:
-        node = super()._node(at, life)
-        node.__class__ = Overheard
-        assert isinstance(node, Overheard)
-        node.wire = []
-        return node
+    def _machine(self, at: int, out: Outbox) -> PartMachine:
+        return Overheard(out, self.nodes[at])
 
 
 def test_no_message_of_the_overlay_names_a_topic_or_holds_a_key_or_a_tag_of_one() -> None:
@@ -98,7 +98,7 @@ def test_no_message_of_the_overlay_names_a_topic_or_holds_a_key_or_a_tag_of_one(
     epoch = epoch_of(village.world.now, village.config.epoch_days)
     secrets = [name.encode() for name in names] + [bytes(topic) for topic in topics]
     secrets += [each for key in keys for each in (key.tag, key.ring, tag_in(key, epoch))]
-    heard = [message for node in village.nodes if isinstance(node, Overheard) for message in node.wire]
+    heard = [message for node in village.machines if isinstance(node, Overheard) for message in node.wire]
     assert len(heard) > 500
     whole = b"\n".join(heard)
     assert [secret for secret in secrets if secret in whole] == []

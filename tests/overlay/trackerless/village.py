@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.sim.gossip_world import GossipWorld
 from linnet.sim.ideal_group import IDEAL
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.luck import SeededEntropy, named_luck
+from linnet.sim.part_machine import PartMachine
 from linnet.store.memory import MemoryStore
 
 
@@ -28,17 +32,25 @@ class Village:
         self.peers = [PeerId(key.public) for key in self.keys]
         self.stores = [MemoryStore() for _ in range(count)]
         self.nodes: list[Trackerless] = []
+        self.machines: list[PartMachine] = []
         for at in range(count):
-            self.nodes.append(self._node(at))
-            self.world.add(self.peers[at], self.nodes[at])
+            out = Outbox()
+            self.nodes.append(self._node(at, out))
+            self.machines.append(self._machine(at, out))
+            self.world.add(self.peers[at], self.machines[at])
 
-    def _node(self, at: int, life: int = 0) -> Trackerless:
+    def _machine(self, at: int, out: Outbox) -> PartMachine:
+        return PartMachine(out, self.nodes[at])
+
+    def _node(self, at: int, out: Outbox, life: int = 0) -> Trackerless:
         return Trackerless(
             self.keys[at],
             self.config,
             self.stores[at].cells,
             named_luck(self.seed, f"node {at} {life}"),
             SeededEntropy(self.seed, f"node {at} {life}"),
+            out,
+            Adjacency(out),
             (f"tls://10.0.0.{at}:1",),
             IDEAL,
         )
@@ -47,12 +59,15 @@ class Village:
         """Bring nodes up; all of them if none is named."""
         first = [Contact(peer, ("tls://x:1",)) for peer in self.peers[:2]]
         for each in range(len(self.nodes)) if at is None else at:
-            self.world.perform(self.peers[each], self.nodes[each].start(first, self.world.now))
+            self._do(each, partial(self.nodes[each].begin, first, self.world.now))
 
     def join(self, at: int, topic: TopicId, keeps: bool = False, contacts: Sequence[int] = ()) -> None:
         """A node joins a topic."""
         known = [Contact(self.peers[each], ("tls://x:1",)) for each in contacts]
-        self.world.perform(self.peers[at], self.nodes[at].join(topic, keeps, self.world.now, known))
+        self._do(at, partial(self.nodes[at].join, topic, keeps, self.world.now, known))
+
+    def _do(self, at: int, act: Callable[[], None]) -> None:
+        self.world.perform(self.peers[at], self.machines[at].perform(act, self.world.now))
 
     def crash(self, at: int) -> None:
         """A node dies."""
@@ -60,8 +75,10 @@ class Village:
 
     def restart(self, at: int, life: int = 1) -> None:
         """A node that died is back, with what it had written down."""
-        self.nodes[at] = self._node(at, life)
-        self.world.restart(self.peers[at], self.nodes[at])
+        out = Outbox()
+        self.nodes[at] = self._node(at, out, life)
+        self.machines[at] = self._machine(at, out)
+        self.world.restart(self.peers[at], self.machines[at])
         self.start([at])
 
     def run(self, seconds: float) -> None:

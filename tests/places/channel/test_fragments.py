@@ -218,6 +218,11 @@ def test_places_are_apart(store: CommittingStore) -> None:
     assert (there.get(0), there.upto, there.standing) == (None, 0, Standing())
     assert isinstance(put(there, head(0, 1), b"there"), New)
     assert here.get(0) != there.get(0)
+    put(here, head(1, 2, 0, FIRST))  # The beginning of a message, whose rest is missing here alone.
+    assert isinstance(put(there, head(1, 2)), New)
+    assert (here.is_whole(2), there.is_whole(2)) == (False, True)
+    put(here, head(2, 3))
+    assert [fragments(store, place).standing.message for place in (PLACE, ELSEWHERE)] == [3, 2]
     with pytest.raises(InvalidEvent):
         here.store(said(head(1, 2), place=ELSEWHERE), head(1, 2), 0.0)
 

@@ -55,6 +55,7 @@ def test_later_pieces_go_by_message_to_whoever_heard_the_beginning() -> None:
     slicer.add("_message", "one")
     slicer.add("_message", "two")
     slicer.begin(7, "_message_public")
+    slicer.add("_message", "late")
     slicer.add("_message_public", "newcomer")
     slicer.begin(8, "_message_public")
     assert (slicer.piece(7), slicer.piece(8)) == (("one", "two"), ("newcomer",))

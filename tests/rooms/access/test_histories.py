@@ -164,7 +164,7 @@ def test_the_hash_seed_of_a_process_does_not_show() -> None:
     def printed(hash_seed: int) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "tests.rooms.access.orders", "8"],
-            env={"PYTHONHASHSEED": str(hash_seed)},
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
             cwd=ROOT,
             capture_output=True,
             text=True,

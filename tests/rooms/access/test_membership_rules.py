@@ -35,6 +35,7 @@ LEVELS = Power(users={who("mod"): 50, who("admin"): 100, who("peer"): 50}, invit
 STAFF = ("mod", "admin", "peer")
 FIRST = fact("creator", MEMBER, key("creator"), Member(JOIN), control=(CREATE_FACT.id,))
 SNEAKED = fact("alice", MEMBER, key("creator"), Member(JOIN), control=(CREATE_FACT.id,))
+SQUEEZED = fact("alice", MEMBER, key("alice"), Member(JOIN), control=(CREATE_FACT.id,))
 
 
 def reason(event: Fact, here: Here) -> Reason | None:
@@ -49,6 +50,7 @@ def reason(event: Fact, here: Here) -> Reason | None:
         (FIRST, Here(creator=LEAVE), None),
         (member("creator", "creator", JOIN), Here(creator=LEAVE), Reason.NOT_INVITED),
         (SNEAKED, Here(creator=LEAVE), Reason.NOT_ALLOWED),
+        (SQUEEZED, Here(creator=LEAVE), Reason.NOT_INVITED),
         # 4.3.2: only oneself.
         (member("alice", "bob", JOIN), Here(alice=JOIN, rule=JoinRule.PUBLIC), Reason.NOT_ALLOWED),
         # 4.3.3: not who is banned, whatever the rule.

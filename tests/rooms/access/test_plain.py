@@ -97,6 +97,14 @@ def test_of_names_that_know_nothing_of_each_other_the_later_wins_then_the_larger
     assert room.winner == max(late.id, tie.id)
 
 
+def test_a_clock_that_is_behind_does_not_put_a_name_before_what_it_follows() -> None:
+    room = Room()
+    room.name("one", time=80)
+    rule = room.put(room.sign("founder", JOIN_RULES, "", JoinRules(JoinRule.INVITE), [room.start], time=90))
+    later = room.name("two", control=rule.id, time=0)
+    assert room.winner == later.id
+
+
 def test_newer_power_goes_before_a_later_clock() -> None:
     room = Room()
     room.name("one", time=900)

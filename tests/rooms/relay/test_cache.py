@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rooms.relay.scenes import World
@@ -128,6 +129,16 @@ def test_the_oldest_of_both_caches_goes_first() -> None:
     assert [(each.kind, each.event, each.reason) for each in records] == [
         (Kind.EVICTED, unit.head, Reason.QUOTA) for unit in SAID[:2]
     ]
+
+
+@pytest.mark.parametrize("first_from_peer", [True, False])
+def test_the_oldest_goes_first_whoever_brought_it(first_from_peer: bool) -> None:
+    cache = cache_on()
+    cache.keep(SAID[0], first_from_peer, 1.0)
+    cache.keep(SAID[1], not first_from_peer, 2.0)
+    records = cache.make_room(SIZE, 2 * SIZE)
+    assert records is not None
+    assert [record.event for record in records] == [SAID[0].head]
 
 
 def test_all_rooms_share_a_budget() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tests.rooms.relay.scenes import OPEN, card_of
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
@@ -85,6 +87,58 @@ def test_after_so_many_turns_it_is_given_up() -> None:
     assert asked == [ANN, BEN, CYD]
     assert one.fired([ANN, BEN, CYD], now + WAIT)[1] == [LACK]
     assert one.sought == ()
+
+
+def given_up(one: Fetching, now: float) -> float:
+    """Let all turns pass without an answer; the time at which all is given up."""
+    while one.sought:
+        now += WAIT
+        one.fired([], now)
+    return now
+
+
+def test_what_was_given_up_is_asked_for_ever_more_seldom() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    asked = []
+    now = given_up(one, 0.0)
+    while now < 400.0:
+        # Whatever comes names it again, all the time.
+        if any(isinstance(each, Send) for each in one.seek((LACK,), ANN, now)):
+            asked.append(now)
+        now = given_up(one, now)
+    pauses = [after - before for before, after in pairwise(asked)]
+    assert pauses == sorted(pauses)
+    assert 60.0 <= pauses[-1] <= 60.0 + 2 * OPEN.fetch_tries * WAIT
+    assert len(asked) < 12
+
+
+def test_neither_is_it_asked_for_by_id_meanwhile_and_the_rest_is() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    now = given_up(one, 0.0)
+    one.seek((LACK, MORE), ANN, now)
+    wanted, _ = one.page(ANN, page(2), False, now)
+    assert wanted == [Send(ANN, Want(ROOM, 2, (MORE,)))]
+
+
+def test_what_came_after_all_or_under_another_clock_rests_no_more() -> None:
+    one = fetching()
+    one.seek((LACK,), ANN, 0.0)
+    now = given_up(one, 0.0)
+    one.found(LACK)
+    assert one.seek((LACK,), ANN, now)[0] == ask(ANN, 2)
+    now = given_up(one, now)
+    assert one.seek((LACK,), ANN, now - 3600.0)[0] == ask(ANN, 3)
+
+
+def test_so_much_that_was_given_up_is_remembered_and_not_more() -> None:
+    one = fetching()
+    lacks = [EventId(number.to_bytes(32, "big")) for number in range(1025)]
+    one.seek(lacks, None, 0.0)
+    now = given_up(one, 0.0)
+    assert one.seek(lacks[1:], ANN, now) == [SetTimer(WAIT, TICK)]
+    assert one.seek(lacks[:1], ANN, now) == [ask(ANN, 1)]
 
 
 def test_turns_pass_where_nobody_can_be_asked() -> None:

@@ -52,9 +52,22 @@ def test_a_report() -> None:
     )
 
 
+def written(world: World) -> dict[str, dict[bytes, bytes]]:
+    """All that the relay has in its cells."""
+    cells = world.station("r0").store.cells
+    return {space: dict(cells.scan(space)) for space in vars(cells)["_spaces"]}
+
+
 def test_when_somebody_was_seen_is_not_written_down() -> None:
     world = World("r0")
     world.link("r0", "ben")
+    world.resync("r0", "ben")
+    before = written(world)
+    world.now += 1000
+    world.resync("r0", "ben")
+    (room,) = world.station("r0").relay.examine().rooms
+    assert {each.last_seen for each in room.people if each.person == person("ben").author} == {world.now}
+    assert written(world) == before
     world.restart("r0")
     (room,) = world.station("r0").relay.examine().rooms
     assert {each.last_seen for each in room.people} == {None}

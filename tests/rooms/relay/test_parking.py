@@ -27,7 +27,7 @@ def test_an_event_waits_for_all_that_it_names() -> None:
     parking = Parking(100)
     unit = said()
     assert parking.park(Parked(unit, CARD, origin(), (ONE, TWO)))
-    assert parking.waited_for_by(ONE) == [person("ann").author]
+    assert parking.waited_for_by(ONE) == [unit.events[0]]
     assert parking.settled(ONE) == []
     (ready,) = parking.settled(TWO)
     assert ready.verified is unit

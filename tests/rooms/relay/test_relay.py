@@ -309,6 +309,9 @@ def test_a_forged_join_is_none() -> None:
     invited = world.membership("ann", "cyd", Membership.INVITE)
     world.link("r0", "ann")
     world.send("r0", "ann", invited)
+    # Not even for one who is invited, and brought by a member.
+    for_invited = world.chronicle.member("ben", "cyd", Membership.JOIN, world.control)
+    assert world.send("r0", "ann", for_invited)[0].reason is Reason.NOT_ALLOWED
     join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control)
     forged = replace(world.unit(join), sig=bytes(64))
     (taken,) = world.tell("r0", "ann", RelaySend(world.room, 1, (forged,), (card_of("cyd"),)))

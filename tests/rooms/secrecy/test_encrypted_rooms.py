@@ -13,6 +13,7 @@ from linnet.delivery.items import Unreadable
 from linnet.rooms.commands import Redact, SendToRoom, SetMembership, ShareHistory
 from linnet.rooms.content import GROUP, Membership, Newcomers
 from linnet.rooms.results import Sent
+from linnet.rooms.secrecy.keyring import Text
 from linnet.rooms.secrecy.secrecy import Secrecy
 
 
@@ -203,6 +204,11 @@ def test_a_key_that_comes_before_its_message_is_kept_for_it() -> None:
     ours.offer(early, key)
     assert ours.take_offer(early) == key
     assert ours.take_offer(early) is None
+    ours.offer(early, key)
+    event = secrecy(world, "ann").opening._memory.event(early)
+    assert event is not None
+    assert secrecy(world, "ben").opening._open(event, None, world.network.now) == []
+    assert ours.text(early) == Text(b"before"), "it is read by the key that was kept for it"
 
 
 def test_what_is_read_late_is_told_to_a_durable_reader_that_was_away() -> None:

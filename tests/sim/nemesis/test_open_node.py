@@ -2,15 +2,14 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from linnet.core.hello import Hello
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.inputs import DialFailed
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry
 from linnet.peer.interface import Effect, Input
-from linnet.sim.nemesis.open_node import STORM, DamageableStore, Dials, DialStorm, Disk, OpenMachine
+from linnet.sim.nemesis.budget import Account
+from linnet.sim.nemesis.open_node import DamageableStore, Disk, OpenMachine
 from linnet.store.memory import MemoryStore
 
 PEER = PeerId(b"p" * 32)
@@ -35,7 +34,7 @@ class Clerk:
 
 def test_a_machine_that_is_paused_is_told_nothing_and_forgets_nothing() -> None:
     clerk = Clerk()
-    machine = OpenMachine("a", clerk, Dials(), lambda error: None, 0.0)
+    machine = OpenMachine("a", clerk, Account(), lambda error: None, 0.0)
     machine.waiting = []
     machine.handle(GONE, 1.0)
     assert clerk.told == []
@@ -44,7 +43,7 @@ def test_a_machine_that_is_paused_is_told_nothing_and_forgets_nothing() -> None:
 
 def test_a_wrong_clock_is_what_the_machine_sees() -> None:
     clerk = Clerk()
-    OpenMachine("a", clerk, Dials(), lambda error: None, 3600.0).handle(GONE, 1.0)
+    OpenMachine("a", clerk, Account(), lambda error: None, 3600.0).handle(GONE, 1.0)
     assert clerk.told == [(GONE, 3601.0)]
 
 
@@ -52,23 +51,8 @@ def test_an_error_of_a_machine_ends_its_node_and_is_told() -> None:
     clerk = Clerk()
     errors: list[Exception] = []
     clerk.is_ill = True
-    assert OpenMachine("a", clerk, Dials(), errors.append, 0.0).handle(GONE, 1.0) == []
+    assert OpenMachine("a", clerk, Account(), errors.append, 0.0).handle(GONE, 1.0) == []
     assert [str(error) for error in errors] == ["ill"]
-
-
-def test_the_worst_minute_of_dials_is_found() -> None:
-    dials = Dials()
-    for second in (0.0, 1.0, 59.0, 61.0, 62.0, 200.0):
-        dials.fail("a", PEER, second)
-    assert dials.worst(60.0) == (3, "a", PEER)
-
-
-def test_a_storm_of_dials_ends_the_run() -> None:
-    dials = Dials()
-    for number in range(STORM - 1):
-        dials.fail("a", PEER, number / 1000)
-    with pytest.raises(DialStorm, match="a dialled"):
-        dials.fail("a", PEER, 60.0)
 
 
 def test_a_full_disk_ends_its_node_instead_of_committing() -> None:

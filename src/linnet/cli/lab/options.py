@@ -16,6 +16,8 @@ from linnet.cli.exits import ExitCode, Failure
 from linnet.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from linnet.lab.report.parts import Report
     from linnet.lab.stages import Workshop
 
@@ -66,18 +68,23 @@ def lab_extra() -> Generator[None]:
 def workshop(out: Path, master: str, memory: str | None, quiet: bool) -> Generator[Workshop]:
     """A session of Spark and a folder for its tables, with bars on standard error for people."""
     with lab_extra():
-        from linnet.cli.output import console
         from linnet.lab.spark.progress import stage_bars
         from linnet.lab.spark.session import open_session
         from linnet.lab.stages import Workshop
 
-        watched = sys.stderr.isatty() and not quiet
         with (
             _stopped_by_signals(),
             open_session(master, memory) as spark,
-            stage_bars(spark, console(error=True) if watched else None) as tell,
+            stage_bars(spark, screen(quiet)) as tell,
         ):
             yield Workshop(spark, out, tell)
+
+
+def screen(quiet: bool) -> Console | None:
+    """Where bars are drawn; None where nobody watches: there is no terminal, or it shall be quiet."""
+    from linnet.cli.output import console
+
+    return console(error=True) if sys.stderr.isatty() and not quiet else None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from typing import Annotated
 
@@ -73,4 +74,4 @@ def host(
         return
     say(f"place   {reply.place.place}")
     say(f"address {reply.address}")
-    say(f"next    linnet place announce {name or reply.place.place} hello")
+    say(f"next    linnet place announce {shlex.quote(name or reply.place.place)} hello")

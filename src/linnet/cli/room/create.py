@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from typing import Annotated
 
@@ -82,4 +83,4 @@ def create(
         say_json(reply)
         return
     say(f"room    {reply.room}")
-    say(f"next    linnet room invite {name or reply.room}")
+    say(f"next    linnet room invite {shlex.quote(name or reply.room)}")

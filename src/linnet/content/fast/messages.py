@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from linnet.content.messages import Attribute, Text
 from linnet.core.ids import Contact, Count, WireEventId, WirePeerId, WireSignature, WireTopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -58,7 +59,7 @@ class Enrolment(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
     sig: WireSignature
 
 
-class Post(Struct, frozen=True, array_like=True, tag=150, gc=False):
+class Post(Message, frozen=True, tag=150):
     """Keep this on your board of an attribute."""
 
     number: Count
@@ -66,14 +67,14 @@ class Post(Struct, frozen=True, array_like=True, tag=150, gc=False):
     posting: Posting
 
 
-class Posted(Struct, frozen=True, array_like=True, tag=151, gc=False):
+class Posted(Message, frozen=True, tag=151):
     """It is on the board, or why not."""
 
     number: Count
     reason: Reason | None
 
 
-class Browse(Struct, frozen=True, array_like=True, tag=152, gc=False):
+class Browse(Message, frozen=True, tag=152):
     """Which groups on your board of an attribute carry all of this predicate? In the order of their ids."""
 
     number: Count
@@ -82,7 +83,7 @@ class Browse(Struct, frozen=True, array_like=True, tag=152, gc=False):
     after: After
 
 
-class Browsed(Struct, frozen=True, array_like=True, tag=153, gc=False):
+class Browsed(Message, frozen=True, tag=153):
     """These do."""
 
     number: Count
@@ -91,7 +92,7 @@ class Browsed(Struct, frozen=True, array_like=True, tag=153, gc=False):
     reason: Reason | None
 
 
-class Enrol(Struct, frozen=True, array_like=True, tag=154, gc=False):
+class Enrol(Message, frozen=True, tag=154):
     """I want this of your group; also to renew or change it. The key is for receipts."""
 
     number: Count
@@ -107,27 +108,27 @@ class Enrol(Struct, frozen=True, array_like=True, tag=154, gc=False):
         yield repr(self)
 
 
-class Enrolled(Struct, frozen=True, array_like=True, tag=155, gc=False):
+class Enrolled(Message, frozen=True, tag=155):
     """You are a member, or why not."""
 
     number: Count
     reason: Reason | None
 
 
-class Quit(Struct, frozen=True, array_like=True, tag=156, gc=False):
+class Quit(Message, frozen=True, tag=156):
     """I am no member any more; of a publisher: nobody is, the group is closed."""
 
     number: Count
     group: WireTopicId
 
 
-class Parted(Struct, frozen=True, array_like=True, tag=157, gc=False):
+class Parted(Message, frozen=True, tag=157):
     """So it is."""
 
     number: Count
 
 
-class Entrust(Struct, frozen=True, array_like=True, tag=158, gc=False):
+class Entrust(Message, frozen=True, tag=158):
     """Serve these members of my group, and those no longer."""
 
     number: Count
@@ -136,14 +137,14 @@ class Entrust(Struct, frozen=True, array_like=True, tag=158, gc=False):
     gone: Annotated[tuple[WirePeerId, ...], Meta(max_length=BATCH)]
 
 
-class Entrusted(Struct, frozen=True, array_like=True, tag=159, gc=False):
+class Entrusted(Message, frozen=True, tag=159):
     """I do, or why not; then nothing changes."""
 
     number: Count
     reason: Reason | None
 
 
-class Convey(Struct, frozen=True, array_like=True, tag=160, gc=False):
+class Convey(Message, frozen=True, tag=160):
     """An event of the group that is its topic."""
 
     number: Count
@@ -155,7 +156,7 @@ class Convey(Struct, frozen=True, array_like=True, tag=160, gc=False):
     """Milliseconds that there are for receipts of others."""
 
 
-class Conveyed(Struct, frozen=True, array_like=True, tag=161, gc=False):
+class Conveyed(Message, frozen=True, tag=161):
     """I have it, and so have these; or why not."""
 
     number: Count

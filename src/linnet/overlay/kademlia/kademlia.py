@@ -1,23 +1,24 @@
 """Kademlia at one node: its table, what it keeps, what it looks for, what it places.
 
-The node machine gives it links, messages and timers, and gets effects back. What was begun ends in one
-`Outcome` of its number, whatever happens.
+Other parts of the node ask it by `SeekNodes`, `SeekRecords` and `PlaceInNetwork`. A lookup or placing that
+was begun ends in one `Outcome` of its number, whatever happens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from random import Random
-from typing import TypeAlias
+from typing import NamedTuple
 
-from linnet.core.effects import AfterCommit, Blame, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Notice, Outbox
+from linnet.machine.part import Part, on_link, on_message, on_notice, on_timer
+from linnet.machine.requests import Failed, Requests, Retry
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.ids import NodeId, id_in_bucket
 from linnet.overlay.kademlia.known import Known
@@ -26,17 +27,16 @@ from linnet.overlay.kademlia.messages import (
     FindNode,
     FindRecord,
     KademliaAnswer,
-    KademliaMessage,
     KademliaQuestion,
     KeepRecord,
+    NodeIsHere,
     NodesAre,
     PingNode,
     RecordKept,
     RecordsAre,
 )
-from linnet.overlay.kademlia.outcomes import NodesFound, Outcome, RecordsFound
+from linnet.overlay.kademlia.outcomes import NodesFound, PlaceInNetwork, RecordsFound, SeekNodes, SeekRecords
 from linnet.overlay.kademlia.placing import Placing
-from linnet.overlay.kademlia.questions import ASKED, OWNER, About, Lost, Phrase, Questions
 from linnet.overlay.kademlia.records import Stored, check_record
 from linnet.overlay.kademlia.serving import Serving
 from linnet.overlay.kademlia.shelf import Shelf
@@ -44,85 +44,115 @@ from linnet.overlay.kademlia.table import RoutingTable
 from linnet.trace.records import Kind, Record
 
 PROTOCOL = "kademlia"
-REFRESH, REPUBLISH, JOIN = "refresh", "republish", "join"
+PURPOSE = "kademlia"
+WAITING = 1024
+"""Lookups of other parts that wait until this node has met others, or for others to end."""
 _LOOKUP, _PLACING, _PING = "lookup", "placing", "ping"
-
-KademliaEffect: TypeAlias = (
-    Send[KademliaMessage]
-    | AfterCommit[Send[RecordKept]]
-    | Hold
-    | Release
-    | Blame
-    | SetTimer[Tick]
-    | CancelTimer[Tick]
-    | Record
-    | Outcome
-)
+_KNOWN = 8
+"""Contacts that are told where too many lookups wait."""
 
 
-class Kademlia:
+class AnswerDue(Timer, frozen=True):
+    """A question has waited long enough for its answer."""
+
+    request: int
+
+
+class RefreshDue(Timer, frozen=True):
+    """Buckets that no lookup went through are to be looked into."""
+
+
+class RepublishDue(Timer, frozen=True):
+    """Our own records are to be placed again."""
+
+
+class JoinDue(Timer, frozen=True):
+    """We are to look for ourselves again."""
+
+
+class LookupsDue(Notice, frozen=True):
+    """Lookups that wait may begin. Kademlia says it to itself: others are told first how lookups ended."""
+
+
+class About(NamedTuple):
+    """What a question is for."""
+
+    what: str
+    number: int
+
+
+class Kademlia(Part):
     """One node of the hash table over the network."""
 
-    def __init__(self, own: Contact, config: KademliaConfig, cells: Cells, rng: Random) -> None:
+    def __init__(
+        self,
+        own: Contact,
+        config: KademliaConfig,
+        cells: Cells,
+        rng: Random,
+        out: Outbox,
+        bootstrap: tuple[Contact, ...] = (),
+    ) -> None:
         self._own = own
         self._config = config
         self._rng = rng
+        self._out = out
+        self.bootstrap = bootstrap
+        """Whom to begin with, beside those whom we knew before."""
         self.table = RoutingTable(own.peer, config)
         self.shelf = Shelf(cells, config)
         self._known = Known(cells)
         self._written = 1
         """How many we knew when that was last written down."""
-        self._serving = Serving(self.table, self.shelf, config)
-        self._questions = Questions(config.patience)
+        self._serving = Serving(self.table, self.shelf, config, out)
+        self._requests: Requests[About] = Requests(PURPOSE, AnswerDue, out)
+        self._once = Retry(config.patience)
         self._linked: dict[PeerId, Contact] = {}
         """Peers with a link that take part, and where they say that they can be dialled."""
         self._number = 0
         self._lookups: dict[int, Lookup] = {}
         self._placings: dict[int, Placing] = {}
         self._pings: dict[PeerId, None] = {}
-        self._bootstrap: tuple[Contact, ...] = ()
         self._apart = 0
         """How often we met others and none of these."""
         self._quiet: dict[int, None] = {}
         """Lookups and placings of our own, of which nobody is told."""
+        self._sought: dict[int, int] = {}
+        """Searches that another part asked for: by our number, that of its notice."""
+        self._waiting: dict[NodeId, None] = {}
+        """Keys to which other parts seek the nearest nodes, and no lookup has begun."""
         self._records: dict[tuple[NodeId, bytes], Stored] = {}
         """What we placed, to be placed again."""
         self.is_joining = False
         """Whether this node looks for itself for the first time, and does not know yet who is near."""
 
+    def start(self, now: float) -> None:
+        """Come to know those who are near us, by way of the bootstrap and of those whom we knew before."""
+        self._out.set_timer(self._config.refresh, RefreshDue())
+        self._out.set_timer(self._config.republish, RepublishDue())
+        self.is_joining = True
+        self._join(now)
+
     # What can be asked.
 
-    def start(self, bootstrap: Iterable[Contact], now: float) -> list[KademliaEffect]:
-        """Come to know those who are near us, by way of these and of those whom we knew before."""
-        effects: list[KademliaEffect] = [
-            SetTimer(self._config.refresh, Tick(OWNER, REFRESH)),
-            SetTimer(self._config.republish, Tick(OWNER, REPUBLISH)),
-        ]
-        self._bootstrap = tuple(bootstrap)
-        self.is_joining = True
-        return [*effects, *self._join(now)]
+    def find_nodes(self, target: NodeId, now: float) -> int:
+        """Look for the nodes nearest to this; ends in `NodesFound` of the number that is returned.
 
-    def find(self, target: NodeId, now: float) -> tuple[int, list[KademliaEffect]]:
-        """Who is nearest to this? Ends in `NodesFound` of the number; `Refused` if too much is under way."""
+        `Refused` if too much is under way.
+        """
         self._refuse_too_many()
-        number = self._begin(target, now)
-        return number, self._go_on(number, now)
+        return self._find_nodes(target, now)
 
-    def gather(self, key: NodeId, now: float) -> tuple[int, list[KademliaEffect]]:
-        """What is kept under this key? Ends in `RecordsFound` of the number."""
+    def find_records(self, key: NodeId, now: float) -> int:
+        """Look for what is kept under this key; ends in `RecordsFound` of the number that is returned."""
         self._refuse_too_many()
         number = self._begin(key, now, wants_records=True)
-        return number, self._go_on(number, now)
+        self._go_on(number, now)
+        return number
 
-    def place(self, record: Stored, now: float, again: bool = True) -> tuple[int, list[KademliaEffect]]:
-        """Have a record of ours kept, and `again` from time to time until it ends; ends in `Placed`."""
-        self._refuse_too_many()
-        try:
-            check_record(record, now)
-        except RemoteError as error:
-            raise Refused(error.reason, error.detail) from error
-        if not again:
-            return self._place(record, now)
+    def place_record(self, record: Stored, now: float) -> int:
+        """Have a record of ours kept, again from time to time until it ends; ends in `Placed`."""
+        self._refuse_record(record, now)
         place = (record.key, record.owner)
         if place not in self._records and len(self._records) >= self._config.own:
             raise Refused(Reason.TOO_MANY, f"{self._config.own} records are placed already")
@@ -134,43 +164,167 @@ class Kademlia:
         """Records of our own that others keep, or are to keep."""
         return len(self._records)
 
-    def withdraw(self, key: NodeId, owner: bytes) -> None:
+    def withdraw_record(self, key: NodeId, owner: bytes) -> None:
         """Place this record no more; where it is kept it stays until it ends."""
         self._records.pop((key, owner), None)
 
+    # What other parts of the node ask.
+
+    @on_notice(SeekNodes)
+    def handle_seek_nodes(self, notice: SeekNodes, now: float) -> None:
+        """Have a lookup wait for its turn."""
+        if len(self._waiting) >= WAITING:
+            # What is known without asking is the best answer then; a claim mends it if it is wrong.
+            note = "a lookup for a rendezvous"
+            self._out.record(Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note=note))
+            known = self.table.nearest(notice.key, _KNOWN)
+            self._out.notify(NodesFound(0, notice.key, known, 0, 0))
+            return
+        self._waiting[notice.key] = None
+        self._out.notify(LookupsDue())
+
+    @on_notice(LookupsDue)
+    def begin_waiting(self, notice: LookupsDue, now: float) -> None:
+        """Begin the lookups that wait, as far as there is room and this node has met others."""
+        while self._waiting and not self.is_joining and not self._is_full:
+            key = next(iter(self._waiting))
+            del self._waiting[key]
+            self._find_nodes(key, now)
+
+    @on_notice(SeekRecords)
+    def handle_seek_records(self, notice: SeekRecords, now: float) -> None:
+        """Look for records; where too much is under way, nothing is found."""
+        if self._is_full:
+            note = "a search for a record of a name"
+            self._out.record(Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note=note))
+            self._out.notify(RecordsFound(notice.number, (), 0, 0, 0))
+            return
+        number = self._begin(notice.key, now, wants_records=True)
+        self._sought[number] = notice.number
+        self._go_on(number, now)
+
+    @on_notice(PlaceInNetwork)
+    def handle_place_in_network(self, notice: PlaceInNetwork, now: float) -> None:
+        """Have a record kept, once."""
+        try:
+            self._refuse_record(notice.record, now)
+        except Refused as error:
+            note = "a record of a name, into the network"
+            self._out.record(Record(Kind.DROPPED, reason=error.reason, note=note))
+            return
+        self._place(notice.record, now, quiet=True)
+
     # What happens.
 
-    def on_message(self, peer: PeerId, message: KademliaMessage, now: float) -> list[KademliaEffect]:
-        """A peer asks, gives or answers; either way it is there."""
-        seen = self._seen(peer)
-        if isinstance(message, KademliaQuestion):
-            return [*self._serving.on_question(peer, message, now), *seen]
-        return [*self._on_answer(peer, message, now), *seen]
+    @on_message(PingNode)
+    def handle_ping(self, peer: PeerId, message: PingNode, now: float) -> None:
+        """Answer a peer that asks whether we are there."""
+        self._answer(peer, message, now)
 
-    def link_up(self, event: LinkUp, now: float) -> list[KademliaEffect]:
-        """A peer is there."""
+    @on_message(FindNode)
+    def handle_find_node(self, peer: PeerId, message: FindNode, now: float) -> None:
+        """Answer a peer that looks for nodes."""
+        self._answer(peer, message, now)
+
+    @on_message(FindRecord)
+    def handle_find_record(self, peer: PeerId, message: FindRecord, now: float) -> None:
+        """Answer a peer that looks for records."""
+        self._answer(peer, message, now)
+
+    @on_message(KeepRecord)
+    def handle_keep_record(self, peer: PeerId, message: KeepRecord, now: float) -> None:
+        """Keep a record that a peer gives."""
+        self._answer(peer, message, now)
+
+    @on_message(NodeIsHere)
+    def handle_node_is_here(self, peer: PeerId, message: NodeIsHere, now: float) -> None:
+        """A peer answers a ping."""
+        self._handle_answer(peer, message, now)
+
+    @on_message(NodesAre)
+    def handle_nodes_are(self, peer: PeerId, message: NodesAre, now: float) -> None:
+        """A peer names nodes."""
+        self._handle_answer(peer, message, now)
+
+    @on_message(RecordsAre)
+    def handle_records_are(self, peer: PeerId, message: RecordsAre, now: float) -> None:
+        """A peer gives records, and names nodes."""
+        self._handle_answer(peer, message, now)
+
+    @on_message(RecordKept)
+    def handle_record_kept(self, peer: PeerId, message: RecordKept, now: float) -> None:
+        """A peer keeps a record of ours, or does not."""
+        self._handle_answer(peer, message, now)
+
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """Ask a peer what waits for its link; who takes no part is asked nothing."""
         if PROTOCOL not in event.hello.protocols:
-            return self._lost(event.peer, Reason.UNSUPPORTED, now)
+            self._fail_requests(event.peer, Reason.UNSUPPORTED, now)
+            return
         self._linked[event.peer] = Contact(event.peer, event.hello.listens)
-        return [*self._seen(event.peer), *self._questions.link_up(event.peer)]
+        self._ping(self._note_seen(event.peer))
+        self._requests.handle_link_up(event.peer)
 
-    def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[KademliaEffect]:
-        """A peer is gone, or could not be reached."""
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """Drop a peer that is gone, and fail what it was asked."""
         self._linked.pop(event.peer, None)
-        return self._lost(event.peer, event.reason, now)
+        self._fail_requests(event.peer, event.reason, now)
 
-    def fired(self, tick: Tick, now: float) -> list[KademliaEffect]:
-        """A timer of ours has run out."""
-        if tick.what == ASKED:
-            lost, effects = self._questions.fired(tick)
-            return [*effects, *([] if lost is None else self._unanswered(lost, Reason.TIMEOUT, now))]
-        if tick.what == REFRESH:
-            return self._refresh(now)
-        if tick.what == JOIN:
-            return self._join(now)
-        return self._republish(now)
+    @on_link(DialFailed)
+    def handle_dial_failed(self, event: DialFailed, now: float) -> None:
+        """Fail what a peer was to be asked that cannot be reached."""
+        self._linked.pop(event.peer, None)
+        self._fail_requests(event.peer, event.reason, now)
+
+    @on_timer(AnswerDue)
+    def handle_timeout(self, timer: AnswerDue, now: float) -> None:
+        """Give up a question that was not answered in time."""
+        failed = self._requests.handle_timeout(timer.request)
+        if failed is not None:
+            # The time for the dial counts as well: whether there was a link makes no difference.
+            self._give_up(failed, Reason.TIMEOUT, now)
+
+    @on_timer(RefreshDue)
+    def refresh(self, timer: RefreshDue, now: float) -> None:
+        """Forget records that are over, and look into buckets that no lookup went through."""
+        self._out.set_timer(self._config.refresh, timer)
+        self._write_down()
+        if swept := self.shelf.sweep(now):
+            note = "kademlia: records of others"
+            self._out.record(Record(Kind.EXPIRED, events=swept, reason=Reason.RETENTION, note=note))
+        for index in self.table.idle(now - self._config.refresh):
+            if self._is_full:
+                break
+            number = self._begin(id_in_bucket(self.table.id, index, self._rng), now)
+            self._quiet[number] = None
+            self._go_on(number, now)
+
+    @on_timer(RepublishDue)
+    def republish(self, timer: RepublishDue, now: float) -> None:
+        """Place our own records again: nodes come and go."""
+        self._out.set_timer(self._config.republish, timer)
+        for place, record in list(self._records.items()):
+            if record.expires <= now:
+                del self._records[place]
+            elif not self._is_full:
+                self._place(record, now, quiet=True)
+            else:
+                note = "kademlia: a record is not placed again this time"
+                self._out.record(Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note=note))
+
+    @on_timer(JoinDue)
+    def join_again(self, timer: JoinDue, now: float) -> None:
+        """Look for ourselves again, since the others may have come up."""
+        self._join(now)
 
     # Lookups.
+
+    def _find_nodes(self, target: NodeId, now: float) -> int:
+        number = self._begin(target, now)
+        self._go_on(number, now)
+        return number
 
     def _begin(
         self, target: NodeId, now: float, wants_records: bool = False, seeds: Iterable[Contact] = ()
@@ -179,105 +333,124 @@ class Kademlia:
         self.table.touch(target, now)
         if not len(self.table):
             # All were lost, as where the others were away at once: those of before may be there again.
-            seeds = (*seeds, *self._bootstrap, *self._known.load())
+            seeds = (*seeds, *self.bootstrap, *self._known.load())
         known = (*self.table.nearest(target, self._config.k), *seeds)
         self._lookups[self._number] = Lookup(target, self._own.peer, known, self._config, wants_records)
         return self._number
 
-    def _go_on(self, number: int, now: float) -> list[KademliaEffect]:
+    def _go_on(self, number: int, now: float) -> None:
         """Ask whoever is next; or tell how it ended."""
         lookup = self._lookups[number]
-        effects: list[KademliaEffect] = []
         question = FindRecord if lookup.wants_records else FindNode
         for contact in lookup.due():
-            phrase = partial(_about, question, lookup.target)
-            effects += self._ask(contact, About(_LOOKUP, number), phrase)
+            request = self._requests.next_number()
+            self._ask(contact, About(_LOOKUP, number), question(request, lookup.target))
         if lookup.is_over:
             del self._lookups[number]
-            effects += self._ended(number, lookup, now)
-        return effects
+            self._end(number, lookup, now)
+            if self._waiting:
+                self._out.notify(LookupsDue())
 
-    def _ended(self, number: int, lookup: Lookup, now: float) -> list[KademliaEffect]:
-        record = Record(Kind.CONTROL, hops=lookup.hops, events=lookup.asked, note="kademlia: lookup")
+    def _end(self, number: int, lookup: Lookup, now: float) -> None:
+        note = "kademlia: lookup"
+        self._out.record(Record(Kind.CONTROL, hops=lookup.hops, events=lookup.asked, note=note))
         placing = self._placings.get(number)
         if placing is not None:
-            return [record, *self._hand_out(placing, lookup.found, now)]
-        if number in self._quiet:
+            self._hand_out(placing, lookup.found)
+        elif number in self._quiet:
             del self._quiet[number]
-            return [record, *self._joined(lookup)]
-        if not lookup.wants_records:
-            return [record, NodesFound(number, lookup.found, lookup.hops, lookup.asked)]
-        found = dict.fromkeys(self.shelf.find(lookup.target, now)) | lookup.records
-        newest = tuple(sorted(found, key=lambda each: (-each.version, each.owner)))
-        return [record, RecordsFound(number, newest, lookup.hops, lookup.asked, lookup.answered)]
+            self._end_join(lookup)
+        elif not lookup.wants_records:
+            found = lookup.found
+            self._out.notify(NodesFound(number, lookup.target, found, lookup.hops, lookup.asked))
+        else:
+            records = dict.fromkeys(self.shelf.find(lookup.target, now)) | lookup.records
+            newest = tuple(sorted(records, key=lambda each: (-each.version, each.owner)))
+            told = self._sought.pop(number, number)
+            self._out.notify(RecordsFound(told, newest, lookup.hops, lookup.asked, lookup.answered))
 
     # Placing.
 
-    def _place(self, record: Stored, now: float, quiet: bool = False) -> tuple[int, list[KademliaEffect]]:
+    def _place(self, record: Stored, now: float, quiet: bool = False) -> int:
         number = self._begin(record.key, now)
         self._placings[number] = Placing(number, record)
         if quiet:
             self._quiet[number] = None
-        return number, self._go_on(number, now)
+        self._go_on(number, now)
+        return number
 
-    def _hand_out(self, placing: Placing, nearest: tuple[Contact, ...], now: float) -> list[KademliaEffect]:
-        effects: list[KademliaEffect] = []
-        about, record = About(_PLACING, placing.number), placing.record
+    def _hand_out(self, placing: Placing, nearest: tuple[Contact, ...]) -> None:
+        about = About(_PLACING, placing.number)
         for contact in placing.hand_to(nearest):
-            effects += self._ask(contact, about, lambda n: KeepRecord(n, record))
-        return [*effects, *self._settled(placing)]
+            self._ask(contact, about, KeepRecord(self._requests.next_number(), placing.record))
+        self._end_placing(placing)
 
-    def _settled(self, placing: Placing) -> list[KademliaEffect]:
+    def _settle(self, number: int, peer: PeerId, reason: Reason | None) -> None:
+        placing = self._placings.get(number)
+        if placing is not None:
+            placing.settle(peer, reason)
+            self._end_placing(placing)
+
+    def _end_placing(self, placing: Placing) -> None:
+        """Tell who keeps a record, once all have answered or are not waited for."""
         outcome = placing.outcome
         if outcome is None:
-            return []
+            return
         del self._placings[placing.number]
-        refused: list[KademliaEffect] = [
-            Record(Kind.REJECTED, peer=peer, reason=reason, note="kademlia: a record of ours")
-            for peer, reason in outcome.refused
-        ]
+        for peer, reason in outcome.refused:
+            note = "kademlia: a record of ours"
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=reason, note=note))
         if placing.number in self._quiet:
             del self._quiet[placing.number]
-            return refused
-        return [*refused, outcome]
+        else:
+            self._out.notify(outcome)
 
-    # Answers, and their absence.
+    # Questions and answers, and their absence.
 
-    def _ask(self, contact: Contact, about: About, phrase: Phrase) -> list[KademliaEffect]:
-        return [*self._questions.ask(contact, about, phrase, contact.peer in self._linked)]
+    def _ask(self, contact: Contact, about: About, question: KademliaQuestion) -> None:
+        is_linked = contact.peer in self._linked
+        self._requests.ask(question.request, contact, question, about, self._once, is_linked)
 
-    def _on_answer(self, peer: PeerId, message: KademliaAnswer, now: float) -> list[KademliaEffect]:
-        about, closing = self._questions.answered(peer, message.request)
+    def _answer(self, peer: PeerId, message: KademliaQuestion, now: float) -> None:
+        oldest = self._note_seen(peer)
+        self._serving.answer_question(peer, message, now)
+        self._ping(oldest)
+
+    def _handle_answer(self, peer: PeerId, message: KademliaAnswer, now: float) -> None:
+        self._ping(self._note_seen(peer))
+        about = self._requests.handle_answer(peer, message.request)
         if about is None:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="an answer nobody waits for")]
-        effects: list[KademliaEffect] = [*closing]
-        if about.what == _PING:
+            note = "an answer nobody waits for"
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note=note))
+        elif about.what == _PING:
             self._pings.pop(peer, None)
-            return effects
-        if about.what == _PLACING:
+        elif about.what == _PLACING:
             reason = message.reason if isinstance(message, RecordKept) else Reason.PROTOCOL_ERROR
-            return [*effects, *self._settle(about.number, peer, reason)]
-        lookup = self._lookups.get(about.number)
-        if lookup is None:
-            return effects
+            self._settle(about.number, peer, reason)
+        elif (lookup := self._lookups.get(about.number)) is not None:
+            self._handle_lookup_answer(peer, message, lookup, now)
+            self._go_on(about.number, now)
+
+    def _handle_lookup_answer(
+        self, peer: PeerId, message: KademliaAnswer, lookup: Lookup, now: float
+    ) -> None:
         if not isinstance(message, NodesAre | RecordsAre) or message.reason is not None:
             reason = Reason.PROTOCOL_ERROR
             if isinstance(message, NodesAre | RecordsAre | RecordKept) and message.reason is not None:
                 reason = message.reason
             lookup.silent(peer)
-            effects.append(Record(Kind.REJECTED, peer=peer, reason=reason, note="kademlia: a question"))
-            return [*effects, *self._go_on(about.number, now)]
-        records, faults = self._sound(peer, message, lookup, now)
-        lookup.heard(peer, message.contacts, records)
-        return [*effects, *faults, *self._go_on(about.number, now)]
+            note = "kademlia: a question"
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=reason, note=note))
+            return
+        records = message.records if isinstance(message, RecordsAre) else ()
+        lookup.heard(peer, message.contacts, self._check_records(peer, records, lookup, now))
 
-    def _sound(
-        self, peer: PeerId, message: NodesAre | RecordsAre, lookup: Lookup, now: float
-    ) -> tuple[list[Stored], list[KademliaEffect]]:
-        """The records of an answer that are signed, good, and of this key; and what is wrong with others."""
+    def _check_records(
+        self, peer: PeerId, records: Iterable[Stored], lookup: Lookup, now: float
+    ) -> list[Stored]:
+        """The records of an answer that are signed, good, and of this key; others are recorded and blamed."""
         sound: list[Stored] = []
-        faults: list[KademliaEffect] = []
-        for record in message.records if isinstance(message, RecordsAre) else ():
+        for record in records:
             reason = Reason.PROTOCOL_ERROR if record.key != lookup.target else None
             if record in lookup.records and reason is None:
                 sound.append(record)
@@ -289,74 +462,68 @@ class Kademlia:
             if reason is None:
                 sound.append(record)
                 continue
-            faults.append(Record(Kind.REJECTED, peer=peer, reason=reason, note="kademlia: a record"))
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=reason, note="kademlia: a record"))
             if reason is not Reason.STALE:
-                faults.append(Blame(peer, reason))
-        return sound, faults
+                self._out.blame(peer, reason)
+        return sound
 
-    def _lost(self, peer: PeerId, reason: Reason, now: float) -> list[KademliaEffect]:
-        lost, closing = self._questions.lost(peer)
-        effects: list[KademliaEffect] = [*closing]
-        for each in lost:
-            effects += self._unanswered(each, reason, now)
-        return effects
+    def _fail_requests(self, peer: PeerId, reason: Reason, now: float) -> None:
+        for failed in self._requests.handle_link_down(peer, reason):
+            self._give_up(failed, reason, now)
 
-    def _unanswered(self, lost: Lost, reason: Reason, now: float) -> list[KademliaEffect]:
-        peer, about = lost
+    def _give_up(self, failed: Failed[About], reason: Reason, now: float) -> None:
+        """Go on without the answer to a question."""
+        peer, about = failed.peer, failed.context
         self.table.failed(peer)
-        note = f"kademlia: {about.what}"
-        effects: list[KademliaEffect] = [Record(Kind.DROPPED, peer=peer, reason=reason, note=note)]
+        self._out.record(Record(Kind.DROPPED, peer=peer, reason=reason, note=f"kademlia: {about.what}"))
         if about.what == _PING:
             self._pings.pop(peer, None)
         elif about.what == _PLACING:
-            effects += self._settle(about.number, peer, reason)
+            self._settle(about.number, peer, reason)
         elif (lookup := self._lookups.get(about.number)) is not None:
             lookup.silent(peer)
-            effects += self._go_on(about.number, now)
-        return effects
-
-    def _settle(self, number: int, peer: PeerId, reason: Reason | None) -> list[KademliaEffect]:
-        placing = self._placings.get(number)
-        if placing is None:
-            return []
-        placing.settle(peer, reason)
-        return self._settled(placing)
+            self._go_on(about.number, now)
 
     # The table, kept up.
 
-    def _join(self, now: float) -> list[KademliaEffect]:
-        seeds = (*self._bootstrap, *self._known.load())
+    def _join(self, now: float) -> None:
+        seeds = (*self.bootstrap, *self._known.load())
         number = self._begin(self.table.id, now, seeds=seeds)
         self._quiet[number] = None
-        return self._go_on(number, now)
+        self._go_on(number, now)
 
-    def _joined(self, lookup: Lookup) -> list[KademliaEffect]:
+    def _end_join(self, lookup: Lookup) -> None:
         """We looked for ourselves: if nobody was there, we try again, since the others may come up later.
 
         So we do, less and less often, if some were there and none of our configuration: they and we may be
         cut off from all others.
         """
         if lookup.target != self.table.id:
-            return []
+            return
         self.is_joining = False
         met = dict.fromkeys(each.peer for each in self.table.contacts())
-        if met and (not self._bootstrap or any(each.peer in met for each in self._bootstrap)):
-            return []
+        if met and (not self.bootstrap or any(each.peer in met for each in self.bootstrap)):
+            return
         wait = min(self._config.refresh, self._config.rejoin * 2 ** min(16, self._apart))
         self._apart = self._apart + 1 if met else 0
-        return [SetTimer(wait, Tick(OWNER, JOIN))]
+        self._out.set_timer(wait, JoinDue())
 
-    def _seen(self, peer: PeerId) -> list[KademliaEffect]:
+    def _note_seen(self, peer: PeerId) -> Contact | None:
+        """Note in the table that a peer is there; returns whom to ping before it may take their place."""
         contact = self._linked.get(peer)
         if contact is None:
-            return []
+            return None
         seen = self.table.seen(contact)
         if len(self.table) >= 2 * self._written:
             self._write_down()
         if seen.ping is None or seen.ping.peer in self._pings or seen.ping.peer == peer:
-            return []
-        self._pings[seen.ping.peer] = None
-        return self._ask(seen.ping, About(_PING, 0), PingNode)
+            return None
+        return seen.ping
+
+    def _ping(self, contact: Contact | None) -> None:
+        if contact is not None:
+            self._pings[contact.peer] = None
+            self._ask(contact, About(_PING, 0), PingNode(self._requests.next_number()))
 
     def _write_down(self) -> None:
         """Whom we know; while the table grows, each time that it has doubled."""
@@ -364,36 +531,19 @@ class Kademlia:
             self._known.save(self.table.contacts())
         self._written = max(1, len(self.table))
 
-    def _refresh(self, now: float) -> list[KademliaEffect]:
-        effects: list[KademliaEffect] = [SetTimer(self._config.refresh, Tick(OWNER, REFRESH))]
-        self._write_down()
-        if swept := self.shelf.sweep(now):
-            note = "kademlia: records of others"
-            effects.append(Record(Kind.EXPIRED, events=swept, reason=Reason.RETENTION, note=note))
-        for index in self.table.idle(now - self._config.refresh):
-            if len(self._lookups) >= self._config.lookups:
-                break
-            number = self._begin(id_in_bucket(self.table.id, index, self._rng), now)
-            self._quiet[number] = None
-            effects += self._go_on(number, now)
-        return effects
+    # Limits.
 
-    def _republish(self, now: float) -> list[KademliaEffect]:
-        effects: list[KademliaEffect] = [SetTimer(self._config.republish, Tick(OWNER, REPUBLISH))]
-        for place, record in list(self._records.items()):
-            if record.expires <= now:
-                del self._records[place]
-            elif len(self._lookups) < self._config.lookups:
-                effects += self._place(record, now, quiet=True)[1]
-            else:
-                note = "kademlia: a record is not placed again this time"
-                effects.append(Record(Kind.DROPPED, reason=Reason.QUEUE_FULL, note=note))
-        return effects
+    @property
+    def _is_full(self) -> bool:
+        return len(self._lookups) >= self._config.lookups
 
     def _refuse_too_many(self) -> None:
-        if len(self._lookups) >= self._config.lookups:
+        if self._is_full:
             raise Refused(Reason.QUEUE_FULL, f"{self._config.lookups} lookups are under way already")
 
-
-def _about(question: type[FindNode] | type[FindRecord], target: NodeId, number: int) -> KademliaQuestion:
-    return question(number, target)
+    def _refuse_record(self, record: Stored, now: float) -> None:
+        self._refuse_too_many()
+        try:
+            check_record(record, now)
+        except RemoteError as error:
+            raise Refused(error.reason, error.detail) from error

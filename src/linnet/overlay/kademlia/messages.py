@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from linnet.core.ids import Contact, Count
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.overlay.kademlia.config import MOST_K
 from linnet.overlay.kademlia.ids import NodeId
@@ -23,26 +24,26 @@ WireId = Annotated[NodeId, Meta(min_length=32, max_length=32)]
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=MOST_K)]
 
 
-class PingNode(Struct, frozen=True, array_like=True, tag=120, gc=False):
+class PingNode(Message, frozen=True, tag=120):
     """Are you still there?"""
 
     request: Count
 
 
-class NodeIsHere(Struct, frozen=True, array_like=True, tag=121, gc=False):
+class NodeIsHere(Message, frozen=True, tag=121):
     """Yes."""
 
     request: Count
 
 
-class FindNode(Struct, frozen=True, array_like=True, tag=122, gc=False):
+class FindNode(Message, frozen=True, tag=122):
     """Whom do you know that is nearest to this?"""
 
     request: Count
     target: WireId
 
 
-class NodesAre(Struct, frozen=True, array_like=True, tag=123, gc=False):
+class NodesAre(Message, frozen=True, tag=123):
     """These, or why nobody is told."""
 
     request: Count
@@ -50,14 +51,14 @@ class NodesAre(Struct, frozen=True, array_like=True, tag=123, gc=False):
     reason: Reason | None
 
 
-class FindRecord(Struct, frozen=True, array_like=True, tag=124, gc=False):
+class FindRecord(Message, frozen=True, tag=124):
     """What is kept under this key, and whom do you know that is nearest to it?"""
 
     request: Count
     key: WireId
 
 
-class RecordsAre(Struct, frozen=True, array_like=True, tag=125, gc=False):
+class RecordsAre(Message, frozen=True, tag=125):
     """All that is kept under that key, and whom we know near it."""
 
     request: Count
@@ -66,14 +67,14 @@ class RecordsAre(Struct, frozen=True, array_like=True, tag=125, gc=False):
     reason: Reason | None
 
 
-class KeepRecord(Struct, frozen=True, array_like=True, tag=126, gc=False):
+class KeepRecord(Message, frozen=True, tag=126):
     """Keep this, please."""
 
     request: Count
     record: Stored
 
 
-class RecordKept(Struct, frozen=True, array_like=True, tag=127, gc=False):
+class RecordKept(Message, frozen=True, tag=127):
     """It is written down, or why not."""
 
     request: Count

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from linnet.core.allowances import Allowances
-from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.messages import (
     CANDIDATES,
@@ -26,44 +26,46 @@ from linnet.overlay.kademlia.shelf import Shelf
 from linnet.overlay.kademlia.table import RoutingTable
 from linnet.trace.records import Kind, Record
 
-ServingEffect: TypeAlias = Send[KademliaAnswer] | AfterCommit[Send[RecordKept]] | Record | Blame
-
 
 class Serving:
     """Every refusal is said to the peer, and recorded."""
 
-    def __init__(self, table: RoutingTable, shelf: Shelf, config: KademliaConfig) -> None:
+    def __init__(self, table: RoutingTable, shelf: Shelf, config: KademliaConfig, out: Outbox) -> None:
         self._table = table
         self._shelf = shelf
         self._k = config.k
         self._allowances = Allowances(config.burst, config.rate)
+        self._out = out
 
-    def on_question(self, peer: PeerId, message: KademliaQuestion, now: float) -> list[ServingEffect]:
-        """A peer asks, or gives."""
+    def answer_question(self, peer: PeerId, message: KademliaQuestion, now: float) -> None:
+        """Answer what a peer asks, and keep what it gives."""
         if not self._allowances.spend(peer, now):
-            return self._refused(peer, message, Reason.FLOODING)
+            self._refuse(peer, message, Reason.FLOODING)
+            return
         match message:
             case PingNode(request):
-                return [Send(peer, NodeIsHere(request))]
+                self._out.send(peer, NodeIsHere(request))
             case FindNode(request, target):
-                return [Send(peer, NodesAre(request, self._table.nearest(target, self._k, peer), None))]
+                self._out.send(peer, NodesAre(request, self._table.nearest(target, self._k, peer), None))
             case FindRecord(request, key):
                 records = self._shelf.find(key, now)[:CANDIDATES]
                 nearest = self._table.nearest(key, self._k, peer)
-                return [Send(peer, RecordsAre(request, records, nearest, None))]
+                self._out.send(peer, RecordsAre(request, records, nearest, None))
             case KeepRecord(request, record):
                 reason = self._shelf.put(record, peer, now)
                 if reason is None:
-                    return [AfterCommit((Send(peer, RecordKept(request, None)),))]
-                return self._refused(peer, message, reason)
+                    self._out.committed.send(peer, RecordKept(request, None))
+                else:
+                    self._refuse(peer, message, reason)
             case _:
                 assert_never(message)
 
-    def _refused(self, peer: PeerId, message: KademliaQuestion, reason: Reason) -> list[ServingEffect]:
+    def _refuse(self, peer: PeerId, message: KademliaQuestion, reason: Reason) -> None:
         what = type(message).__name__
-        record = Record(Kind.REJECTED, peer=peer, reason=reason, note=f"kademlia: {what}")
-        blame = [Blame(peer, reason)] if reason is Reason.BAD_SIGNATURE else []
-        return [record, Send(peer, _refusal(message, reason)), *blame]
+        self._out.record(Record(Kind.REJECTED, peer=peer, reason=reason, note=f"kademlia: {what}"))
+        self._out.send(peer, _refusal(message, reason))
+        if reason is Reason.BAD_SIGNATURE:
+            self._out.blame(peer, reason)
 
 
 def _refusal(message: KademliaQuestion, reason: Reason) -> KademliaAnswer:

@@ -9,18 +9,16 @@ one of them chose, and whoever is chosen by nobody any more is told so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
-from linnet.core.effects import Hold, Release, Send
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.overlay.notices import NeighborDown, NeighborUp
+from linnet.machine.outbox import Outbox
+from linnet.overlay.adjacency import Adjacency
+from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.messages import Beside
 from linnet.overlay.trackerless.names import Names
 from linnet.overlay.trackerless.tags import TopicKeys, is_proof, proof
 from linnet.trace.records import Kind, Record
-
-BesideEffect: TypeAlias = Send[Beside] | Hold | Release | NeighborUp | NeighborDown | Record
 
 _ADOPTED = 16
 """Neighbours of one topic that chose us and that we did not choose, at most: the rest are told no."""
@@ -53,9 +51,18 @@ class _Sides:
 class BesideUs:
     """The neighbours of all topics of a node."""
 
-    def __init__(self, ours: PeerId, links: Mapping[PeerId, None], names: Names | None = None) -> None:
+    def __init__(
+        self,
+        ours: PeerId,
+        links: Mapping[PeerId, None],
+        out: Outbox,
+        adjacency: Adjacency,
+        names: Names | None = None,
+    ) -> None:
         self._ours = ours
         self._links = links
+        self._out = out
+        self._adjacency = adjacency
         self._names = Names(ours) if names is None else names
         self._topics: dict[TopicId, _Sides] = {}
         self._held: dict[PeerId, int] = {}
@@ -83,35 +90,32 @@ class BesideUs:
         """The topics in which a peer is a neighbour."""
         return [topic for topic, sides in self._topics.items() if peer in sides.up]
 
-    def open(self, keys: TopicKeys, keeps: bool, epoch: int) -> list[BesideEffect]:
+    def open(self, keys: TopicKeys, keeps: bool, epoch: int) -> None:
         """Take part in a topic; once more, if only it is kept now or no longer."""
         sides = self._topics.get(keys.topic)
         if sides is None:
             self._topics[keys.topic] = _Sides(keys, keeps)
             self._names.open(keys)
-            return []
-        if sides.keeps == keeps:
-            return []
-        sides.keeps = keeps
-        return [Send(peer, self._beside(sides, peer, epoch, True)) for peer in sides.told]
+        elif sides.keeps != keeps:
+            sides.keeps = keeps
+            for peer in sides.told:
+                self._out.send(peer, self._beside(sides, peer, epoch, True))
 
-    def close(self, topic: TopicId, epoch: int) -> list[BesideEffect]:
+    def close(self, topic: TopicId, epoch: int) -> None:
         """Take part no more: all neighbours are told."""
         sides = self._topics.get(topic)
         if sides is None:
-            return []
-        effects = self.want(topic, {}, epoch)
+            return
+        self.want(topic, {}, epoch)
         sides.choosers.clear()
         for peer in list(sides.told):
-            effects += self._tell_off(sides, peer, epoch)
+            self._tell_off(sides, peer, epoch)
         del self._topics[topic]
         self._names.close(topic)
-        return effects
 
-    def want(self, topic: TopicId, peers: Mapping[PeerId, tuple[str, ...]], epoch: int) -> list[BesideEffect]:
+    def want(self, topic: TopicId, peers: Mapping[PeerId, tuple[str, ...]], epoch: int) -> None:
         """These are to be our neighbours, with where to dial them, and no others of our choosing."""
         sides = self._topics[topic]
-        effects: list[BesideEffect] = []
         purpose = sides.purpose
         for peer in [peer for peer in sides.wanted if peer not in peers]:
             del sides.wanted[peer]
@@ -119,50 +123,51 @@ class BesideUs:
             self._held[peer] -= 1
             if not self._held[peer]:
                 del self._held[peer]
-            effects += self._agree(sides, peer, epoch)
-            effects.append(Release(peer, purpose))
+            self._agree(sides, peer, epoch)
+            self._out.release(peer, purpose)
         for peer, hints in peers.items():
             if peer not in sides.wanted:
                 sides.wanted[peer] = hints
                 self._held[peer] = self._held.get(peer, 0) + 1
-                effects.append(Hold(peer, hints, purpose))
+                self._out.hold(peer, hints, purpose)
             if peer in self._links and sides.told.get(peer) is not True:
-                effects += self._agree(sides, peer, epoch)
-        return effects
+                self._agree(sides, peer, epoch)
 
-    def linked(self, peer: PeerId, epoch: int) -> list[BesideEffect]:
+    def handle_link_up(self, peer: PeerId, epoch: int) -> None:
         """A link is open: whoever is wanted is told."""
-        effects: list[BesideEffect] = []
         for sides in self._topics.values():
             if peer in sides.wanted:
-                effects += self._agree(sides, peer, epoch)
-        return effects
+                self._agree(sides, peer, epoch)
 
-    def lost(self, peer: PeerId) -> list[BesideEffect]:
+    def handle_link_down(self, peer: PeerId) -> None:
         """A link is gone. Whoever is wanted stays so, and is dialled again."""
-        effects: list[BesideEffect] = []
         for sides in self._topics.values():
             if peer in sides.told or peer in sides.theirs:
                 sides.told.pop(peer, None)
                 sides.theirs.pop(peer, None)
                 sides.choosers.pop(peer, None)
                 sides.forgot.pop(peer, None)
-                effects += self._settle(sides, peer)
-        return effects
+                self._settle(sides, peer)
 
-    def heard(self, peer: PeerId, message: Beside, epoch: int) -> list[BesideEffect]:
+    def hear(self, peer: PeerId, message: Beside, epoch: int) -> None:
         """A peer counts us as a neighbour, or no longer."""
         named = self._names.topic(peer, message.hint)
         sides = None if named is None else self._topics.get(named)
         if sides is None:
-            return [_rejected(peer, Reason.NOT_JOINED)] if message.open else []
+            if message.open:
+                self._reject(peer, Reason.NOT_JOINED)
+            return
         topic = sides.keys.topic
         if not message.open:
-            return self._told_off(sides, peer)
+            self._hear_refusal(sides, peer)
+            return
         if abs(message.epoch - epoch) > 1 or not is_proof(sides.keys, peer, message.epoch, message.proof):
-            return [_rejected(peer, Reason.NOT_IN_TOPIC, topic)]
+            self._reject(peer, Reason.NOT_IN_TOPIC, topic)
+            return
         if peer not in sides.wanted and peer not in sides.theirs and self._adopted(sides) >= _ADOPTED:
-            return [_rejected(peer, Reason.TOO_MANY, topic), *self._tell_off(sides, peer, epoch)]
+            self._reject(peer, Reason.TOO_MANY, topic)
+            self._tell_off(sides, peer, epoch)
+            return
         if message.chosen:
             sides.choosers[peer] = None
         else:
@@ -172,12 +177,12 @@ class BesideUs:
             sides.theirs[peer] = message.keeps
         if sides.forgot.pop(peer, self) is None:
             sides.told.pop(peer, None)
-        return self._agree(sides, peer, epoch)
+        self._agree(sides, peer, epoch)
 
     def _adopted(self, sides: _Sides) -> int:
         return sum(peer not in sides.wanted for peer in sides.theirs)
 
-    def _agree(self, sides: _Sides, peer: PeerId, epoch: int) -> list[BesideEffect]:
+    def _agree(self, sides: _Sides, peer: PeerId, epoch: int) -> None:
         """See to it that a peer knows whether we count it: as long as we or it chose the other.
 
         Who only agrees must not keep up what the other let go: two who do so tell each other for ever.
@@ -185,17 +190,18 @@ class BesideUs:
         chosen = peer in sides.wanted
         if not (chosen or peer in sides.choosers):
             if peer in sides.told:
-                return self._tell_off(sides, peer, epoch)
-            return self._settle(sides, peer)
-        if sides.told.get(peer) is chosen:
-            return self._settle(sides, peer)
-        if peer not in self._links:
-            return []
-        sides.told[peer] = chosen
-        told: list[BesideEffect] = [Send(peer, self._beside(sides, peer, epoch, True))]
-        return told + self._settle(sides, peer)
+                self._tell_off(sides, peer, epoch)
+            else:
+                self._settle(sides, peer)
+            return
+        if sides.told.get(peer) is not chosen:
+            if peer not in self._links:
+                return
+            sides.told[peer] = chosen
+            self._out.send(peer, self._beside(sides, peer, epoch, True))
+        self._settle(sides, peer)
 
-    def _told_off(self, sides: _Sides, peer: PeerId) -> list[BesideEffect]:
+    def _hear_refusal(self, sides: _Sides, peer: PeerId) -> None:
         """A peer counts us no more. Unless we chose it we do the same, and it knows without a word."""
         sides.theirs.pop(peer, None)
         sides.choosers.pop(peer, None)
@@ -203,26 +209,28 @@ class BesideUs:
             sides.forgot[peer] = None
         else:
             sides.told.pop(peer, None)
-        return self._settle(sides, peer)
+        self._settle(sides, peer)
 
-    def _tell_off(self, sides: _Sides, peer: PeerId, epoch: int) -> list[BesideEffect]:
+    def _tell_off(self, sides: _Sides, peer: PeerId, epoch: int) -> None:
         sides.told.pop(peer, None)
         sides.theirs.pop(peer, None)
         sides.choosers.pop(peer, None)
-        told: list[BesideEffect] = [Send(peer, self._beside(sides, peer, epoch, False))]
-        return (told if peer in self._links else []) + self._settle(sides, peer)
+        if peer in self._links:
+            self._out.send(peer, self._beside(sides, peer, epoch, False))
+        self._settle(sides, peer)
 
-    def _settle(self, sides: _Sides, peer: PeerId) -> list[BesideEffect]:
+    def _settle(self, sides: _Sides, peer: PeerId) -> None:
         """Say who has become a neighbour, and who is none any more."""
         topic = sides.keys.topic
         is_up = peer in sides.told and peer in sides.theirs
         if is_up and peer not in sides.up:
             sides.up[peer] = None
-            return [NeighborUp(topic, peer), self._record(sides)]
-        if not is_up and peer in sides.up:
+            self._adjacency.add(Overlay.RING, topic, peer)
+            self._record(sides)
+        elif not is_up and peer in sides.up:
             del sides.up[peer]
-            return [NeighborDown(topic, peer), self._record(sides)]
-        return []
+            self._adjacency.remove(Overlay.RING, topic, peer)
+            self._record(sides)
 
     def _beside(self, sides: _Sides, peer: PeerId, epoch: int, is_open: bool) -> Beside:
         if sides.proof[0] != epoch:
@@ -232,9 +240,9 @@ class BesideUs:
             self._names.of(sides.keys.topic, peer), epoch, sides.proof[1], is_open, sides.keeps, chosen
         )
 
-    def _record(self, sides: _Sides) -> Record:
-        return Record(Kind.OVERLAY, sides.keys.topic, note=",".join(peer[:4].hex() for peer in sides.up))
+    def _record(self, sides: _Sides) -> None:
+        note = ",".join(peer[:4].hex() for peer in sides.up)
+        self._out.record(Record(Kind.OVERLAY, sides.keys.topic, note=note))
 
-
-def _rejected(peer: PeerId, reason: Reason, topic: TopicId | None = None) -> Record:
-    return Record(Kind.REJECTED, topic, peer=peer, reason=reason, note="beside")
+    def _reject(self, peer: PeerId, reason: Reason, topic: TopicId | None = None) -> None:
+        self._out.record(Record(Kind.REJECTED, topic, peer=peer, reason=reason, note="beside"))

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import TypeAlias
 
 import msgspec
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
 from linnet.overlay.trackerless.acquaintances import Acquaintances
 from linnet.overlay.trackerless.clustering import Clustering
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import DescriptorCheck
-from linnet.overlay.trackerless.errands import ErrandEffect, Errands
+from linnet.overlay.trackerless.errands import Errands
 from linnet.overlay.trackerless.messages import Alike, AskAlike, Descriptor, Pull, Pulled
 from linnet.overlay.trackerless.own import Own, Shown
 from linnet.overlay.trackerless.plausible import believing
@@ -28,10 +26,6 @@ from linnet.overlay.trackerless.privacy import Budget
 from linnet.overlay.trackerless.sampling import Sampling
 from linnet.overlay.trackerless.trust import Trust
 from linnet.trace.records import Kind, Record
-
-GossipEffect: TypeAlias = (
-    ErrandEffect | Send[Pulled | Alike] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
-)
 
 _SPACE = "trackerless"
 _PEERS = b"peers"
@@ -66,7 +60,9 @@ class Gossip:
         listens: tuple[str, ...],
         links: Mapping[PeerId, None],
         check: DescriptorCheck,
+        out: Outbox,
     ) -> None:
+        self.out = out
         self.ours = PeerId(key.public)
         self.config = config
         self.rng = rng
@@ -84,7 +80,7 @@ class Gossip:
         )
         self.clustering = Clustering(self.ours, config, self.acquaintances, self.trust, rng, check)
         self.own = Own(key, config, cells, entropy, listens)
-        self.errands = Errands(config.request_timeout, links)
+        self.errands = Errands(config.request_timeout, links, out)
         self._bootstrap: dict[PeerId, Contact] = {}
         self.local: dict[PeerId, Contact] = {}
         """Devices that were met on a local network."""
@@ -112,61 +108,60 @@ class Gossip:
         shown = self.shown(now)
         return shown.plain if peer in self.local else shown.descriptor
 
-    def begin(self, bootstrap: Iterable[Contact], now: float) -> list[GossipEffect]:
+    def begin(self, bootstrap: Iterable[Contact], now: float) -> None:
         """Turn to whoever was known before the restart, and to these."""
         kept = self.cells.get(_SPACE, _PEERS)
         ended: list[Contact] = []
-        effects: list[GossipEffect] = []
         for descriptor in () if kept is None else _decode(kept):
             try:
-                effects += self.sampling.meet(descriptor, now)
+                self._record(self.sampling.meet(descriptor, now))
             except RemoteError:
                 # What it said ended while we were away; it may still be where it was.
                 ended.append(Contact(descriptor.peer, descriptor.hints))
-        return [*effects, *self.approach((*bootstrap, *ended[:_RETURNED]), now)]
+        self.approach((*bootstrap, *ended[:_RETURNED]), now)
 
-    def approach(self, contacts: Iterable[Contact], now: float) -> list[GossipEffect]:
+    def approach(self, contacts: Iterable[Contact], now: float) -> None:
         """Ask nodes of which nothing is known but an address."""
-        effects: list[GossipEffect] = []
         for contact in contacts:
             if contact.peer != self.ours:
                 self._bootstrap[contact.peer] = contact
-                effects += self.pull(contact.peer, now)
-        return effects
+                self.pull(contact.peer, now)
 
-    def pull(self, peer: PeerId, now: float) -> list[ErrandEffect]:
+    def pull(self, peer: PeerId, now: float) -> None:
         """Ask a peer for some of its sample."""
-        return self.errands.ask(peer, self.hints(peer), Pull(self._next(), self.face(peer, now)))
+        self.errands.ask(peer, self.hints(peer), Pull(self._next(), self.face(peer, now)))
 
-    def round(self, now: float) -> list[GossipEffect]:
+    def round(self, now: float) -> None:
         """Pull from one of the sample, and ask one who is alike."""
         self._rounds += 1
         self._asked.clear()
         if self._rounds == self.config.hurried or self._rounds % _REMEMBER_ROUNDS == 0:
             self.remember(now)
-        effects: list[GossipEffect] = [*self.sampling.round(now)]
+        self._record(self.sampling.round(now))
         shown = self.shown(now)
         target = self.sampling.target(now)
         if target is not None:
-            effects += self.pull(target, now)
+            self.pull(target, now)
         if self._bootstrap and (target is None or self._rounds % _RETURN_ROUNDS == 0):
-            effects += self.pull(self.rng.choice(list(self._bootstrap)), now)
+            self.pull(self.rng.choice(list(self._bootstrap)), now)
         self.clustering.likeness.become(shown.interests)
         self.clustering.refresh_fingers(self.sampling.view, now)
         alike = self.clustering.target(self.sampling.view)
         if alike is not None:
             question = AskAlike(self._next(), self.face(alike, now))
-            effects += self.errands.ask(alike, self.hints(alike), question)
-        return effects
+            self.errands.ask(alike, self.hints(alike), question)
 
-    def asked(
-        self, peer: PeerId, message: Pull | AskAlike, members: Sequence[PeerId], now: float
-    ) -> list[GossipEffect]:
-        """A peer wants to know others."""
+    def answer_pull(self, peer: PeerId, message: Pull, now: float) -> None:
+        """A peer wants some of our sample."""
+        pulled, records = self.sampling.asked(peer, message, self.face(peer, now), now)
+        self.out.send(peer, pulled)
+        self._record(records)
+
+    def answer_ask_alike(
+        self, peer: PeerId, message: AskAlike, members: Sequence[PeerId], now: float
+    ) -> None:
+        """A peer wants to know others that are like it."""
         own = self.face(peer, now)
-        if isinstance(message, Pull):
-            pulled, records = self.sampling.asked(peer, message, own, now)
-            return [Send(peer, pulled), *records]
         if message.own.peer != peer:
             raise RemoteError(Reason.NOT_ALLOWED, "a node may ask for none but itself")
         self._asked[peer] = self._asked.get(peer, 0) + 1
@@ -174,28 +169,29 @@ class Gossip:
             raise RemoteError(Reason.TOO_MANY, "asks for like peers more often than rounds pass")
         self.check(message.own, now)
         alike = self.clustering.answer(message.own, self.sampling.view, members, own, now)
-        return [Send(peer, Alike(message.number, alike))]
+        self.out.send(peer, Alike(message.number, alike))
 
-    def told(self, peer: PeerId, message: Pulled | Alike, now: float) -> list[GossipEffect]:
+    def learn(self, peer: PeerId, message: Pulled | Alike, now: float) -> None:
         """A peer names others."""
         kind: type[Pull] | type[AskAlike] = Pull if isinstance(message, Pulled) else AskAlike
-        if not self.errands.asked(peer, kind):
+        if not self.errands.is_asked(peer, kind):
             note = f"{type(message).__name__}: an answer that nobody waits for"
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note=note)]
-        effects: list[GossipEffect] = [*self.errands.answered(peer, kind)]
+            self.out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note=note))
+            return
+        self.errands.handle_answer(peer, kind)
         if isinstance(message, Pulled):
-            return [*effects, *self.sampling.pulled(peer, message.nodes, now)]
+            self._record(self.sampling.pulled(peer, message.nodes, now))
+            return
         self.clustering.likeness.become(self.shown(now).interests)
-        return [*effects, *self.clustering.learned(peer, message.nodes, self.sampling.view, now)]
+        self._record(self.clustering.learned(peer, message.nodes, self.sampling.view, now))
 
-    def failed(self, peer: PeerId, message: Pull | AskAlike, now: float) -> list[GossipEffect]:
+    def handle_silence(self, peer: PeerId, message: Pull | AskAlike, now: float) -> None:
         """A peer did not answer."""
         self.sampling.failed(peer, now)
         if isinstance(message, AskAlike):
             self.clustering.failed(peer)
-        return []
 
-    def offence(self, peer: PeerId, now: float) -> None:
+    def note_offence(self, peer: PeerId, now: float) -> None:
         """A peer did what no honest one does."""
         self.trust.offence(peer, now)
         self.sampling.drop(peer)
@@ -208,6 +204,10 @@ class Gossip:
         kept = [each for each in known if each is not None and each.hints and each.expires > now]
         self.cells.put(_SPACE, _PEERS, _encode(tuple(kept[:_REMEMBERED])))
         self.budget.flush()
+
+    def _record(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self.out.record(record)
 
     def _next(self) -> int:
         self._number += 1

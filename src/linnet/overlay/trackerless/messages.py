@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.core.ids import Count, Hints, WirePeerId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 
 FILTER_BYTES = 1024
@@ -48,35 +49,35 @@ class Descriptor(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
 Descriptors = Annotated[tuple[Descriptor, ...], Meta(max_length=DESCRIPTORS)]
 
 
-class Pull(Struct, frozen=True, array_like=True, tag=19, gc=False):
+class Pull(Message, frozen=True, tag=19):
     """Tell me of some nodes; this is me."""
 
     number: Count
     own: Descriptor
 
 
-class Pulled(Struct, frozen=True, array_like=True, tag=20, gc=False):
+class Pulled(Message, frozen=True, tag=20):
     """The answerer, and some nodes of its sample."""
 
     number: Count
     nodes: Descriptors
 
 
-class AskAlike(Struct, frozen=True, array_like=True, tag=21, gc=False):
+class AskAlike(Message, frozen=True, tag=21):
     """Tell me of nodes that seem to be interested in what I am."""
 
     number: Count
     own: Descriptor
 
 
-class Alike(Struct, frozen=True, array_like=True, tag=22, gc=False):
+class Alike(Message, frozen=True, tag=22):
     """Nodes that seem to be like the one who asked, and a few others."""
 
     number: Count
     nodes: Descriptors
 
 
-class Intersect(Struct, frozen=True, array_like=True, tag=23, gc=False):
+class Intersect(Message, frozen=True, tag=23):
     """Begin a private set intersection: our elements, blinded, and as many dummies as fill the bucket."""
 
     nonce: Nonce
@@ -84,7 +85,7 @@ class Intersect(Struct, frozen=True, array_like=True, tag=23, gc=False):
     blinded: Points
 
 
-class Intersected(Struct, frozen=True, array_like=True, tag=24, gc=False):
+class Intersected(Message, frozen=True, tag=24):
     """The answer: yours blinded once more in your order, and ours."""
 
     nonce: Nonce
@@ -92,7 +93,7 @@ class Intersected(Struct, frozen=True, array_like=True, tag=24, gc=False):
     blinded: Points
 
 
-class IntersectEnd(Struct, frozen=True, array_like=True, tag=25, gc=False):
+class IntersectEnd(Message, frozen=True, tag=25):
     """The end, sent by both: proofs of what is shared, and noise for what is not.
 
     They stand in the order of the points of the one who answered. The one who asked sends them first.
@@ -104,7 +105,7 @@ class IntersectEnd(Struct, frozen=True, array_like=True, tag=25, gc=False):
     """Why there is no intersection; then the rest is empty."""
 
 
-class Seek(Struct, frozen=True, array_like=True, tag=26, gc=False):
+class Seek(Message, frozen=True, tag=26):
     """A walker that looks for members of a topic; only bits of a filter, and decoys, say of which."""
 
     request: Nonce
@@ -118,7 +119,7 @@ class Seek(Struct, frozen=True, array_like=True, tag=26, gc=False):
     """Whether it comes back because there was no way on."""
 
 
-class Sought(Struct, frozen=True, array_like=True, tag=27, gc=False):
+class Sought(Message, frozen=True, tag=27):
     """A member answers a walker, along the way that it came; none of those on the way can read it."""
 
     request: Nonce
@@ -142,21 +143,21 @@ class RingPart(Struct, frozen=True, array_like=True, forbid_unknown_fields=True,
     members: Annotated[tuple[RingMember, ...], Meta(max_length=DESCRIPTORS)]
 
 
-class RingAsk(Struct, frozen=True, array_like=True, tag=28, gc=False):
+class RingAsk(Message, frozen=True, tag=28):
     """Whom I know beside your place on the rings that we share; tell me the same."""
 
     number: Count
     rings: Annotated[tuple[RingPart, ...], Meta(max_length=RINGS)]
 
 
-class RingTell(Struct, frozen=True, array_like=True, tag=29, gc=False):
+class RingTell(Message, frozen=True, tag=29):
     """The answer."""
 
     number: Count
     rings: Annotated[tuple[RingPart, ...], Meta(max_length=RINGS)]
 
 
-class Beside(Struct, frozen=True, array_like=True, tag=80, gc=False):
+class Beside(Message, frozen=True, tag=80):
     """I count you as a neighbour in the topic of this hint, or no longer; and my proof that I am in it."""
 
     hint: Hint

@@ -6,7 +6,6 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.limits import STORAGE_NODES
 from linnet.core.reasons import Reason
 from linnet.overlay.notices import StorageKnown
-from linnet.overlay.overlays import TrackerlessEffect
 from linnet.overlay.trackerless.beside import BesideUs
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.joined_topic import JoinedTopic
@@ -23,17 +22,18 @@ class Neighbors:
         self.turn = 0
         """Which of those who were named as perhaps members is tried beside the members that are known."""
 
-    def changed(self, joined: JoinedTopic, ring: Ring, now: float) -> list[TrackerlessEffect]:
+    def handle_change(self, joined: JoinedTopic, ring: Ring, now: float) -> None:
         """Others stand beside us: they are chosen in the next round, at once where there is nobody yet.
 
         Members become known one after the other, and most stand there for a moment only: a link to each,
         and a word about it, would be in vain.
         """
         if self._beside.neighbors(joined.keys.topic):
-            return self.storage(joined, ring)
-        return self.mend(joined, ring, now)
+            self.tell_storage(joined, ring)
+        else:
+            self.mend(joined, ring, now)
 
-    def mend(self, joined: JoinedTopic, ring: Ring, now: float) -> list[TrackerlessEffect]:
+    def mend(self, joined: JoinedTopic, ring: Ring, now: float) -> None:
         """Want those as neighbours who stand beside us now, and some further off."""
         topic, gossip = joined.keys.topic, self._gossip
         joined.wanted = ring.wanted
@@ -48,20 +48,20 @@ class Neighbors:
             hints = before.get(peer)
             wanted[peer] = gossip.hints(peer) if hints is None else hints
         wanted |= joined.tried(dict.fromkeys(ring), len(ring) > 0, self.turn)
-        effects: list[TrackerlessEffect] = []
         if uncovered > joined.uncovered:
-            effects.append(
+            gossip.out.record(
                 Record(Kind.DROPPED, topic, reason=Reason.TOO_MANY_LINKS, note=f"{uncovered} uncovered")
             )
         joined.uncovered = uncovered
-        effects += self._beside.want(topic, wanted, gossip.own.epoch(now))
-        return effects + self.storage(joined, ring)
+        self._beside.want(topic, wanted, gossip.own.epoch(now))
+        self.tell_storage(joined, ring)
 
-    def storage(self, joined: JoinedTopic, ring: Ring) -> list[TrackerlessEffect]:
+    def tell_storage(self, joined: JoinedTopic, ring: Ring) -> None:
         """Say who keeps the topic, if that has changed."""
         topic = joined.keys.topic
         keepers = tuple(dict.fromkeys((*self._beside.keepers(topic), *ring.keepers)))[:STORAGE_NODES]
         if keepers == joined.keepers or set(keepers) == set(joined.keepers):
-            return []
+            return
         joined.keepers = keepers
-        return [StorageKnown(topic, tuple(Contact(peer, self._gossip.hints(peer)) for peer in keepers))]
+        nodes = tuple(Contact(peer, self._gossip.hints(peer)) for peer in keepers)
+        self._gossip.out.notify(StorageKnown(topic, nodes))

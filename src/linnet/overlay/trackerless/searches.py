@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linnet.core.effects import Send
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.overlay.trackerless.errands import ErrandEffect
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.messages import Seek, Sought
 from linnet.overlay.trackerless.seeking import Found, Hop, Seeking
 from linnet.overlay.trackerless.tags import TopicKeys
 from linnet.trace.records import Kind, Record
-
-SearchEffect = ErrandEffect | Send[Seek | Sought] | Record
 
 _RARER = 2.0
 """How much longer the pause is with each search for a topic in a row, and how much further it goes."""
@@ -49,54 +45,55 @@ class Searches:
         self._topics.pop(topic, None)
         self._due.pop(topic, None)
 
-    def found(self, topic: TopicId, now: float) -> None:
+    def note_found(self, topic: TopicId, now: float) -> None:
         """Someone was found, who knows of others: more are looked for only if that does not bring them."""
         pause = self._gossip.config.seek_pause * _KNOWN
         self._due[topic] = (now + pause, pause)
 
-    def lost(self, topic: TopicId) -> None:
+    def note_lost(self, topic: TopicId) -> None:
         """Nobody is known any more: look at once."""
         self._due.pop(topic, None)
 
-    def begin(self, keys: TopicKeys, now: float) -> list[SearchEffect]:
+    def begin(self, keys: TopicKeys, now: float) -> None:
         """Look for members of a topic, unless that was done a while ago."""
         config = self._gossip.config
         due, pause = self._due.get(keys.topic, (now, config.seek_pause * _NEAR))
         along = self._along() if now >= due else ()
         if not along:
-            return []
+            return
         self._due[keys.topic] = (now + pause, min(pause * _RARER, config.seek_pause * _LONGEST))
         epoch = self._gossip.own.epoch(now)
         hops = round(config.seek_hops * min(1.0, pause / config.seek_pause))
         hop = self._seeking.begin(keys, epoch, along, self._score, now, self._near(), hops)
-        return self._hop(hop, now)[0]
+        self._hop(hop)
 
     def round(self, now: float) -> None:
         """Forget the searches of others that are over."""
         self._seeking.expire(now)
 
-    def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[SearchEffect]:
+    def handle_seek(self, peer: PeerId, message: Seek, now: float) -> None:
         """A search comes by, or comes back."""
         own = self._gossip.shown(now).descriptor
         if self._topics:
             # Also silence is an answer.
             self._gossip.budget.answered(own.epoch, self._gossip.config.epsilon, now)
         along = [other for other in self._along() if other != peer]
-        return self._hop(self._seeking.step(peer, message, own, along, self._score, now, self._near()), now)[
-            0
-        ]
+        self._hop(self._seeking.step(peer, message, own, along, self._score, now, self._near()))
 
-    def on_sought(self, peer: PeerId, message: Sought, now: float) -> tuple[list[SearchEffect], Found | None]:
-        """An answer comes by, or is for us."""
-        return self._hop(self._seeking.sought(peer, message, now), now)
+    def handle_sought(self, peer: PeerId, message: Sought, now: float) -> Found | None:
+        """An answer comes by, or is for us: then it is returned."""
+        hop = self._seeking.sought(peer, message, now)
+        self._hop(hop)
+        return hop.found
 
-    def no_way(self, peer: PeerId, message: Seek | Sought, now: float) -> list[SearchEffect]:
+    def handle_failure(self, peer: PeerId, message: Seek | Sought, now: float) -> None:
         """A peer could not be reached: a search goes on to another, an answer is lost."""
         if isinstance(message, Sought):
-            return [Record(Kind.DROPPED, peer=peer, reason=Reason.UNREACHABLE, note="an answer to a search")]
-        return self._hop(self._seeking.failed(peer, message, self._along(), self._score, self._near()), now)[
-            0
-        ]
+            note = "an answer to a search"
+            lost = Record(Kind.DROPPED, peer=peer, reason=Reason.UNREACHABLE, note=note)
+            self._gossip.out.record(lost)
+            return
+        self._hop(self._seeking.failed(peer, message, self._along(), self._score, self._near()))
 
     def _near(self) -> dict[PeerId, None]:
         """Those of them who are alike: what only few of these show is no reason to stay among them."""
@@ -114,13 +111,11 @@ class Searches:
         known = self._gossip.acquaintances.descriptor(peer)
         return (0, 0.0) if known is None else self._gossip.clustering.likeness.evidence(known)
 
-    def _hop(self, hop: Hop, now: float) -> tuple[list[SearchEffect], Found | None]:
-        effects: list[SearchEffect] = [*hop.records]
+    def _hop(self, hop: Hop) -> None:
+        out = self._gossip.out
+        for record in hop.records:
+            out.record(record)
         for peer, message in hop.sends:
-            told = self._gossip.errands.tell(peer, self._gossip.hints(peer), message)
-            if told is None:
+            if not self._gossip.errands.tell(peer, self._gossip.hints(peer), message):
                 note = f"{type(message).__name__}: too much waits for this link"
-                effects.append(Record(Kind.DROPPED, peer=peer, reason=Reason.QUEUE_FULL, note=note))
-            else:
-                effects += told
-        return effects, hop.found
+                out.record(Record(Kind.DROPPED, peer=peer, reason=Reason.QUEUE_FULL, note=note))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from linnet.core.effects import Blame, Send
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.overlay.overlays import TrackerlessEffect
+from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.trackerless.beside import BesideUs
 from linnet.overlay.trackerless.gossip import Gossip
 from linnet.overlay.trackerless.intersecting import Intersecting, Step
@@ -32,6 +31,7 @@ from linnet.overlay.trackerless.searches import Searches
 from linnet.overlay.trackerless.spreading import gaps, targets
 from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
 from linnet.overlay.trackerless.tags import TopicKeys, proof, topic_keys
+from linnet.trace.records import Record
 
 _CALM_ROUNDS = 6
 """Rounds in which rings that do not change are spoken about once."""
@@ -43,12 +43,13 @@ _REMEMBER_ROUNDS = 10
 class Topics:
     """All topics of a node."""
 
-    def __init__(self, gossip: Gossip, group: Group, entropy: Entropy) -> None:
+    def __init__(self, gossip: Gossip, group: Group, entropy: Entropy, adjacency: Adjacency) -> None:
         self._gossip = gossip
+        self._out = gossip.out
         self._config = gossip.config
         self._joined: dict[TopicId, JoinedTopic] = {}
         self._names = Names(gossip.ours)
-        self._beside = BesideUs(gossip.ours, gossip.links, self._names)
+        self._beside = BesideUs(gossip.ours, gossip.links, gossip.out, adjacency, self._names)
         self._neighbors = Neighbors(gossip, self._beside)
         self._intersecting = Intersecting(gossip.ours, gossip.config, group, entropy)
         self._rings: Rings | None = None
@@ -62,7 +63,7 @@ class Topics:
 
     def join(
         self, topic: TopicId, keeps: bool, now: float, contacts: Iterable[Contact], secret: bytes | None
-    ) -> list[TrackerlessEffect]:
+    ) -> None:
         """Take part in a topic; once more, to keep it from now on or no longer."""
         known = self._joined.get(topic)
         is_new = known is None
@@ -78,21 +79,20 @@ class Topics:
             for member in before:
                 self._gossip.acquaintances.learn(member.node, now)
             ring.merge(before)
-        effects: list[TrackerlessEffect] = [*self._beside.open(known.keys, keeps, self._epoch(now))]
+        self._beside.open(known.keys, keeps, self._epoch(now))
         tried = known.first_contacts()
-        effects += self._gossip.approach([Contact(peer, hints) for peer, hints in tried.items()], now)
-        return effects + self._mend(topic, now)
+        self._gossip.approach([Contact(peer, hints) for peer, hints in tried.items()], now)
+        self._mend(topic, now)
 
-    def leave(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
+    def leave(self, topic: TopicId, now: float) -> None:
         """Take part no more."""
         if self._joined.pop(topic, None) is None:
-            return []
-        effects: list[TrackerlessEffect] = [*self._beside.close(topic, self._epoch(now))]
+            return
+        self._beside.close(topic, self._epoch(now))
         self._ring_gossip(now).close(topic)
         self._memory.forget(topic)
         self._searches.close(topic)
         self._gossip.own.topics({each: joined.keys for each, joined in self._joined.items()}, now)
-        return effects
 
     def remember(self) -> None:
         """Write down who stands beside us, to turn to after a restart."""
@@ -154,12 +154,12 @@ class Topics:
 
     # Rounds.
 
-    def round(self, now: float) -> list[TrackerlessEffect]:
+    def round(self, now: float) -> None:
         """Tell a member about its neighbours, begin an intersection, look for members that are missing."""
         rings = self._ring_gossip(now)
         rings.introduce(self._gossip.shown(now).descriptor)
         self._searches.round(now)
-        effects: list[TrackerlessEffect] = [*self._intersecting.expire(now)]
+        self._record(self._intersecting.expire(now))
         self._rounds += 1
         if self._rounds == self._config.hurried or self._rounds % _REMEMBER_ROUNDS == 0:
             self.remember()
@@ -167,34 +167,33 @@ class Topics:
         is_turn = self._rounds % _CALM_ROUNDS == 0
         turn = rings.round(now, is_turn or not self._is_calm(rings))
         if turn is not None:
-            effects += self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
-        effects += self._begin_intersection(now)
+            self._gossip.errands.ask(turn[0], self._gossip.hints(turn[0]), turn[1])
+        self._begin_intersection(now)
         for peer in self._allowed:
-            effects += self._intersect_locally(peer, now)
+            self._intersect_locally(peer, now)
         for topic, joined in self._joined.items():
             ring = rings[topic]
             if ring.missing:
-                effects += self._searches.begin(joined.keys, now)
+                self._searches.begin(joined.keys, now)
             if ring.wanted != joined.wanted or (is_turn and joined.is_unsettled):
-                effects += self._mend(topic, now)
+                self._mend(topic, now)
             elif is_turn:
-                effects += self._neighbors.storage(joined, ring)
+                self._neighbors.tell_storage(joined, ring)
             for peer in gaps(ring, self._gossip.links):
-                if not self._gossip.errands.asked(peer, RingAsk):
+                if not self._gossip.errands.is_asked(peer, RingAsk):
                     ask = rings.ask(peer, now)
-                    effects += self._gossip.errands.ask(peer, self._gossip.hints(peer), ask)
-        return effects
+                    self._gossip.errands.ask(peer, self._gossip.hints(peer), ask)
 
-    def local(self, contact: Contact, allowed: Collection[TopicId], now: float) -> list[TrackerlessEffect]:
+    def add_local(self, contact: Contact, allowed: Collection[TopicId], now: float) -> None:
         """A device is on a local network with us, on which these topics may be known."""
         peer = contact.peer
         self._gossip.local[peer] = contact
         self._allowed[peer] = tuple(allowed)
-        if not self._shared_with(peer):
-            return []
-        return [*self._gossip.pull(peer, now), *self._intersect_locally(peer, now)]
+        if self._shared_with(peer):
+            self._gossip.pull(peer, now)
+            self._intersect_locally(peer, now)
 
-    def not_local(self, peer: PeerId) -> None:
+    def remove_local(self, peer: PeerId) -> None:
         """A device is on no local network with us any more."""
         self._gossip.local.pop(peer, None)
         self._allowed.pop(peer, None)
@@ -204,18 +203,17 @@ class Topics:
         allowed = self._allowed.get(peer)
         return [joined.keys for topic, joined in self._joined.items() if allowed is None or topic in allowed]
 
-    def _intersect_locally(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+    def _intersect_locally(self, peer: PeerId, now: float) -> None:
         """With everyone on a local network, as far as topics are allowed there; the lower key begins."""
         topics = self._shared_with(peer)
-        if not topics or peer < self._gossip.ours or not self._intersecting.may_ask(peer, topics, now):
-            return []
-        return self._intersect(peer, topics, now)
+        if topics and peer >= self._gossip.ours and self._intersecting.may_ask(peer, topics, now):
+            self._intersect(peer, topics, now)
 
     def _is_calm(self, rings: Rings) -> bool:
         """Whether no ring has changed for a while: those beside us are watched by their links meanwhile."""
         return all(rings[topic].is_calm for topic in self._joined)
 
-    def _begin_intersection(self, now: float) -> list[TrackerlessEffect]:
+    def _begin_intersection(self, now: float) -> None:
         """With the one that seems to share most, of those with whom a run could tell something new.
 
         What a peer is known to share by its place on our rings is not new, once no ring lacks members.
@@ -223,7 +221,7 @@ class Topics:
         gossip, rings = self._gossip, self._ring_gossip(now)
         lacking = any(rings[topic].missing for topic in self._joined)
         if not self._joined or (not lacking and self._rounds % _CALM_ROUNDS):
-            return []  # Where no ring lacks members there is no hurry.
+            return  # Where no ring lacks members there is no hurry.
         topics = [joined.keys for joined in self._joined.values()]
         for peer in gossip.clustering.view:  # The likest first.
             known = gossip.acquaintances.descriptor(peer)
@@ -231,149 +229,151 @@ class Topics:
                 continue
             told = 0 if lacking else len(rings.shared(peer))
             if gossip.clustering.likeness.common(known) - told >= self._config.worth:
-                return self._intersect(peer, topics, now)
-        return []
+                self._intersect(peer, topics, now)
+                return
 
-    def _intersect(self, peer: PeerId, topics: list[TopicKeys], now: float) -> list[TrackerlessEffect]:
+    def _intersect(self, peer: PeerId, topics: list[TopicKeys], now: float) -> None:
         step = self._intersecting.begin(peer, topics, now)
-        if not isinstance(step.send, Intersect):
-            return [*step.records]
-        return [*step.records, *self._gossip.errands.ask(peer, self._gossip.hints(peer), step.send)]
+        self._record(step.records)
+        if isinstance(step.send, Intersect):
+            self._gossip.errands.ask(peer, self._gossip.hints(peer), step.send)
 
     # Messages.
 
-    def on_intersection(
-        self, peer: PeerId, message: Intersect | Intersected | IntersectEnd, now: float
-    ) -> list[TrackerlessEffect]:
-        """A private intersection goes on."""
-        effects: list[TrackerlessEffect] = []
-        match message:
-            case Intersect():
-                step = self._intersecting.asked(peer, message, self._shared_with(peer), now)
-            case Intersected():
-                step = self._intersecting.answered(peer, message, now)
-            case IntersectEnd():
-                step = self._intersecting.ended(peer, message, now)
-                effects += self._gossip.errands.answered(peer, Intersect)
-        return effects + self._stepped(peer, step, now)
+    def handle_intersect(self, peer: PeerId, message: Intersect, now: float) -> None:
+        """A peer begins a private intersection."""
+        self._step(peer, self._intersecting.asked(peer, message, self._shared_with(peer), now), now)
 
-    def _stepped(self, peer: PeerId, step: Step, now: float) -> list[TrackerlessEffect]:
-        effects: list[TrackerlessEffect] = [*step.records]
+    def handle_intersected(self, peer: PeerId, message: Intersected, now: float) -> None:
+        """A peer goes on with an intersection that we began."""
+        self._step(peer, self._intersecting.answered(peer, message, now), now)
+
+    def handle_intersect_end(self, peer: PeerId, message: IntersectEnd, now: float) -> None:
+        """A peer ends an intersection."""
+        step = self._intersecting.ended(peer, message, now)
+        self._gossip.errands.handle_answer(peer, Intersect)
+        self._step(peer, step, now)
+
+    def _step(self, peer: PeerId, step: Step, now: float) -> None:
+        """An intersection goes on."""
+        self._record(step.records)
         if step.send is not None:
-            effects.append(Send(peer, step.send))
+            self._out.send(peer, step.send)
         if step.fault is not None:
-            self._gossip.offence(peer, now)
-            effects += [Blame(peer, step.fault), *self.shunned(peer, now)]
+            self._gossip.note_offence(peer, now)
+            self._out.blame(peer, step.fault)
+            self.leave_out(peer, now)
         if step.outcome is not None:
             self._gossip.budget.intersected(peer, len(step.outcome.asked), len(step.outcome.topics), now)
-            effects += self._gossip.clustering.intersected(peer, len(step.outcome.topics), now)
+            self._record(self._gossip.clustering.intersected(peer, len(step.outcome.topics), now))
             for topic in step.outcome.topics:
-                effects += self._is_member(topic, peer, now)
-        return effects
+                self._add_member(topic, peer, now)
 
-    def on_ring_ask(self, peer: PeerId, message: RingAsk, now: float) -> list[TrackerlessEffect]:
+    def handle_ring_ask(self, peer: PeerId, message: RingAsk, now: float) -> None:
         """A member says who stands beside us."""
         answer, news = self._ring_gossip(now).asked(peer, message, now)
-        return [Send(peer, answer), *self._news(news, now)]
+        self._out.send(peer, answer)
+        self._take_news(news, now)
 
-    def on_ring_tell(self, peer: PeerId, message: RingTell, now: float) -> list[TrackerlessEffect]:
+    def handle_ring_tell(self, peer: PeerId, message: RingTell, now: float) -> None:
         """A member answers."""
         news = self._ring_gossip(now).told(peer, message, now)
-        return [*self._gossip.errands.answered(peer, RingAsk), *self._news(news, now)]
+        self._gossip.errands.handle_answer(peer, RingAsk)
+        self._take_news(news, now)
 
-    def _news(self, news: RingNews, now: float) -> list[TrackerlessEffect]:
-        effects: list[TrackerlessEffect] = [*news.records]
+    def _take_news(self, news: RingNews, now: float) -> None:
+        self._record(news.records)
         for topic in news.changed:
-            effects += self._changed(topic, now)
-        return effects
+            self._handle_change(topic, now)
 
-    def on_beside(self, peer: PeerId, message: Beside, now: float) -> list[TrackerlessEffect]:
+    def handle_beside(self, peer: PeerId, message: Beside, now: float) -> None:
         """A peer counts us as a neighbour, or no longer."""
-        effects: list[TrackerlessEffect] = [*self._beside.heard(peer, message, self._epoch(now))]
+        self._beside.hear(peer, message, self._epoch(now))
         if not message.open:
-            return effects
-        effects += self.introduced(peer, now)
+            return
+        self.introduce(peer, now)
         for topic in self._joined if message.keeps else ():
-            effects += self._neighbors.storage(self._joined[topic], self._ring_gossip(now)[topic])
-        return effects
+            self._neighbors.tell_storage(self._joined[topic], self._ring_gossip(now)[topic])
 
-    def on_seek(self, peer: PeerId, message: Seek, now: float) -> list[TrackerlessEffect]:
+    def handle_seek(self, peer: PeerId, message: Seek, now: float) -> None:
         """A search comes by."""
-        return [*self._searches.on_seek(peer, message, now)]
+        self._searches.handle_seek(peer, message, now)
 
-    def on_sought(self, peer: PeerId, message: Sought, now: float) -> list[TrackerlessEffect]:
+    def handle_sought(self, peer: PeerId, message: Sought, now: float) -> None:
         """A search found someone: for us, or for the one who sent it by us."""
-        effects, found = self._searches.on_sought(peer, message, now)
+        found = self._searches.handle_sought(peer, message, now)
         if found is None or found.topic not in self._joined:
-            return [*effects]
+            return
         node = found.member.node
         self._gossip.check(node, now)
         self._gossip.acquaintances.learn(node, now)
-        self._searches.found(found.topic, now)
+        self._searches.note_found(found.topic, now)
         # Some holder of the ring's key vouches for it; it counts as met when it speaks itself.
         if self._ring_gossip(now)[found.topic].merge((found.member,)):
-            return [*effects, *self._changed(found.topic, now)]
-        return [*effects]
+            self._handle_change(found.topic, now)
 
-    def no_way(self, peer: PeerId, message: Seek | Sought, now: float) -> list[TrackerlessEffect]:
+    def handle_lost_search(self, peer: PeerId, message: Seek | Sought, now: float) -> None:
         """A search or its answer did not get through."""
-        return [*self._searches.no_way(peer, message, now)]
+        self._searches.handle_failure(peer, message, now)
 
     # Links.
 
-    def linked(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+    def handle_link_up(self, peer: PeerId, now: float) -> None:
         """A link is open."""
-        return [*self._beside.linked(peer, self._epoch(now))]
+        self._beside.handle_link_up(peer, self._epoch(now))
 
-    def introduced(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+    def introduce(self, peer: PeerId, now: float) -> None:
         """A peer has said who it is: it may be a member that was only an address until now."""
-        effects: list[TrackerlessEffect] = []
         for topic in self._beside.topics_with(peer):
             if peer not in self._ring_gossip(now)[topic]:
-                effects += self._is_member(topic, peer, now)
-        return effects
+                self._add_member(topic, peer, now)
 
-    def lost(self, peer: PeerId, is_dead: bool, now: float) -> list[TrackerlessEffect]:
+    def handle_link_down(self, peer: PeerId, is_dead: bool, now: float) -> None:
         """A link is gone, or none came of dialling."""
-        effects: list[TrackerlessEffect] = [*self._beside.lost(peer), *self._intersecting.failed(peer)]
-        return effects + self.silent(peer, now) if is_dead else effects
+        self._beside.handle_link_down(peer)
+        self._record(self._intersecting.failed(peer))
+        if is_dead:
+            self.handle_silence(peer, now)
 
-    def silent(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+    def handle_silence(self, peer: PeerId, now: float) -> None:
         """A peer does not answer: others stand in for it."""
-        effects: list[TrackerlessEffect] = []
         rings = self._ring_gossip(now)
         for topic in rings.lost(peer, now):
-            effects += self._mend(topic, now)
+            self._mend(topic, now)
             if not len(rings[topic]):
-                self._searches.lost(topic)
-        return effects
+                self._searches.note_lost(topic)
 
-    def no_intersection(self, peer: PeerId) -> list[TrackerlessEffect]:
+    def end_intersection(self, peer: PeerId) -> None:
         """A peer did not answer what we began."""
-        return [*self._intersecting.failed(peer, Reason.TIMEOUT)]
+        self._record(self._intersecting.failed(peer, Reason.TIMEOUT))
 
-    def shunned(self, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+    def leave_out(self, peer: PeerId, now: float) -> None:
         """A peer is left out: it broke the protocol."""
-        return self.silent(peer, now)
+        self.handle_silence(peer, now)
 
     # Neighbours.
 
-    def _is_member(self, topic: TopicId, peer: PeerId, now: float) -> list[TrackerlessEffect]:
+    def _add_member(self, topic: TopicId, peer: PeerId, now: float) -> None:
         """A peer has shown that it is a member; as soon as it is known who it is, it has its place."""
         node = self._gossip.acquaintances.descriptor(peer)
         if node is None:
-            return [*self._gossip.pull(peer, now)]
+            self._gossip.pull(peer, now)
+            return
         epoch = self._epoch(now)
         keys = self._joined[topic].keys
-        self._searches.found(topic, now)
-        changed = self._ring_gossip(now).met(topic, node, proof(keys, peer, epoch), epoch)
-        return self._changed(topic, now) if changed else []
+        self._searches.note_found(topic, now)
+        if self._ring_gossip(now).met(topic, node, proof(keys, peer, epoch), epoch):
+            self._handle_change(topic, now)
 
-    def _changed(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
-        return self._neighbors.changed(self._joined[topic], self._ring_gossip(now)[topic], now)
+    def _handle_change(self, topic: TopicId, now: float) -> None:
+        self._neighbors.handle_change(self._joined[topic], self._ring_gossip(now)[topic], now)
 
-    def _mend(self, topic: TopicId, now: float) -> list[TrackerlessEffect]:
-        return self._neighbors.mend(self._joined[topic], self._ring_gossip(now)[topic], now)
+    def _mend(self, topic: TopicId, now: float) -> None:
+        self._neighbors.mend(self._joined[topic], self._ring_gossip(now)[topic], now)
+
+    def _record(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self._out.record(record)
 
     def _ring_gossip(self, now: float) -> Rings:
         if self._rings is None:

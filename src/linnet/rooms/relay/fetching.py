@@ -3,7 +3,9 @@
 The first question is always "what lies beyond my heads", since what is missing seldom comes alone; if
 that did not bring it, it is asked for by its id. Who is no member as far as we know is not told our heads:
 it is asked by id, for what it has named itself. Who does not answer in time lets the next have its turn.
-After a bounded number of turns an event is given up, so that nobody waits long for an answer.
+After a bounded number of turns an event is given up, so that nobody waits long for an answer. Whatever names
+it again soon after is told so without another question: answers name what they build on, and would lead to
+questions without end where an event cannot be had, or is not taken.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ _PAGES = 1000
 _PATIENCE = 5
 """While pages of an answer come, an event is waited for so many times longer than if none did."""
 
+_REST_MOST = 60.0
+"""Seconds for which an event that was given up is not asked for, at most: doubling up to this."""
+_RESTING = 1024
+"""Events that were given up and are remembered; beyond this the oldest are forgotten."""
+
 _STRANGER_PAGES = 64
 """Answers that are taken in a row of who is no member as far as we know: its join builds on a few events."""
 
@@ -33,7 +40,7 @@ FetchEffect = Send[AskControl | Want] | SetTimer[Tick] | CancelTimer[Tick]
 class _Sought:
     """A control event that something waits for."""
 
-    __slots__ = ("asked", "due", "last", "turns")
+    __slots__ = ("asked", "due", "is_resting", "last", "turns")
 
     def __init__(self, due: float, last: float) -> None:
         self.turns = 1
@@ -42,6 +49,8 @@ class _Sought:
         self.last = last
         """How long it is waited for while pages come."""
         self.asked: dict[PeerId, None] = {}
+        self.is_resting = False
+        """Whether nobody is asked for it: it was given up a short while ago."""
 
 
 class _Question:
@@ -70,6 +79,8 @@ class Fetching:
         self._heads = heads
         self._sought: dict[EventId, _Sought] = {}
         self._questions: dict[PeerId, _Question] = {}
+        self._resting: dict[EventId, tuple[float, float]] = {}
+        """What was given up: for how long it rests, and since when."""
         self._number = 0
         self._armed: float | None = None
         """When the timer fires."""
@@ -90,10 +101,12 @@ class Fetching:
         last = now + _PATIENCE * config.fetch_tries * config.fetch_timeout
         for each in new:
             sought = self._sought[each] = _Sought(now + config.fetch_timeout, last)
+            if self._rests(each, now):
+                sought.is_resting, sought.turns = True, config.fetch_tries
             if source is not None:
                 sought.asked[source] = None
         asked: list[FetchEffect] = []
-        if source is not None:
+        if source is not None and not all(self._sought[each].is_resting for each in new):
             asked = self.compare(source, now) if member else self.ask_stranger(source, new, now)
         return [*asked, *self._arm(now)]
 
@@ -118,6 +131,7 @@ class Fetching:
     def found(self, event: EventId) -> None:
         """A control event is known now."""
         self._sought.pop(event, None)
+        self._resting.pop(event, None)
 
     def expects(self, peer: PeerId, request: int) -> bool:
         """Whether an answer is one to a question of ours."""
@@ -137,7 +151,7 @@ class Fetching:
         if page.more and news and question.pages < _PAGES:
             self._again(question, now)
             return [self._ask(peer, question.number)], False
-        missing = tuple(self._sought)[:IDS_PER_MESSAGE]
+        missing = tuple(id for id, sought in self._sought.items() if not sought.is_resting)[:IDS_PER_MESSAGE]
         if missing and page.reason is None:
             self._again(question, now)
             question.by_id = True
@@ -170,15 +184,28 @@ class Fetching:
             del self._questions[peer]
         effects, lost = self._turns(list(candidates), now)
         for each in lost:
-            del self._sought[each]
+            if not self._sought.pop(each).is_resting:
+                self._rest(each, now)
         return [*effects, *self._arm(now)], lost
 
     def stop(self) -> list[FetchEffect]:
         """Nobody waits any more."""
         self._sought.clear()
         self._questions.clear()
+        self._resting.clear()
         armed, self._armed = self._armed, None
         return [] if armed is None else [CancelTimer(self._tick)]
+
+    def _rests(self, event: EventId, now: float) -> bool:
+        """Whether an event was given up a short while ago. A clock that was put back ends that."""
+        rest, since = self._resting.get(event, (0.0, now))
+        return 0.0 <= now - since < rest
+
+    def _rest(self, event: EventId, now: float) -> None:
+        rest, _ = self._resting.pop(event, (self._config.fetch_timeout, 0.0))
+        self._resting[event] = (min(2 * rest, _REST_MOST), now)
+        while len(self._resting) > _RESTING:
+            del self._resting[next(iter(self._resting))]
 
     def _turns(self, candidates: list[PeerId], now: float) -> tuple[list[FetchEffect], list[EventId]]:
         effects: list[FetchEffect] = []

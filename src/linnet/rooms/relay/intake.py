@@ -304,11 +304,18 @@ class Intake:
         )
 
     def _is_needed(self, event: Event) -> bool:
-        """Whether something of another, who is a member now, cannot be judged without this event."""
+        """Whether something of another, who is a member now, cannot be judged without this event.
+
+        A person whose device was revoked is another than whoever has it: what the person decides may build on
+        what the device said before anybody knew.
+        """
         view = self._dag.view()
+        is_stolen = view.is_revoked(event.author, event.device)
         return any(
-            author != event.author and view.membership(author) is Membership.JOIN
-            for author in self._parking.waited_for_by(event.id)
+            (is_stolen or waiting.author != event.author)
+            and view.membership(waiting.author) is Membership.JOIN
+            and not view.is_revoked(waiting.author, waiting.device)
+            for waiting in self._parking.waited_for_by(event.id)
         )
 
     def _settle(self, event: EventId) -> None:

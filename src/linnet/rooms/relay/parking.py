@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from linnet.core.ids import AuthorId, EventId, PeerId
+from linnet.core.ids import EventId, PeerId
 from linnet.core.limits import MIB
 from linnet.event.event import Event, Verified
 from linnet.identity.cards import Card
@@ -89,9 +89,9 @@ class Parking:
         """The event, if it waits."""
         return self._parked.get(event)
 
-    def waited_for_by(self, event: EventId) -> list[AuthorId]:
-        """Whose events wait for this one."""
-        return [self._parked[each].event.author for each in self._waiting.get(event, ())]
+    def waited_for_by(self, event: EventId) -> list[Event]:
+        """The events that wait for this one."""
+        return [self._parked[each].event for each in self._waiting.get(event, ())]
 
     def settled(self, event: EventId) -> list[Parked]:
         """A control event is known now, whatever was thought of it: those that need wait no longer."""

@@ -11,9 +11,9 @@ from msgspec import Struct
 from linnet.core.errors import ConfigError
 from linnet.sim.judges.verdict import Complaint, Rule
 from linnet.sim.luck import named_luck
+from linnet.sim.nemesis.budget import MINUTE, Situation, Spent, Storm, over_budget
 from linnet.sim.nemesis.content import ContentWay
 from linnet.sim.nemesis.faults import Fault, Strike, draw_plan
-from linnet.sim.nemesis.open_node import MINUTE, DialStorm
 from linnet.sim.nemesis.open_world import OpenWorld
 from linnet.sim.nemesis.places import PlacesWay
 from linnet.sim.nemesis.rooms import RoomsWay
@@ -24,10 +24,10 @@ CHAOS = 240.0
 """Virtual seconds in which faults strike."""
 GAP = 3.0
 """Seconds between two acts, on average."""
-DIALS = 10
-"""Dials a minute to an address that does not answer, at most."""
 RESTARTED = 5.0
-"""Seconds until a node that ended by itself is started again."""
+"""Seconds until a node that ended by itself is started again, and the life of one that ends over and over."""
+WATCHED = 180.0
+"""Seconds for which each situation in which nobody does anything is watched."""
 
 _SHOWN = 5
 """Failures of machines that are told, of one run."""
@@ -47,6 +47,8 @@ class NemesisReport(Struct, frozen=True, kw_only=True):
     """How often each kind of fault struck."""
     worst_dials: int
     """The most dials in a minute from one node to one that did not answer."""
+    spent: dict[str, Spent]
+    """The most messages and steps of one node in a minute, by situation."""
     virtual_seconds: float
     trace_sha256: str
 
@@ -85,12 +87,34 @@ class Course:
         world.run(world.quiet / 2)
         tell(0.95, "judging")
         complaints = world.judge()
+        tell(0.97, "watching what it costs")
+        self._watch()
         complaints += [Complaint(Rule.FAILED, text) for text in world.failures[:_SHOWN]]
-        most, node, peer = world.dials.worst(MINUTE)
-        if most > DIALS and peer is not None:
-            whom = world.names.get(peer, peer.hex())
-            complaints.append(Complaint(Rule.BUDGET, f"{node} dialled {whom} {most} times in a minute"))
-        return complaints
+        return complaints + over_budget(world.way, world.account, world.names)
+
+    def _watch(self) -> None:
+        """Nobody does anything any more: what nodes do by themselves, with and without those they want."""
+        world, account = self.world, self.world.account
+        account.situation = Situation.QUIET
+        world.run(WATCHED)
+        account.situation = Situation.AWAY
+        for name in world.cast.anchors:
+            world.kill(name, silent=True)
+        world.run(WATCHED)
+        account.situation = Situation.ALONE
+        world.part_all()
+        world.run(WATCHED)
+        account.situation = Situation.RESTARTED
+        world.heal()
+        last = self._luck.choice(world.living(world.cast.nodes))
+        for name in world.identities:
+            if name != last:
+                world.kill(name)
+        for _ in range(round(WATCHED / RESTARTED)):
+            world.stop(last)
+            world.start(last)
+            world.run(RESTARTED)
+        world.run(MINUTE)
 
     def _work(self, until: float, tell: Progress) -> None:
         world = self.world
@@ -195,7 +219,7 @@ def run_course(
     course = Course(world, chosen)
     try:
         complaints = course.run(progress or (lambda done, what: None))
-    except DialStorm as storm:
+    except Storm as storm:
         complaints = [Complaint(Rule.BUDGET, str(storm))]
     return NemesisReport(
         way=world.way,
@@ -203,7 +227,8 @@ def run_course(
         faults=tuple(map(str, course.plan)),
         complaints=tuple(complaints),
         coverage=dict(course.struck),
-        worst_dials=world.dials.worst(MINUTE)[0],
+        worst_dials=world.account.dials.worst(MINUTE)[0],
+        spent=world.account.spent(),
         virtual_seconds=world.network.elapsed,
         trace_sha256=trace.sha256(),
     )

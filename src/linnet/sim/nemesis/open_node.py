@@ -2,58 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from random import Random
 
 from linnet.core.hello import Hello
-from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
-from linnet.core.inputs import DialFailed, LinkUp
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.stores import Damage, Entry
 from linnet.peer.interface import Effect, Input, NodeMachine
+from linnet.sim.nemesis.budget import Account
 from linnet.store.memory import MemoryLog, MemoryStore
-
-MINUTE = 60.0
-STORM = 30_000
-"""Dials from one node to one peer in vain after which a run ends: it would take hours."""
-
-
-class DialStorm(Exception):
-    """One node dials another without end."""
-
-
-class Dials:
-    """Dials that came to nothing: who dialled whom, and when."""
-
-    def __init__(self) -> None:
-        self.failed: dict[tuple[str, PeerId], list[float]] = defaultdict(list)
-        """Since it answered last."""
-        self._worst: tuple[int, str, PeerId | None] = (0, "", None)
-
-    def fail(self, node: str, peer: PeerId, now: float) -> None:
-        """A dial came to nothing. Raises `DialStorm` if that happens all the time."""
-        times = self.failed[node, peer]
-        times.append(now)
-        if len(times) >= STORM:
-            raise DialStorm(f"{node} dialled {peer.hex()[:8]} {STORM} times in {now - times[0]:.0f} s")
-
-    def answer(self, node: str, peer: PeerId) -> None:
-        """It was reached: what failed before was no dialling of the dead."""
-        if (node, peer) in self.failed:
-            self._worst = self.worst(MINUTE)
-            del self.failed[node, peer]
-
-    def worst(self, within: float) -> tuple[int, str, PeerId | None]:
-        """The most that one node failed to reach one peer within so many seconds, with no link between."""
-        most = self._worst
-        for (node, peer), times in self.failed.items():
-            first = 0
-            for last, time in enumerate(times):
-                while times[first] <= time - within:
-                    first += 1
-                if last - first + 1 > most[0]:
-                    most = (last - first + 1, node, peer)
-        return most
 
 
 class OpenMachine:
@@ -63,7 +20,7 @@ class OpenMachine:
         self,
         name: str,
         machine: NodeMachine,
-        dials: Dials,
+        account: Account,
         failed: Callable[[Exception], None],
         offset: float,
     ) -> None:
@@ -73,7 +30,7 @@ class OpenMachine:
         self.waiting: list[Input] | None = None
         """What came while it was paused; None: it runs."""
         self._name = name
-        self._dials = dials
+        self._account = account
         self._failed = failed
 
     @property
@@ -86,15 +43,13 @@ class OpenMachine:
         if self.waiting is not None:
             self.waiting.append(event)
             return []
-        if isinstance(event, DialFailed):
-            self._dials.fail(self._name, event.peer, now)
-        elif isinstance(event, LinkUp):
-            self._dials.answer(self._name, event.peer)
         try:
-            return self.inner.handle(event, now + self.offset)
+            effects = self.inner.handle(event, now + self.offset)
         except Exception as error:  # a real node would end, and say why
             self._failed(error)
             return []
+        self._account.handled(self._name, event, effects, now)
+        return effects
 
 
 class Disk:

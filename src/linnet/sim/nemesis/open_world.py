@@ -12,18 +12,19 @@ from random import Random
 from typing import ClassVar
 
 from linnet.core.hello import WIRE_VERSION, Hello
-from linnet.core.ids import Contact
+from linnet.core.ids import Contact, PeerId
 from linnet.core.limits import FRAME_BYTES
 from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity
-from linnet.peer.interface import Effect, Input, NodeMachine, Result, Start
+from linnet.peer.interface import Effect, Input, NodeMachine, Promise, Result, Start
 from linnet.sim.clock import START
 from linnet.sim.judges.verdict import Complaint
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import SeededEntropy, named_luck
 from linnet.sim.named_nodes import NamedNodes
+from linnet.sim.nemesis.budget import Account
 from linnet.sim.nemesis.faults import Cast
-from linnet.sim.nemesis.open_node import DamageableStore, Dials, Disk, OpenMachine
+from linnet.sim.nemesis.open_node import DamageableStore, Disk, OpenMachine
 from linnet.trace.sink import TraceSink
 
 _LOOK = 1.0
@@ -43,7 +44,8 @@ class OpenWorld(NamedNodes):
     def __init__(self, seed: int, trace: TraceSink | None = None) -> None:
         super().__init__(seed, LinkModel(named_latency("constant:20")), trace)
         self.luck = named_luck(seed, f"nemesis/{self.way}")
-        self.dials = Dials()
+        self.account = Account()
+        self.network.on_commit = self._committed
         self.dead: dict[str, float] = {}
         """Who is dead for good, and since when."""
         self.failures: list[str] = []
@@ -137,7 +139,7 @@ class OpenWorld(NamedNodes):
         except Exception as error:  # it cannot even begin over what it has kept
             self.failures.append(f"{name} did not start: {error!r}")
             machine = _Broken()
-        return OpenMachine(name, machine, self.dials, fail, self.offsets.get(name, 0.0))
+        return OpenMachine(name, machine, self.account, fail, self.offsets.get(name, 0.0))
 
     def address(self, name: str) -> str:
         """Where a node is now, or will be when it starts."""
@@ -155,6 +157,9 @@ class OpenWorld(NamedNodes):
         """Those of these that run."""
         return [name for name in names if self.is_up(name)]
 
+    def _committed(self, peer: PeerId, promises: tuple[Promise, ...], now: float) -> None:
+        self.account.committed(self.names[peer], promises, now)
+
     def _open(self, name: str) -> OpenMachine:
         machine = self.network.machine(self.peer(name))
         if not isinstance(machine, OpenMachine):
@@ -166,6 +171,11 @@ class OpenWorld(NamedNodes):
     def kill(self, name: str, *, silent: bool = False) -> None:
         """Stop a node at once; what it has committed stays."""
         self.network.crash(self.peer(name), silent=silent)
+
+    def stop(self, name: str) -> None:
+        """Stop a node of which all that it wrote is durable: a real one commits at every turn of its loop."""
+        self._disks[name].commit(lambda: None)
+        self.kill(name)
 
     def start(self, name: str) -> None:
         """Start a node again over what it had kept, unless it runs or is dead."""
@@ -237,6 +247,11 @@ class OpenWorld(NamedNodes):
         there = [self.peer(name) for name in names]
         here = [peer for peer in self.names if peer not in there]
         self.network.partition([here, there], silent=silent)
+        self.is_parted = True
+
+    def part_all(self) -> None:
+        """Let nobody reach anybody, and nobody be told."""
+        self.network.partition([[peer] for peer in self.names], silent=True)
         self.is_parted = True
 
     def heal(self) -> None:

@@ -78,7 +78,7 @@ class StreamsWay(OpenWorld):
         self.revoked_at: float | None = None
         self._is_over = False
         self._spread: dict[EventId, float] = {}
-        """When each event was first handed to an application of another device."""
+        """When each event was first handed to an application of another device, with no partition between."""
         self.add((TRACKER, STORAGE, *NODES, THIEF, *NEWCOMERS))
 
     @property
@@ -184,7 +184,9 @@ class StreamsWay(OpenWorld):
             if isinstance(item, Event) and item.seq is not None:
                 life.handed.append(Receipt(item.id, item.device, item.seq))
                 ids.append(item.id)
-                if item.device != self.identities[subscription.node].card.device:
+                is_own = item.device == self.identities[subscription.node].card.device
+                # What is said in one part of the network is new in the others when they meet (0027).
+                if not is_own and not self.is_parted:
                     self._spread.setdefault(item.id, self.network.elapsed)
             elif isinstance(item, Missed):
                 life.missed.append((item.device, item.first, item.last))

@@ -11,7 +11,7 @@ from linnet.lab.studies.groups.parameters import SIZES, GroupsParameters
 
 def test_the_published_sizes_are_the_default() -> None:
     parameters = GroupsParameters().checked()
-    assert parameters.sizes == SIZES
+    assert parameters.sizes == SIZES == (8, 11, 16, 22, 32, 45, 64, 90, 128)
     assert parameters.largest == 128
     assert parameters.scaled == (8, 16, 32, 64, 96, 128, 192, 256)
     assert replace(parameters, sizes=(32, 8), scaling=16).scaled == (8, 12, 16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from linnet.lab.studies.overlay.metrics import Outcomes
@@ -29,3 +30,11 @@ def test_a_study_in_which_something_is_lost_or_too_early(view: View) -> None:
     runs["rings", "10000|3|0"] = [{("hops", 0): 900, ("reached", 0): 100, ("hit_ratio", 0): 1_000_000}]
     broken = replace(view, outcomes=Outcomes(runs))
     assert {"living.drawn.calm", "living.drawn.liars", "causal", "rings.whole", "hops"} <= _ids(broken, False)
+
+
+@pytest.mark.parametrize("count", ["causal_violations", "repeated", "noise"])
+def test_one_event_too_early_twice_or_with_a_stranger_fails_a_study(view: View, count: str) -> None:
+    runs = {key: [dict(run) for run in each] for key, each in view.outcomes.runs.items()}
+    runs["living", "drawn|liars"][0][count, 0] = 1
+    broken = replace(view, outcomes=Outcomes(runs))
+    assert _ids(broken, False) - _ids(view, False) == {"causal"}

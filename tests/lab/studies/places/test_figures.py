@@ -28,6 +28,7 @@ def test_what_is_right_passes() -> None:
         ({"hashes": 0}, "large.hashes"),
         ({"generation_faults": 1}, "large.generations"),
         ({"sampled_wrong": 1}, "large.sample"),
+        ({"sampled": 0}, "large.sample"),
     ],
 )
 def test_what_is_wrong_with_a_large_log_is_named(changes: dict[str, int], broken: str) -> None:

@@ -1,0 +1,9 @@
+"""What every message between nodes is: a frozen value with a tag of its own, an array on the wire."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Message(Struct, frozen=True, array_like=True, gc=False):
+    """Base of all messages. `linnet.peer.messages` joins them into the closed union that the codec reads."""

@@ -1,0 +1,144 @@
+"""The options that ``linnet up`` was started with, kept in the home as ``start``.
+
+Whoever starts a relay by `linnet up --role relay` expects a relay after the machine was restarted. So a start
+without options is like the last one with options. Options add to linnet.toml; one start's options replace
+those of the start before.
+"""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from linnet.node import config_file
+from linnet.node.config import NodeConfig, StorageSection
+from linnet.node.config_problems import check
+from linnet.node.home import Home, HomeError
+from linnet.node.keyfiles import KeyFileError, read_private, write_private
+from linnet.overlay.config import Overlay
+from linnet.rooms.config import RelayPolicy
+
+ANYONE = "anyone"
+"""In place of a person or a device: whoever asks."""
+
+_DEVICE = "ld1"
+
+
+class Role(StrEnum):
+    """What a node can do for others."""
+
+    TRACKER = "tracker"
+    RELAY = "relay"
+    PROXY = "proxy"
+
+
+class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What the command line adds to linnet.toml, named as its options are."""
+
+    role: tuple[Role, ...] = ()
+    allow: tuple[str, ...] = ()
+    store: tuple[str, ...] = ()
+    listen: tuple[str, ...] = ()
+    advertise: tuple[str, ...] = ()
+    tracker: tuple[str, ...] = ()
+    bootstrap: tuple[str, ...] = ()
+    overlay: Overlay | None = None
+    proxy: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Those of `allow` whom a proxy serves."""
+        return tuple(each for each in self.allow if each.startswith(_DEVICE))
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Those of `allow` whose rooms a relay takes."""
+        return tuple(each for each in self.allow if not each.startswith(_DEVICE))
+
+    def __str__(self) -> str:
+        """As they are typed."""
+        words: list[str] = []
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            for each in value if isinstance(value, tuple) else () if value is None else (value,):
+                words += [f"--{name}", str(each)]
+        return shlex.join(words)
+
+    def add_to(self, config: NodeConfig) -> NodeConfig:
+        """The configuration of the node that they start; `ConfigError` if that is wrong."""
+        config = self._add_addresses(config)
+        config = self._add_overlay(config)
+        config = self._add_roles(config)
+        if self.proxy:
+            proxies = dict.fromkeys((*self.proxy, *config.edge.proxies))
+            config = replace(config, edge=replace(config.edge, proxies=tuple(proxies)))
+        known = {rule.stream for rule in config.storage}
+        stored = (StorageSection(name) for name in dict.fromkeys(self.store) if name not in known)
+        config = replace(config, storage=(*config.storage, *stored))
+        check(config)
+        return config
+
+    def _add_addresses(self, config: NodeConfig) -> NodeConfig:
+        node = config.node
+        if self.listen:
+            # Whoever types an address means it: only a file that is copied around needs the second word.
+            node = replace(node, listen=self.listen, listen_wide=True)
+        if self.advertise:
+            node = replace(node, advertise=self.advertise)
+        return replace(config, node=node)
+
+    def _add_overlay(self, config: NodeConfig) -> NodeConfig:
+        """Whoever names nodes to begin with and no tracker means the ring."""
+        node = replace(
+            config.node,
+            trackers=tuple(dict.fromkeys((*config.node.trackers, *self.tracker))),
+            bootstrap=tuple(dict.fromkeys((*config.node.bootstrap, *self.bootstrap))),
+        )
+        overlay = self.overlay
+        if overlay is None and self.bootstrap and not node.trackers:
+            overlay = Overlay.RING
+        return replace(config, node=node if overlay is None else replace(node, overlay=overlay))
+
+    def _add_roles(self, config: NodeConfig) -> NodeConfig:
+        tracker = replace(config.tracker, enabled=config.tracker.enabled or Role.TRACKER in self.role)
+        proxy = replace(config.proxy, enabled=config.proxy.enabled or Role.PROXY in self.role)
+        relay = replace(config.relay, enabled=config.relay.enabled or Role.RELAY in self.role)
+        if ANYONE in self.allow and proxy.enabled:
+            proxy = replace(proxy, open=True, allow=())
+        elif self.devices:
+            proxy = replace(proxy, open=False, allow=(*proxy.allow, *self.devices))
+        if ANYONE in self.people:
+            relay = replace(relay, policy=RelayPolicy.OPEN, allow=()) if relay.enabled else relay
+        elif self.people:
+            relay = replace(relay, policy=RelayPolicy.ALLOW, allow=(*relay.allow, *self.people))
+        return replace(config, tracker=tracker, proxy=proxy, relay=relay)
+
+
+def read_options(home: Home) -> StartOptions:
+    """The options of the last start that had any; `HomeError` if what is kept cannot be read."""
+    if not home.start.exists():
+        return StartOptions()
+    try:
+        return msgspec.json.decode(read_private(home.start), type=StartOptions)
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyFileError, OSError) as error:
+        raise HomeError(
+            f"{home.start}: the options of the last start cannot be read: {error}; "
+            "name them again, or start with linnet.toml alone: linnet up --fresh"
+        ) from error
+
+
+def keep_options(home: Home, options: StartOptions) -> None:
+    """Later starts without options begin with these."""
+    if options != StartOptions():
+        write_private(home.start, msgspec.json.encode(options) + b"\n", replace=True)
+    else:
+        home.start.unlink(missing_ok=True)
+
+
+def next_config(home: Home) -> NodeConfig:
+    """The configuration with which `linnet up` would start without options."""
+    return read_options(home).add_to(config_file.load(home.config))

@@ -1,0 +1,271 @@
+"""Parts of a node: what is marked is heard, by one part alone; effects wait in one outbox."""
+
+from __future__ import annotations
+
+import pytest
+
+from linnet.core.effects import AfterCommit, CancelTimer, HangUp, Reply, Send, SetTimer
+from linnet.core.errors import BadText, Refused, RemoteError
+from linnet.core.hello import Hello
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.messages import Message
+from linnet.core.reasons import Reason
+from linnet.core.timers import Timer
+from linnet.machine.commands import Declined
+from linnet.machine.outbox import Notice, Outbox, TopicNotice
+from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
+from linnet.machine.router import Router, table_of
+from linnet.trace.records import Kind, Record
+
+ANN, BEN = PeerId(b"a" * 32), PeerId(b"b" * 32)
+TEA = TopicId(b"t" * 32)
+UP = LinkUp(ANN, Hello(1, 1, {}), True)
+
+
+class Knock(Message, frozen=True, tag=1):
+    """A message."""
+
+    number: int
+
+
+class Answer(Message, frozen=True, tag=2):
+    """Another."""
+
+    number: int
+
+
+class Tired(Timer, frozen=True):
+    """A timer."""
+
+    who: str
+
+
+class Bored(Timer, frozen=True):
+    """One with the same fields."""
+
+    who: str
+
+
+class Curious(Timer, frozen=True):
+    """A third."""
+
+
+class Count(Notice, frozen=True):
+    """What one part tells another."""
+
+    number: int
+
+
+class Visited(TopicNotice, frozen=True):
+    """What one part tells another of a topic."""
+
+    number: int
+
+
+class Ring:
+    """A command: anything is one."""
+
+
+class Shut:
+    """A command that is not carried out."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Door(Part):
+    """Hears knocks, and tells of them."""
+
+    def __init__(self, out: Outbox) -> None:
+        self._out = out
+
+    @on_message(Knock)
+    def open_door(self, peer: PeerId, message: Knock, now: float) -> None:
+        if message.number < 0:
+            self._out.send(peer, Answer(0))
+            raise ValueError("a knock below zero")
+        self._out.notify(Count(message.number))
+        self._out.send(peer, Answer(message.number))
+
+    @on_timer(Tired)
+    def rest(self, timer: Tired, now: float) -> None:
+        self._out.cancel_timer(timer)
+
+    @on_command(Ring)
+    def ring(self, request: int, command: Ring, now: float) -> None:
+        self._out.committed.reply(request, "ding")
+
+    @on_command(Shut)
+    def shut(self, request: int, command: Shut, now: float) -> None:
+        self._out.send(ANN, Answer(0))
+        self._out.notify(Count(9))
+        raise command.error
+
+    @on_timer(Curious)
+    def look_around(self, timer: Curious, now: float) -> None:
+        self._out.send(ANN, Answer(1))
+        self._out.notify(Count(1))
+        self._out.notify(Visited(TEA, 5))
+        self._out.send(ANN, Answer(2))
+        self._out.notify(Visited(TEA, 6))
+
+    @on_link(LinkUp)
+    def greet(self, event: LinkUp, now: float) -> None:
+        self._out.record(Record(Kind.CONTROL, note="door"))
+
+
+class Counter(Part):
+    """Counts what it is told."""
+
+    def __init__(self, out: Outbox) -> None:
+        self._out = out
+        self.told: list[int] = []
+
+    @on_notice(Count)
+    def count(self, notice: Count, now: float) -> None:
+        self.told.append(notice.number)
+        if notice.number > 1:
+            self._out.notify(Count(notice.number - 1))
+        self._out.set_timer(float(notice.number), Tired("counter"))
+
+    @on_notice(Visited)
+    def visit(self, notice: Visited, now: float) -> None:
+        self._out.send(BEN, Answer(notice.number))
+        if notice.number == 5:
+            self._out.notify(Visited(notice.topic, 50))
+            self._out.send(BEN, Answer(500))
+
+    @on_link(LinkUp)
+    def note(self, event: LinkUp, now: float) -> None:
+        self._out.record(Record(Kind.CONTROL, note="counter"))
+
+    @on_link(LinkDown)
+    def forget(self, event: LinkDown, now: float) -> None:
+        self.told.clear()
+
+
+class Rival(Part):
+    """Claims what the door hears."""
+
+    @on_message(Knock)
+    def open_door(self, peer: PeerId, message: Knock, now: float) -> None:
+        """Never."""
+
+
+def house() -> tuple[Outbox, Counter, Router]:
+    out = Outbox()
+    counter = Counter(out)
+    return out, counter, Router(out, (Door(out), counter))
+
+
+def test_a_message_goes_to_the_part_that_marks_it_and_notices_follow_its_handler() -> None:
+    out, counter, router = house()
+    router.message(ANN, Knock(2), 0.0)
+    assert counter.told == [2, 1], "what a notice brings about is told as well"
+    assert out.take() == [
+        Send(ANN, Answer(2)),
+        SetTimer(2.0, Tired("counter")),
+        SetTimer(1.0, Tired("counter")),
+    ]
+    assert out.take() == []
+
+
+def test_what_comes_of_a_notice_about_a_topic_stands_where_it_was_told() -> None:
+    out, counter, router = house()
+    router.timer(Curious(), 0.0)
+    assert out.take() == [
+        Send(ANN, Answer(1)),
+        Send(BEN, Answer(5)),
+        Send(BEN, Answer(50)),
+        Send(BEN, Answer(500)),
+        Send(ANN, Answer(2)),
+        Send(BEN, Answer(6)),
+        SetTimer(1.0, Tired("counter")),
+    ]
+    assert counter.told == [1]
+    assert not out.has_notices
+
+
+def test_timers_and_commands_go_by_their_type() -> None:
+    out, _, router = house()
+    router.timer(Tired("door"), 0.0)
+    router.command(7, Ring(), 0.0)
+    assert out.take() == [CancelTimer(Tired("door")), AfterCommit((Reply(7, "ding"),))]
+    assert len({Tired("x"), Bored("x")}) == 2, "timers of two types are two timers"
+    with pytest.raises(KeyError):
+        router.timer(Bored("door"), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "detail"),
+    [
+        (Refused(Reason.TOO_MANY, "doors"), Reason.TOO_MANY, "doors"),
+        (RemoteError(Reason.STALE, "keys"), Reason.STALE, "keys"),
+        (BadText("not a door"), Reason.MALFORMED, "not a door"),
+    ],
+)
+def test_a_command_that_is_refused_is_declined_and_nothing_of_it_is_done(
+    error: Exception, reason: Reason, detail: str
+) -> None:
+    out, counter, router = house()
+    router.timer(Tired("door"), 0.0)
+    router.command(7, Shut(error), 0.0)
+    assert out.take() == [CancelTimer(Tired("door")), Reply(7, Declined(reason, detail))]
+    assert counter.told == []
+
+
+def test_all_who_mark_a_link_hear_of_it_in_the_order_of_the_parts() -> None:
+    out, counter, router = house()
+    router.link(UP, 0.0)
+    assert out.take() == [Record(Kind.CONTROL, note="door"), Record(Kind.CONTROL, note="counter")]
+    counter.told.append(1)
+    router.link(LinkDown(ANN, Reason.CRASHED), 0.0)
+    router.link(DialFailed(ANN, Reason.CRASHED), 0.0)
+    assert (out.take(), counter.told) == ([], [])
+
+
+def test_two_parts_that_claim_one_type_are_an_error_when_the_first_node_is_made() -> None:
+    out = Outbox()
+    with pytest.raises(TypeError, match="two handlers of the message Knock"):
+        Router(out, (Door(out), Rival()))
+
+
+def test_nodes_with_the_same_parts_share_one_table() -> None:
+    assert house()[2].table is house()[2].table is table_of((Door, Counter))
+
+
+def test_what_a_failed_handler_asked_for_can_be_forgotten() -> None:
+    out, counter, router = house()
+    out.notify(Count(5))
+    with pytest.raises(ValueError, match="below zero"):
+        router.message(ANN, Knock(-1), 0.0)
+    out.clear()
+    router.message(ANN, Knock(1), 0.0)
+    assert counter.told == [1]
+    assert out.take() == [Send(ANN, Answer(1)), SetTimer(1.0, Tired("counter"))]
+
+
+def test_who_returns_effects_collects_notices_in_their_places_and_the_node_is_told_the_others() -> None:
+    out = Outbox()
+    door = Door(out)
+    out.hang_up(ANN, Reason.SHUTDOWN)
+    assert out.collect(lambda: door.look_around(Curious(), 0.0), {Visited}) == [
+        Send(ANN, Answer(1)),
+        Visited(TEA, 5),
+        Send(ANN, Answer(2)),
+        Visited(TEA, 6),
+    ]
+    assert out.take_said() == [HangUp(ANN, Reason.SHUTDOWN), Count(1)]
+    assert out.collect(lambda: door.look_around(Curious(), 0.0)) == [
+        Send(ANN, Answer(1)),
+        Send(ANN, Answer(2)),
+    ]
+    assert out.take_notices() == [Count(1), Visited(TEA, 5), Visited(TEA, 6)]
+
+
+def test_collected_effects_stay_out_of_the_outbox() -> None:
+    out = Outbox()
+    out.hang_up(ANN, Reason.SHUTDOWN)
+    assert out.collect(lambda: out.dial(ANN, ())) != []
+    assert len(out.take()) == 1
