@@ -122,7 +122,7 @@ def up(
         proxy=tuple(proxy or ()),
     )
     is_new = fresh or given != StartOptions()
-    options = given
+    options = given if is_new else read_options(opened.home)
     _check_allow(options, opened.config)
     config = options.add_to(opened.config)
     if trace_full:
