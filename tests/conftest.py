@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,6 +38,9 @@ SPARK_SECONDS = 600
 """Spark takes its time on a busy machine, and a test that is cut off takes everyone's session with it."""
 
 
+JAVA: list[subprocess.Popen[bytes]] = []
+"""Java of the session of Spark, while it is open."""
+
 SLOW = ("cli", "examples", "lab", "node")
 """Folders whose tests start processes or Spark."""
 
@@ -63,7 +67,20 @@ def spark() -> Iterator[SparkSession]:
 
     with open_session("local[2]", "1g", "tests") as session:
         session.conf.set("spark.sql.shuffle.partitions", "4")
-        yield session
+        JAVA.append(session.sparkContext._gateway.proc)  # type: ignore[union-attr]
+        try:
+            yield session
+        finally:
+            JAVA.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What fails for want of Java says how Java ended."""
+    report = yield
+    if report.failed and JAVA and (status := JAVA[0].poll()) is not None:
+        report.sections.append(("Spark", f"Java ended with status {status} in this test or before it"))
+    return report
 
 
 def pytest_collection_finish() -> None:

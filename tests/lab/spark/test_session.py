@@ -42,6 +42,13 @@ def test_a_session_inside_another_is_that_one(spark: SparkSession) -> None:
     assert spark.range(3).count() == 3
 
 
+def test_a_session_inside_another_is_that_one_whoever_asks_java_for_it(spark: SparkSession) -> None:
+    spark._jvm.SparkSession.clearActiveSession()  # as Java sees it over a new connection
+    with open_session("local[2]") as inner:
+        assert inner is spark
+    assert spark.range(3).count() == 3
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["interrupted", "Java is killed"])
 def test_a_session_leaves_nothing_behind(tmp_path: Path, killed: bool) -> None:
     """Ctrl-C in the middle of a job, or no more Java: no process stays, no scratch folder, and it is said."""

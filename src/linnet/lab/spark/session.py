@@ -71,7 +71,7 @@ def open_session(
         raise LabError(
             f"--memory {heap} is too little for Spark, which needs {LEAST_MB}m: give it that or more"
         )
-    if (outer := SparkSession.getActiveSession()) is not None:
+    if (outer := _open_already()) is not None:
         with _tasks_told():
             yield outer
         return
@@ -95,6 +95,14 @@ def open_session(
             ) from error
         finally:
             _stop(session, java)
+
+
+def _open_already() -> SparkSession | None:
+    """The session of this process, if there is one. Java knows it for each thread apart, so it is not asked:
+    who speaks to it over a new connection would be told that there is none, and would stop it at the end."""
+    session = SparkSession._instantiatedSession
+    is_over = session is None or session.sparkContext._jsc is None
+    return None if is_over else session
 
 
 @contextmanager
