@@ -9,10 +9,10 @@ from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
-from linnet.core.messages import Message
+from linnet.core.messages import Message, TopicMessage
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.commands import Declined
+from linnet.machine.commands import Declined, SubscriptionCommand
 from linnet.machine.outbox import Notice, Outbox, TopicNotice
 from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
 from linnet.machine.router import Router, table_of
@@ -269,3 +269,110 @@ def test_collected_effects_stay_out_of_the_outbox() -> None:
     out.hang_up(ANN, Reason.SHUTDOWN)
     assert out.collect(lambda: out.dial(ANN, ())) != []
     assert len(out.take()) == 1
+
+
+class Word(TopicMessage, frozen=True, tag=3):
+    """A message about a topic."""
+
+    about: TopicId
+
+    @property
+    def topic(self) -> TopicId:
+        return self.about
+
+
+class Arrived(TopicNotice, frozen=True):
+    """A notice about a topic."""
+
+
+class Enough(SubscriptionCommand, frozen=True):
+    """A command about a subscription."""
+
+
+class Readers(Part):
+    """Hears what is about its own, and the first of them what is nobody's."""
+
+    def __init__(self, out: Outbox) -> None:
+        self._out = out
+
+    def say(self, what: str) -> None:
+        self._out.record(Record(Kind.CONTROL, note=f"{type(self).__name__}: {what}"))
+
+
+class Club(Readers):
+    """The first."""
+
+    @on_message(Word)
+    def handle_word(self, peer: PeerId, message: Word, now: float) -> None:
+        self.say("word")
+
+    @on_notice(Arrived)
+    def handle_arrival(self, notice: Arrived, now: float) -> None:
+        self.say("arrived")
+
+    @on_command(Enough)
+    def end(self, request: int, command: Enough, now: float) -> None:
+        self.say("enough")
+
+
+class Salon(Readers):
+    """The second. Of arrivals it wants to know nothing."""
+
+    @on_message(Word)
+    def handle_word(self, peer: PeerId, message: Word, now: float) -> None:
+        self.say("word")
+
+    @on_command(Enough)
+    def end(self, request: int, command: Enough, now: float) -> None:
+        self.say("enough")
+
+
+def noted(out: Outbox) -> list[str | None]:
+    return [effect.note for effect in out.take() if isinstance(effect, Record)]
+
+
+def test_what_is_about_a_topic_goes_to_the_part_that_has_opened_it() -> None:
+    out = Outbox()
+    salon = Salon(out)
+    router = Router(out, (Club(out), salon))
+    router.message(ANN, Word(TEA), 0.0)
+    assert noted(out) == ["Club: word"], "nobody's: it goes to the first that marks it"
+    out.open_topic(TEA, salon)
+    router.message(ANN, Word(TEA), 0.0)
+    router.message(ANN, Word(TopicId(bytes(32))), 0.0)
+    out.notify(Arrived(TEA))
+    router.pass_on_notices(0.0)
+    assert noted(out) == ["Salon: word", "Club: word", "Club: arrived"]
+    out.close_topic(TEA)
+    router.message(ANN, Word(TEA), 0.0)
+    assert noted(out) == ["Club: word"]
+
+
+def test_what_is_asked_of_a_subscription_goes_to_the_part_that_has_opened_it() -> None:
+    out = Outbox()
+    salon = Salon(out)
+    router = Router(out, (Club(out), salon))
+    out.open_subscription(3, salon)
+    router.command(1, Enough(3), 0.0)
+    router.command(2, Enough(4), 0.0)
+    assert noted(out) == ["Salon: enough", "Club: enough"]
+    out.close_subscription(3)
+    router.command(3, Enough(3), 0.0)
+    assert noted(out) == ["Club: enough"]
+
+
+class Twice(Part):
+    """Marks one type in two places."""
+
+    @on_message(Word)
+    def handle_word(self, peer: PeerId, message: Word, now: float) -> None:
+        """Never."""
+
+    @on_message(Word)
+    def handle_other(self, peer: PeerId, message: Word, now: float) -> None:
+        """Never."""
+
+
+def test_one_part_hears_a_type_in_one_place() -> None:
+    with pytest.raises(TypeError, match="two handlers of the message Word"):
+        table_of((Twice,))

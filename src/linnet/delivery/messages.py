@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.ids import (
     Count,
+    TopicId,
     WireAuthorId,
     WireDeviceId,
     WirePeerId,
@@ -15,7 +16,7 @@ from linnet.core.ids import (
     WireTopicId,
 )
 from linnet.core.limits import CHAINS_PER_MESSAGE
-from linnet.core.messages import Message
+from linnet.core.messages import Message, TopicMessage
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card, Revocation
@@ -25,7 +26,7 @@ Cards = Annotated[tuple[Card, ...], Meta(max_length=1024)]
 MAX_HOPS = 65_535
 
 
-class Data(Message, frozen=True, tag=30):
+class Data(TopicMessage, frozen=True, tag=30):
     """A unit on its way through an overlay. What changes from hop to hop is here, never in it."""
 
     unit: Unverified
@@ -37,6 +38,11 @@ class Data(Message, frozen=True, tag=30):
     """The sender's clock, in microseconds of Unix time."""
     card: Card | None
     """The card of its device, the first time that the device is seen on this link."""
+
+    @property
+    def topic(self) -> TopicId:
+        """See `TopicMessage.topic`."""
+        return self.unit.topic
 
 
 class ChainPlace(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):

@@ -1,4 +1,4 @@
-"""How a command of the application ends that a part does not carry out."""
+"""What commands of the application to any part have in common."""
 
 from __future__ import annotations
 
@@ -12,3 +12,9 @@ class Declined(Struct, frozen=True, gc=False):
 
     reason: Reason
     detail: str
+
+
+class SubscriptionCommand(Struct, frozen=True, gc=False):
+    """Base of what is asked of a subscription: it goes to the part that has opened it."""
+
+    subscription: int

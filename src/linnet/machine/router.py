@@ -1,23 +1,34 @@
-"""Which part of a node hears an input: by its type."""
+"""Which part of a node hears an input: by its type, and by whose topic or subscription it is about."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
-from linnet.core.messages import Message
+from linnet.core.messages import Message, TopicMessage
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.commands import Declined
+from linnet.machine.commands import Declined, SubscriptionCommand
 from linnet.machine.outbox import Notice, Outbox, TopicNotice
 from linnet.machine.part import InputSort, Part
 
-Route: TypeAlias = tuple[int, Callable[..., None]]
-"""The place of a part among those of a node, and its handler."""
+Handler: TypeAlias = Callable[..., None]
+_OWNED = (TopicMessage, TopicNotice, SubscriptionCommand)
+"""Types that several parts may mark: each is heard by the part whose topic or subscription it is about."""
+
+
+class Route(NamedTuple):
+    """Who hears one type of input."""
+
+    place: int
+    """The place of a part among those of a node."""
+    handle: Handler
+    owners: dict[type, Handler]
+    """The handlers of those who hear it about what is theirs, by class; empty if there is but one hearer."""
 
 
 class Table:
@@ -35,14 +46,17 @@ class Table:
             InputSort.COMMAND: self.commands,
             InputSort.NOTICE: self.notices,
         }
-        for index, part in enumerate(parts):
+        for place, part in enumerate(parts):
             for mark, handle in part.marks:
                 if mark.sort is InputSort.LINK:
-                    self.links[mark.kind].append((index, handle))
+                    self.links[mark.kind].append(Route(place, handle, {}))
                     continue
-                if mark.kind in single[mark.sort]:
+                # What nobody owns goes to the first part that marks it.
+                route = single[mark.sort].setdefault(mark.kind, Route(place, handle, {}))
+                if issubclass(mark.kind, _OWNED) and part not in route.owners:
+                    route.owners[part] = handle
+                elif route.handle is not handle:
                     raise TypeError(f"two handlers of the {mark.sort} {mark.kind.__name__}")
-                single[mark.sort][mark.kind] = (index, handle)
 
 
 @cache
@@ -63,22 +77,27 @@ class Router:
 
     def message(self, peer: PeerId, message: Message, now: float) -> None:
         """A peer says something."""
-        index, handle = self.table.messages[type(message)]
-        handle(self.parts[index], peer, message, now)
+        route = self.table.messages[type(message)]
+        owner = self.out.topics.get(message.topic) if isinstance(message, TopicMessage) else None
+        part, handle = self._hearer(route, owner)
+        handle(part, peer, message, now)
         self.pass_on_notices(now)
 
     def timer(self, timer: Timer, now: float) -> None:
         """A timer has run out."""
-        index, handle = self.table.timers[type(timer)]
-        handle(self.parts[index], timer, now)
+        route = self.table.timers[type(timer)]
+        route.handle(self.parts[route.place], timer, now)
         self.pass_on_notices(now)
 
     def command(self, request: int, command: object, now: float) -> None:
         """The application asks for something; what is refused is declined, and nothing of it was done."""
-        index, handle = self.table.commands[type(command)]
+        route = self.table.commands[type(command)]
+        subscription = command.subscription if isinstance(command, SubscriptionCommand) else None
+        owner = None if subscription is None else self.out.subscriptions.get(subscription)
+        part, handle = self._hearer(route, owner)
         before = self.out.mark()
         try:
-            handle(self.parts[index], request, command, now)
+            handle(part, request, command, now)
         except BadText as error:
             self.out.forget_since(before)
             self.out.reply(request, Declined(Reason.MALFORMED, str(error)))
@@ -89,8 +108,8 @@ class Router:
 
     def link(self, event: LinkUp | LinkDown | DialFailed, now: float) -> None:
         """Something became of a link: all who mark it hear it, in the order of the parts."""
-        for index, handle in self.table.links[type(event)]:
-            handle(self.parts[index], event, now)
+        for place, handle, _ in self.table.links[type(event)]:
+            handle(self.parts[place], event, now)
         self.pass_on_notices(now)
 
     def pass_on_notices(self, now: float) -> None:
@@ -100,14 +119,19 @@ class Router:
             later: list[Notice] = []
             for said in out.take_said():
                 if isinstance(said, TopicNotice):
-                    self._notify(said, now)  # What it asks for stands here.
+                    self._notify(said, out.topics.get(said.topic), now)  # What it asks for stands here.
                 elif isinstance(said, Notice):
                     later.append(said)
                 else:
                     out.add(said)
             for notice in later:
-                self._notify(notice, now)
+                self._notify(notice, None, now)
 
-    def _notify(self, notice: Notice, now: float) -> None:
-        index, handle = self.table.notices[type(notice)]
-        handle(self.parts[index], notice, now)
+    def _notify(self, notice: Notice, owner: object, now: float) -> None:
+        part, handle = self._hearer(self.table.notices[type(notice)], owner)
+        handle(part, notice, now)
+
+    def _hearer(self, route: Route, owner: object) -> tuple[object, Handler]:
+        """Whoever owns what an input is about, if it marks the type; otherwise the first who does."""
+        handle = route.owners.get(type(owner))
+        return (self.parts[route.place], route.handle) if handle is None else (owner, handle)

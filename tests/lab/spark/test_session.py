@@ -43,7 +43,7 @@ def test_a_session_inside_another_is_that_one(spark: SparkSession) -> None:
 
 
 def test_a_session_inside_another_is_that_one_whoever_asks_java_for_it(spark: SparkSession) -> None:
-    spark._jvm.SparkSession.clearActiveSession()  # as Java sees it over a new connection
+    spark._jvm.SparkSession.clearActiveSession()  # type: ignore[union-attr] # as Java sees it over a new connection
     with open_session("local[2]") as inner:
         assert inner is spark
     assert spark.range(3).count() == 3
