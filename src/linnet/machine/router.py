@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
-from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.messages import Message
-from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.commands import Declined
+from linnet.machine.commands import carry_out
 from linnet.machine.outbox import Notice, Outbox, TopicNotice
 from linnet.machine.part import InputSort, Part
 
@@ -76,15 +74,7 @@ class Router:
     def command(self, request: int, command: object, now: float) -> None:
         """The application asks for something; what is refused is declined, and nothing of it was done."""
         index, handle = self.table.commands[type(command)]
-        before = self.out.mark()
-        try:
-            handle(self.parts[index], request, command, now)
-        except BadText as error:
-            self.out.forget_since(before)
-            self.out.reply(request, Declined(Reason.MALFORMED, str(error)))
-        except (Refused, RemoteError) as error:
-            self.out.forget_since(before)
-            self.out.reply(request, Declined(error.reason, error.detail))
+        carry_out(self.out, request, lambda: handle(self.parts[index], request, command, now))
         self.pass_on_notices(now)
 
     def link(self, event: LinkUp | LinkDown | DialFailed, now: float) -> None:
