@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.delivery.voices import TOPIC, Voice
 
-from linnet.core.effects import Send
-from linnet.core.ids import EventId, PeerId
+from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.stores import ChainHead
 from linnet.delivery.archive import Archive, known_heads
@@ -14,10 +13,9 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import ChainPlace, History, HistoryPage, Resend, Resent
 from linnet.event.event import Verified
 from linnet.event.signing import encode_unit
+from linnet.machine.outbox import Outbox
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
-
-ASKER = PeerId(b"a" * 32)
 
 
 class Scene:
@@ -26,7 +24,8 @@ class Scene:
     def __init__(self, units: int = 10, config: DeliveryConfig | None = None) -> None:
         self.store = MemoryStore()
         self.cards = CardBook(self.store.cells)
-        self.archive = Archive(TOPIC, self.store, self.cards, config or DeliveryConfig())
+        self.out = Outbox()
+        self.archive = Archive(TOPIC, self.store, self.cards, config or DeliveryConfig(), self.out)
         self.ann = Voice()
         self.cards.learn(self.ann.identity.card)
         self.units = self.ann.units(units)
@@ -35,14 +34,12 @@ class Scene:
 
     def resend(self, first: int, last: int) -> Resent:
         author, device = self.ann.identity.author, self.ann.identity.card.device
-        (effect,) = self.archive.resend(ASKER, Resend(TOPIC, author, device, first, last))
-        assert effect.peer == ASKER
-        assert (effect.message.first, effect.message.last) == (first, last)
-        return effect.message
+        resent = self.archive.read_range(Resend(TOPIC, author, device, first, last))
+        assert (resent.first, resent.last) == (first, last)
+        return resent
 
     def page(self, after: int | None = None, since_ms: int = 0) -> HistoryPage:
-        (effect,) = self.archive.history(ASKER, History(TOPIC, 7, after, since_ms))
-        return effect.message
+        return self.archive.read_history(History(TOPIC, 7, after, since_ms))
 
     def head(self) -> ChainHead:
         (head,) = known_heads(TOPIC, self.store)
@@ -68,7 +65,7 @@ def test_exactly_the_range_is_resent() -> None:
     card = scene.ann.identity.card
     author, device = scene.ann.identity.author, card.device
     expected = Resent(TOPIC, author, device, 3, 5, said(*scene.units[3:6]), (card,), True, None)  # type: ignore[arg-type]
-    assert scene.archive.resend(ASKER, Resend(TOPIC, author, device, 3, 5)) == [Send(ASKER, expected)]
+    assert scene.archive.read_range(Resend(TOPIC, author, device, 3, 5)) == expected
 
 
 def test_what_is_not_held_is_named() -> None:
@@ -126,8 +123,8 @@ def test_history_of_nothing() -> None:
 
 def test_eviction_leaves_a_record_each_and_history_says_where_it_begins() -> None:
     scene = Scene(5)
-    records = scene.archive.evict(7.0, None, 109.0)
-    assert records == [
+    assert scene.archive.evict(7.0, None, 109.0) == 2
+    assert scene.out.take() == [
         Record(
             Kind.EVICTED,
             TOPIC,
@@ -144,13 +141,15 @@ def test_eviction_leaves_a_record_each_and_history_says_where_it_begins() -> Non
     assert page.units == said(*scene.units[2:])
     assert (page.begins_ms, page.evicted) == (102_000, True)
     assert scene.resend(0, 4).reason is Reason.RETENTION
-    assert scene.archive.evict(7.0, None, 109.0) == []
+    assert scene.archive.evict(7.0, None, 109.0) == 0
+    assert scene.out.take() == []
 
 
 def test_a_quota_evicts_the_oldest() -> None:
     scene = Scene(5)
     size = len(encode_unit(scene.units[1].unit))
-    records = scene.archive.evict(None, 2 * size, 109.0)
+    assert scene.archive.evict(None, 2 * size, 109.0) == 3
+    records = [effect for effect in scene.out.take() if isinstance(effect, Record)]
     assert [(record.seq, record.reason) for record in records] == [(n, Reason.QUOTA) for n in range(3)]
     assert scene.store.log.kept(TOPIC).bytes <= 2 * size
 

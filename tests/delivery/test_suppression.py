@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.delivery.voices import Voice
+from tests.delivery.voices import Voice, asked
 
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import PeerId
-from linnet.core.timers import Tick
 from linnet.delivery.flood import Flood
-from linnet.delivery.suppression import Suppression
+from linnet.delivery.suppression import SpreadDue, Suppression
+from linnet.machine.outbox import Outbox
 
 A, B, C = (PeerId(letter * 32) for letter in (b"a", b"b", b"c"))
 NOW = 1_700_000_000.0
@@ -27,22 +27,22 @@ def receivers(effects: object) -> list[PeerId]:
 
 
 def test_without_a_delay_it_goes_on_at_once() -> None:
-    voice = Voice("ann")
-    suppression = Suppression(voice.topic, flood_of(voice, A, B, C), 0.0)
-    assert receivers(suppression.spread(voice.say(), voice.identity.card, A, 2, 0, NOW)) == [B, C]
+    out, voice = Outbox(), Voice("ann")
+    suppression = Suppression(voice.topic, flood_of(voice, A, B, C), 0.0, out)
+    assert receivers(asked(out, suppression.spread, voice.say(), voice.identity.card, A, 2, 0, NOW)) == [B, C]
     assert not suppression
 
 
 def test_who_sends_it_meanwhile_is_skipped() -> None:
-    voice = Voice("ann")
+    out, voice = Outbox(), Voice("ann")
     unit = voice.say()
-    suppression = Suppression(voice.topic, flood_of(voice, A, B, C), 0.1)
-    tick = Tick("suppression", "spread", voice.topic + unit.head)
-    assert suppression.spread(unit, voice.identity.card, A, 2, 0, NOW) == [SetTimer(0.1, tick)]
-    suppression.heard(unit.unit, B)
-    suppression.heard(voice.say().unit, C)
-    sent = suppression.fired(unit.head, NOW + 0.1)
+    suppression = Suppression(voice.topic, flood_of(voice, A, B, C), 0.1, out)
+    timer = SpreadDue(voice.topic, unit.head)
+    assert asked(out, suppression.spread, unit, voice.identity.card, A, 2, 0, NOW) == [SetTimer(0.1, timer)]
+    suppression.note_source(unit.unit, B)
+    suppression.note_source(voice.say().unit, C)
+    sent = asked(out, suppression.spread_waiting, unit.head, NOW + 0.1)
     assert receivers(sent) == [C]
     message = next(effect.message for effect in sent if isinstance(effect, Send))
     assert (message.hops, message.age_us) == (2, 100_000)
-    assert suppression.fired(unit.head, NOW + 0.2) == []
+    assert asked(out, suppression.spread_waiting, unit.head, NOW + 0.2) == []

@@ -1,15 +1,20 @@
-"""Authors whose signed chains the tests of delivery and streams are made of."""
+"""Authors whose signed chains the tests of delivery and streams are made of, and what machines ask for."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 from linnet.core.ids import EventId, TopicId
 from linnet.delivery.chain import Chain
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import message_tail, sign_unit
+from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
 from linnet.testing.identities import known_identity
 
 TOPIC = TopicId(b"t" * 32)
+P = ParamSpec("P")
 
 
 class Voice:
@@ -53,3 +58,10 @@ def take(chain: Chain, verified: Verified) -> list[Verified]:
     last = first + len(verified.events) - 1
     chain.accept(verified, first, last)
     return chain.in_order(verified, first, last)
+
+
+def asked(out: Outbox, act: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> list[Any]:
+    """All that is asked for while something is done; what was asked for before is left out."""
+    out.clear()
+    act(*args, **kwargs)
+    return out.take()

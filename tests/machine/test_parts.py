@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.core.effects import AfterCommit, CancelTimer, HangUp, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, CancelTimer, Dial, HangUp, Reply, Send, SetTimer
 from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId, TopicId
@@ -12,8 +12,8 @@ from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.messages import Message, TopicMessage
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.commands import Declined, SubscriptionCommand
-from linnet.machine.outbox import Notice, Outbox, TopicNotice
+from linnet.machine.commands import Declined, SubscriptionCommand, carry_out
+from linnet.machine.outbox import Notice, Outbox, Promises, TopicNotice
 from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
 from linnet.machine.router import Router, table_of
 from linnet.trace.records import Kind, Record
@@ -244,6 +244,57 @@ def test_what_a_failed_handler_asked_for_can_be_forgotten() -> None:
     router.message(ANN, Knock(1), 0.0)
     assert counter.told == [1]
     assert out.take() == [Send(ANN, Answer(1)), SetTimer(1.0, Tired("counter"))]
+
+
+def test_what_was_said_since_a_mark_is_taken_with_the_notices_in_their_places() -> None:
+    out = Outbox()
+    out.hang_up(ANN, Reason.SHUTDOWN)
+    out.notify(Count(1))
+    before = out.mark()
+    assert not out.has_told_since(before)
+    out.dial(ANN, ())
+    out.notify(Visited(TEA, 5))
+    out.dial(BEN, ())
+    assert out.has_told_since(before)
+    assert out.take_said(before) == [Dial(ANN, ()), Visited(TEA, 5), Dial(BEN, ())]
+    assert not out.has_told_since(before)
+    assert out.take_said() == [HangUp(ANN, Reason.SHUTDOWN), Count(1)]
+
+
+def test_promises_are_gathered_and_made_as_one() -> None:
+    out, promises = Outbox(), Promises()
+    assert not promises
+    record = Record(Kind.ONLINE)
+    promises.record(record)
+    promises.extend([Dial(ANN, ())])
+    promises.reply(7, "done")
+    assert promises
+    assert out.take() == []
+    out.committed.extend(promises)
+    assert out.take() == [AfterCommit((record, Dial(ANN, ()), Reply(7, "done")))]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Refused(Reason.CONGESTED, "later"), Reason.CONGESTED),
+        (RemoteError(Reason.STALE, "later"), Reason.STALE),
+        (BadText("later"), Reason.MALFORMED),
+    ],
+)
+def test_a_command_that_is_refused_half_way_leaves_the_outbox_as_it_was(
+    error: Exception, reason: Reason
+) -> None:
+    out = Outbox()
+    out.dial(BEN, ())
+
+    def act() -> None:
+        out.dial(ANN, ())
+        out.notify(Count(1))
+        raise error
+
+    carry_out(out, 7, act)
+    assert out.take_said() == [Dial(BEN, ()), Reply(7, Declined(reason, "later"))]
 
 
 def test_who_returns_effects_collects_notices_in_their_places_and_the_node_is_told_the_others() -> None:

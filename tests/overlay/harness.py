@@ -45,9 +45,9 @@ def said(out: Outbox, act: Callable[P, object], *args: P.args, **kwargs: P.kwarg
     return out.take_said()
 
 
-def overlays_without_rings() -> Overlays:
+def overlays_without_rings(out: Outbox | None = None) -> Overlays:
     """The overlays of a node that follows trackers alone, by themselves."""
-    out = Outbox()
+    out = out or Outbox()
     adjacency = Adjacency(out)
     return Overlays(Member(MemberConfig(), out, adjacency), adjacency, out)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.messages import Data
 from linnet.edge.commands import LanCommand
 from linnet.edge.proxy_commands import ProxyCommand
@@ -23,8 +24,7 @@ from linnet.peer.routes import message_routes, timer_routes
 from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.store.memory import MemoryStore
-from linnet.streams import repair
-from linnet.streams.streams import OWNERS as STREAM_OWNERS
+from linnet.streams.commands import StreamCommand
 from linnet.testing.identities import known_identity
 from linnet.testing.strategies import members
 
@@ -38,7 +38,7 @@ def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() ->
     everything = PeerConfig(kademlia=KademliaConfig(), is_tracker=True, trackerless=TrackerlessConfig())
     for config in (PeerConfig(), everything):
         made = parts(config)
-        by_hand = set(message_routes(made)) - by_the_node
+        by_hand = set(message_routes(made))
         by_marks = set(table_of(tuple(map(type, made.routed))).messages)
         assert set(members(WireMessage)) - by_the_node == by_hand | by_marks
         assert by_hand & by_marks == set()
@@ -47,11 +47,11 @@ def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() ->
 def test_every_command_of_a_converted_part_has_a_handler() -> None:
     of_edge = {*members(LanCommand), *members(ProxyCommand)}
     marked = set(table_of(tuple(map(type, parts(PeerConfig()).routed))).commands)
-    assert marked == {*members(NamesCommand), *members(TrackerlessCommand), *of_edge}
+    of_streams = {*members(StreamCommand)} - {Consumed, Unsubscribe}  # which go by their number
+    assert marked == {*members(NamesCommand), *members(TrackerlessCommand), *of_edge, *of_streams}
 
 
 def test_an_owner_of_timers_is_of_one_part() -> None:
-    owners = [*STREAM_OWNERS, *ROOM_OWNERS, *PLACE_OWNERS, *CONTENT_OWNERS]
-    owners += [repair.OWNER]
+    owners = [*ROOM_OWNERS, *PLACE_OWNERS, *CONTENT_OWNERS]
     assert [owner for owner, times in Counter(owners).items() if times > 1] == []
     assert set(timer_routes(parts(PeerConfig()))) == set(owners)

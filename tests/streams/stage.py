@@ -7,9 +7,11 @@ from random import Random
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
+from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
 from linnet.sim.clock import START
 from linnet.store.memory import MemoryStore
+from linnet.streams.stream import Stream
 from linnet.testing.identities import known_identity
 
 NOW = START + 10.0
@@ -28,3 +30,11 @@ def context_of(
         Random(1),
         verify_unit,
     )
+
+
+class Staged(Stream):
+    """A stream with an outbox of its own."""
+
+    def __init__(self, name: str, context: Context) -> None:
+        self.out = Outbox()
+        super().__init__(name, context, self.out)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from tests.delivery.voices import Voice
-from tests.streams.stage import NOW, context_of
+from tests.delivery.voices import Voice, asked
+from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import AuthorId, DeviceId, PeerId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
 from linnet.identity.cards import Revocation
 from linnet.identity.text import Sort, to_text
+from linnet.streams.announcing import AnswersDue, HeadsDue, UnheardDue
 from linnet.streams.commands import Policy
 from linnet.streams.messages import PolicyIs
-from linnet.streams.stream import Stream
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 
@@ -32,81 +31,88 @@ def heads_to(effects: object, peer: PeerId) -> list[Heads]:
 
 def test_a_new_neighbour_is_told_how_far_the_chains_go() -> None:
     context = context_of()
-    stream = Stream("tea", context)
+    stream = Staged("tea", context)
     voice = Voice(topic=stream.topic)
     stream.intake.accept(voice.say(b"a", b"b"), NOW)
     place = ChainPlace(voice.identity.author, voice.identity.card.device, 0, 1, False)
-    assert stream.announcing.greet(A, False, NOW) == [Send(A, Heads(stream.topic, (place,), 0))]
+    assert asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW) == [
+        Send(A, Heads(stream.topic, (place,), 0))
+    ]
 
 
 def test_our_own_chain_can_be_had_from_us() -> None:
     context = context_of("us")
-    stream = Stream("tea", context)
+    stream = Staged("tea", context)
     us = Voice("us", topic=stream.topic)
     stream.archive.keep(us.say(b"a"), NOW)
     stream.intake.restore_own()
-    (heads,) = heads_to(stream.announcing.greet(A, False, NOW), A)
+    (heads,) = heads_to(asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW), A)
     assert heads.chains == (ChainPlace(context.author, context.device, 0, 0, True),)
 
 
 def test_the_last_of_several_messages_is_never_full() -> None:
     """That is how the other end knows that it has heard of every chain."""
     for chains, sizes in ((0, [0]), (3, [3]), (512, [512, 0]), (513, [512, 1])):
-        stream = Stream("tea", context_of())
+        stream = Staged("tea", context_of())
         for number in range(chains):
             invented = AuthorId(number.to_bytes(32, "big"))
             chain = stream.intake._begin(invented, DeviceId(b"d" * 8), 0)
             chain.seen.add(0, 0)
-        told = heads_to(stream.announcing.greet(A, False, NOW), A)
+        told = heads_to(asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW), A)
         assert [len(heads.chains) for heads in told] == sizes
         assert CHAINS_PER_MESSAGE == 512
 
 
 def test_news_is_told_one_neighbour_a_period_until_each_was_told() -> None:
     context = context_of()
-    stream = Stream("tea", context)
+    stream = Staged("tea", context)
     stream.flood.up(A)
     stream.flood.up(B)
     voice = Voice(topic=stream.topic)
     chain, _, _ = stream.intake.accept(voice.say(), NOW)
-    timer = SetTimer(5.0, Tick("announcing", "heads", stream.topic))
-    assert stream.announcing.news(chain) == [timer]
-    assert stream.announcing.news(chain) == []
-    first = stream.announcing.fired(False, NOW)
+    timer = SetTimer(5.0, HeadsDue(stream.topic))
+    assert asked(stream.out, stream.announcing.note_news, chain) == [timer]
+    assert asked(stream.out, stream.announcing.note_news, chain) == []
+    first = asked(stream.out, stream.announcing.tell_news, False, NOW)
     assert first[-1] == timer
-    second = stream.announcing.fired(False, NOW)
+    second = asked(stream.out, stream.announcing.tell_news, False, NOW)
     assert [len(heads_to([*first, *second], peer)) for peer in (A, B)] == [1, 1]
     assert timer not in second
-    assert stream.announcing.fired(False, NOW) == [], "all have had this news"
-    assert stream.announcing.news(chain) == [timer]
-    timers = [Tick("announcing", what, stream.topic) for what in ("heads", "answers", "unheard")]
-    assert stream.announcing.stop() == [CancelTimer(each) for each in timers]
+    assert asked(stream.out, stream.announcing.tell_news, False, NOW) == [], "all have had this news"
+    assert asked(stream.out, stream.announcing.note_news, chain) == [timer]
+    assert asked(stream.out, stream.announcing.stop) == [
+        CancelTimer(HeadsDue(stream.topic)),
+        CancelTimer(AnswersDue(stream.topic)),
+        CancelTimer(UnheardDue(stream.topic)),
+    ]
 
 
 class Told:
     """A stream whose neighbour was told of an event."""
 
     def __init__(self) -> None:
-        self.stream = Stream("tea", context_of())
+        self.stream = Staged("tea", context_of())
         self.voice = Voice(topic=self.stream.topic)
         self.stream.flood.up(A)
         self.effects = self.say()
 
     def say(self) -> list[object]:
         chain, _, _ = self.stream.intake.accept(self.voice.say(), NOW)
-        self.stream.announcing.news(chain)
-        return [*self.stream.announcing.fired(False, NOW)]
+        self.stream.announcing.note_news(chain)
+        return asked(self.stream.out, self.stream.announcing.tell_news, False, NOW)
 
     def place(self, last: int) -> ChainPlace:
         return ChainPlace(self.voice.identity.author, self.voice.identity.card.device, 0, last, False)
 
     def hear(self, last: int, peer: PeerId = A) -> None:
-        self.stream.on_heads(peer, Heads(self.stream.topic, (self.place(last),), 0), NOW)
+        self.stream.handle_heads(peer, Heads(self.stream.topic, (self.place(last),), 0), NOW)
 
     def rounds(self, count: int) -> list[int]:
         """In which of the next rounds the neighbour is told again."""
-        announcing = self.stream.announcing
-        told = {number: heads_to(announcing.repeat(False, NOW), A) for number in range(1, count + 1)}
+        told = {
+            number: heads_to(asked(self.stream.out, self.stream.announcing.repeat_heads, False, NOW), A)
+            for number in range(1, count + 1)
+        }
         return [number for number, heads in told.items() if heads]
 
 
@@ -115,31 +121,31 @@ ROUND = 25.0
 
 def test_who_does_not_show_what_it_was_told_is_told_again_ever_later_and_then_no_more() -> None:
     told = Told()
-    timer = SetTimer(ROUND, Tick("announcing", "unheard", told.stream.topic))
+    timer = SetTimer(ROUND, UnheardDue(told.stream.topic))
     assert told.effects[-1] == timer
     assert told.rounds(15) == [2, 4, 8]
     note = "told how far chains go, and shows them not"
     given_up = Record(Kind.CONTROL, told.stream.topic, events=1, peer=A, reason=Reason.TIMEOUT, note=note)
-    assert told.stream.announcing.repeat(False, NOW) == [given_up]
-    assert told.stream.announcing.repeat(False, NOW) == []
+    assert asked(told.stream.out, told.stream.announcing.repeat_heads, False, NOW) == [given_up]
+    assert asked(told.stream.out, told.stream.announcing.repeat_heads, False, NOW) == []
 
 
 def test_what_is_told_again_is_what_was_not_shown_alone() -> None:
     told = Told()
     other = Voice("cid", topic=told.stream.topic)
     chain, _, _ = told.stream.intake.accept(other.say(), NOW)
-    told.stream.announcing.news(chain)
-    told.stream.announcing.fired(False, NOW)
+    told.stream.announcing.note_news(chain)
+    told.stream.announcing.tell_news(False, NOW)
     told.hear(0)
-    told.stream.announcing.repeat(False, NOW)
-    (again,) = heads_to(told.stream.announcing.repeat(False, NOW), A)
+    told.stream.announcing.repeat_heads(False, NOW)
+    (again,) = heads_to(asked(told.stream.out, told.stream.announcing.repeat_heads, False, NOW), A)
     assert [place.device for place in again.chains] == [other.identity.card.device]
 
 
 def test_who_shows_what_it_was_told_is_not_told_again() -> None:
     told = Told()
     told.hear(0)
-    assert told.stream.announcing.repeat(False, NOW) == []
+    assert asked(told.stream.out, told.stream.announcing.repeat_heads, False, NOW) == []
     told.say()
     told.hear(0)
     assert told.rounds(3) == [2], "it has not shown the second event"
@@ -156,11 +162,11 @@ def test_who_has_shown_before_it_was_told_is_not_told_again() -> None:
 
 def test_who_is_gone_is_not_told_again() -> None:
     told = Told()
-    told.stream.neighbor_down(A)
-    assert told.stream.announcing.repeat(False, NOW) == []
+    told.stream.handle_neighbor_down(A)
+    assert asked(told.stream.out, told.stream.announcing.repeat_heads, False, NOW) == []
     other = Told()
-    other.stream.link_down(A)
-    assert other.stream.announcing.repeat(False, NOW) == []
+    other.stream.handle_link_down(A)
+    assert asked(other.stream.out, other.stream.announcing.repeat_heads, False, NOW) == []
 
 
 def test_a_newcomer_need_not_show_what_was_there_but_who_takes_part_through_us_must() -> None:
@@ -168,55 +174,61 @@ def test_a_newcomer_need_not_show_what_was_there_but_who_takes_part_through_us_m
         told = Told()
         told.hear(0)
         told.stream.flood.neighbors[A].is_served = is_served
-        told.stream.announcing.greet(A, False, NOW)
+        told.stream.announcing.greet_neighbor(A, False, NOW)
         assert told.rounds(3) == repeats
 
 
 def test_who_was_greeted_after_the_news_is_not_told_again() -> None:
-    stream = Stream("tea", context_of())
+    stream = Staged("tea", context_of())
     chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(), NOW)
-    stream.announcing.news(chain)
+    stream.announcing.note_news(chain)
     stream.flood.up(A)
-    assert len(heads_to(stream.announcing.greet(A, False, NOW), A)) == 1
-    assert stream.announcing.fired(False, NOW) == []
+    assert len(heads_to(asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW), A)) == 1
+    assert asked(stream.out, stream.announcing.tell_news, False, NOW) == []
 
 
 def test_without_neighbours_nobody_is_told() -> None:
-    stream = Stream("tea", context_of())
+    stream = Staged("tea", context_of())
     chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(), NOW)
-    stream.announcing.news(chain)
-    assert stream.announcing.fired(False, NOW) == []
+    stream.announcing.note_news(chain)
+    assert asked(stream.out, stream.announcing.tell_news, False, NOW) == []
 
 
 def test_the_policy_goes_first_and_to_those_who_come_later() -> None:
     owner = known_identity("ann")
     context = context_of()
-    stream = Stream(to_text(Sort.PERSON, owner.author) + "/news", context)
+    stream = Staged(to_text(Sort.PERSON, owner.author) + "/news", context)
     ann = Voice("ann", topic=stream.topic)
     context.cards.learn(owner.card)
     unit = ann.sign([stream.governance.tail(Policy(publishers=()), 5)])
     assert stream.governance.read(unit)
     shown = PolicyIs(stream.topic, unit.unit, owner.card)
-    assert stream.announcing.greet(A, False, NOW)[0] == Send(A, shown)
-    assert stream.announcing.policy((A, B)) == [Send(A, shown), Send(B, shown)]
+    assert asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW)[0] == Send(A, shown)
+    assert asked(stream.out, stream.announcing.send_policy, (A, B)) == [Send(A, shown), Send(B, shown)]
 
 
 def test_revocations_are_passed_on_but_not_back() -> None:
-    stream = Stream("tea", context_of())
+    stream = Staged("tea", context_of())
     stream.flood.up(A)
     stream.flood.up(B)
     word = Revocation(AuthorId(b"p" * 32), DeviceId(b"d" * 8), 1, b"s" * 64)
-    assert stream.announcing.revocation(word, A) == [Send(B, Revoked(stream.topic, word))]
+    assert asked(stream.out, stream.announcing.send_revocation, word, A) == [
+        Send(B, Revoked(stream.topic, word))
+    ]
 
 
 def test_news_is_told_to_all_who_take_part_through_us_and_to_one_other() -> None:
-    stream = Stream("tea", context_of())
+    stream = Staged("tea", context_of())
     served = [PeerId(bytes([number]) * 32) for number in range(3)]
     for peer in (A, B, *served):
         stream.flood.up(peer)
         stream.flood.neighbors[peer].is_served = peer in served
     chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(b"a"), NOW)
-    stream.announcing.news(chain)
-    told = [effect.peer for effect in stream.announcing.fired(False, NOW) if isinstance(effect, Send)]
+    stream.announcing.note_news(chain)
+    told = [
+        effect.peer
+        for effect in asked(stream.out, stream.announcing.tell_news, False, NOW)
+        if isinstance(effect, Send)
+    ]
     assert sorted(set(told) & set(served)) == served
     assert len(set(told) - set(served)) <= 1

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Struct
-from tests.delivery.voices import Voice
-from tests.streams.stage import NOW, context_of
+from tests.delivery.voices import Voice, asked
+from tests.streams.stage import NOW, Staged, context_of
 from tests.streams.test_stream import items
 
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.event.event import Event, Verified
 from linnet.peer.messages import CODEC
+from linnet.streams.announcing import AnswersDue
 from linnet.streams.commands import Subscribe
 from linnet.streams.options import StorageRule
-from linnet.streams.stream import Stream
 
 A, B = PeerId(b"a" * 32), PeerId(b"b" * 32)
 
@@ -28,11 +27,11 @@ class Scene:
 
     def __init__(self) -> None:
         self.context = context_of()
-        self.stream = Stream("tea", self.context)
+        self.stream = Staged("tea", self.context)
         self.ann = Voice(topic=self.stream.topic)
         self.context.links[A] = None
         self.stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
-        self.greeting = self.stream.neighbor_up(A, NOW)
+        self.greeting = asked(self.stream.out, self.stream.handle_neighbor_up, A, NOW)
 
     def place(self, last: int, held: bool = True) -> ChainPlace:
         return ChainPlace(self.ann.identity.author, self.ann.identity.card.device, 0, last, held)
@@ -42,11 +41,11 @@ class Scene:
     ) -> list[object]:
         answer = None if due is None else (due,)
         heads = Heads(self.stream.topic, (self.place(last, held),), waited, answer)
-        return [*self.stream.on_heads(peer, heads, NOW)]
+        return asked(self.stream.out, self.stream.handle_heads, peer, heads, NOW)
 
     def hear(self, unit: Verified) -> list[object]:
         data = Data(unit.unit, 1, 0, int(NOW * 1_000_000), self.ann.identity.card)
-        return [*self.stream.on_data(A, data, NOW)]
+        return asked(self.stream.out, self.stream.handle_data, A, data, NOW)
 
     def resent(self, unit: Verified, age_ms: int, peer: PeerId = A) -> list[object]:
         number = unit.unit.seq or 0
@@ -54,7 +53,7 @@ class Scene:
         page = Resent(
             self.stream.topic, author, device, number, number, (unit.unit,), (card,), True, None, (age_ms,)
         )
-        return [*self.stream.on_resent(peer, page, NOW)]
+        return asked(self.stream.out, self.stream.handle_resent, peer, page, NOW)
 
     @property
     def missing(self) -> list[tuple[int, int]]:
@@ -68,45 +67,45 @@ def bodies(effects: object) -> list[bytes]:
 def test_who_reads_says_for_how_long_and_who_does_not_says_that() -> None:
     scene = Scene()
     assert scene.greeting == [Send(A, Heads(scene.stream.topic, (), 60_000))]
-    silent = Stream("tea", context_of())
-    assert silent.neighbor_up(A, NOW) == [Send(A, Heads(silent.topic, (), 0))]
+    silent = Staged("tea", context_of())
+    assert asked(silent.out, silent.handle_neighbor_up, A, NOW) == [Send(A, Heads(silent.topic, (), 0))]
 
 
 def test_who_is_told_answers_with_what_was_said_since() -> None:
-    stream = Stream("tea", context_of("them"))
+    stream = Staged("tea", context_of("them"))
     ann = Voice(topic=stream.topic)
     for number, unit in enumerate(ann.units(4)):
         stream.intake.accept(unit, NOW - 100.0 + 30 * number)
-    (answer,) = stream.on_heads(A, Heads(stream.topic, (), 50_000), NOW)
+    (answer,) = asked(stream.out, stream.handle_heads, A, Heads(stream.topic, (), 50_000), NOW)
     assert isinstance(answer, Send)
     assert isinstance(answer.message, Heads)
     assert (answer.message.waited_ms, answer.message.due) == (0, (2,))
-    (nothing,) = stream.on_heads(B, Heads(stream.topic, (), 1_000), NOW)
+    (nothing,) = asked(stream.out, stream.handle_heads, B, Heads(stream.topic, (), 1_000), NOW)
     assert isinstance(nothing, Send)
-    assert nothing.message.due == (4,)  # type: ignore[union-attr]
+    assert nothing.message.due == (4,)
 
 
 def test_what_the_log_holds_is_told_by_when_it_was_stored() -> None:
     context = context_of("them")
-    stream = Stream("tea", context)
+    stream = Staged("tea", context)
     us = Voice("them", topic=stream.topic)
     for number, unit in enumerate(us.units(6)):
         stream.archive.keep(unit, NOW - 100.0 + 10 * number)
-    again = Stream("tea", context)
+    again = Staged("tea", context)
     for waited, due in ((200, 0), (100, 0), (95, 1), (51, 5), (49, 6)):
-        (answer,) = again.on_heads(A, Heads(again.topic, (), waited * 1000), NOW)
-        assert answer.message.due == (due,)  # type: ignore[union-attr]
+        (answer,) = asked(again.out, again.handle_heads, A, Heads(again.topic, (), waited * 1000), NOW)
+        assert answer.message.due == (due,)
 
 
 def test_the_log_is_not_searched_for_who_came_after_us() -> None:
     context = context_of("them")
-    us = Voice("them", topic=Stream("tea", context).topic)
-    Stream("tea", context).archive.keep(us.say(b"a"), NOW - 5.0)
-    stream = Stream("tea", context)
-    stream.neighbor_up(B, NOW)
+    us = Voice("them", topic=Staged("tea", context).topic)
+    Staged("tea", context).archive.keep(us.say(b"a"), NOW - 5.0)
+    stream = Staged("tea", context)
+    stream.handle_neighbor_up(B, NOW)
     stream.archive.stored_since = None  # type: ignore[assignment,method-assign]
-    (answer,) = stream.on_heads(A, Heads(stream.topic, (), 1_000), NOW + 2.0)
-    assert answer.message.due == (1,)  # type: ignore[union-attr]
+    (answer,) = asked(stream.out, stream.handle_heads, A, Heads(stream.topic, (), 1_000), NOW + 2.0)
+    assert answer.message.due == (1,)
 
 
 def test_what_was_said_since_is_missing_and_what_was_said_before_is_not() -> None:
@@ -142,7 +141,7 @@ def test_a_chain_is_held_until_the_answer_comes_and_then_goes_on_in_order() -> N
     scene = Scene()
     units = scene.ann.units(4)
     waiting = scene.heads(2, due=None)
-    assert SetTimer(3.0, Tick("announcing", "answers", scene.stream.topic)) in waiting
+    assert SetTimer(3.0, AnswersDue(scene.stream.topic)) in waiting
     assert bodies(scene.hear(units[3])) == []
     scene.heads(3, due=2)
     assert scene.missing == [(2, 2)]
@@ -160,8 +159,10 @@ def test_a_clock_that_was_set_makes_nothing_old_that_others_say_was_said_in_our_
     assert scene.missing == [(3, 5)]
     for number in (3, 4, 5):
         assert bodies(scene.resent(units[number], HOURS_MS, B)) == texts(units[number])
-    answer = scene.stream.on_heads(B, Heads(scene.stream.topic, (), 1_000), NOW)[-1]
-    assert answer.message.due == (3,), "in doubt it is due to others too"  # type: ignore[union-attr]
+    answer = asked(scene.stream.out, scene.stream.handle_heads, B, Heads(scene.stream.topic, (), 1_000), NOW)[
+        -1
+    ]
+    assert answer.message.due == (3,), "in doubt it is due to others too"
 
 
 def test_a_clock_that_was_set_makes_nothing_old_that_follows_what_we_heard() -> None:
@@ -188,7 +189,7 @@ def test_after_a_restart_nothing_is_old_that_follows_what_the_log_holds() -> Non
     scene.context.cards.learn(scene.ann.identity.card)
     scene.stream.archive.keep(units[0], NOW - 90.0)
     scene.stream.archive.keep(units[1], NOW - 30.0)
-    stream = scene.stream = Stream("tea", scene.context)
+    stream = scene.stream = Staged("tea", scene.context)
     stream.intake.restore()
     stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
     assert bodies(scene.hear(units[3])) == []
@@ -203,14 +204,16 @@ def test_what_was_had_late_is_not_told_as_new_after_a_restart() -> None:
     scene.resent(units[0], 500_000)
     scene.resent(units[1], 400_000)
     scene.hear(units[2])
-    again = Stream("tea", scene.context)
+    again = Staged("tea", scene.context)
     again.keep(StorageRule("tea"))
     for waited, due in ((600, 0), (500, 0), (300, 2), (90, 2)):
-        answer = again.on_heads(A, Heads(again.topic, (), waited * 1000), NOW + 60.0)[-1]
-        assert answer.message.due == (due,)  # type: ignore[union-attr]
+        answer = asked(again.out, again.handle_heads, A, Heads(again.topic, (), waited * 1000), NOW + 60.0)[
+            -1
+        ]
+        assert answer.message.due == (due,)
     request = Resend(again.topic, units[0].unit.author, units[0].unit.device, 0, 2)
-    (sent,) = again.resend(A, request, NOW + 60.0)
-    assert sent.message.ages_ms == (460_000, 460_000, 60_000)
+    resent = again.archive.read_range(request, NOW + 60.0, again.intake.chains[scene.ann.key])
+    assert resent.ages_ms == (460_000, 460_000, 60_000)
 
 
 def texts(unit: Verified) -> list[bytes]:
@@ -222,7 +225,7 @@ def test_who_does_not_answer_is_not_waited_for_for_ever() -> None:
     units = scene.ann.units(4)
     scene.heads(2, due=None)
     assert bodies(scene.hear(units[3])) == []
-    assert bodies(scene.stream.release(NOW)) == texts(units[3])
+    assert bodies(asked(scene.stream.out, scene.stream.release_held, NOW)) == texts(units[3])
 
 
 def test_what_has_lost_its_turn_is_told_once() -> None:
@@ -239,12 +242,12 @@ def test_no_claim_of_others_changes_our_own_chain() -> None:
     scene = Scene()
     us = Voice("us", topic=scene.stream.topic)
     scene.stream.archive.keep(us.say(b"a"), NOW)
-    stream = Stream("tea", scene.context)
+    stream = Staged("tea", scene.context)
     stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
     place = ChainPlace(us.identity.author, us.identity.card.device, 0, 9, True)
-    stream.on_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)
+    stream.handle_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)
     assert stream.intake.chains[us.key].base == 0
-    assert items(stream.on_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)) == []
+    assert items(asked(stream.out, stream.handle_heads, A, Heads(stream.topic, (place,), 0, (0,)), NOW)) == []
 
 
 def test_false_answers_silence_nobody() -> None:
@@ -253,5 +256,5 @@ def test_false_answers_silence_nobody() -> None:
     scene.heads(10**9, due=10**12)
     assert bodies(scene.hear(units[3])) == texts(units[3]), "it is live, whatever was said of it"
     short = Heads(scene.stream.topic, (scene.place(4), scene.place(5)), 0, (4,))
-    scene.stream.on_heads(A, short, NOW)
+    scene.stream.handle_heads(A, short, NOW)
     assert bodies(scene.hear(units[4])) == texts(units[4])

@@ -15,6 +15,7 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import ChainPlace
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.store.memory import MemoryStore
 from linnet.streams.intake import Intake
 from linnet.streams.policy import Governance
@@ -149,7 +150,7 @@ def test_restoring_goes_on_from_the_log_and_asks_again_for_what_it_lacks() -> No
     store = MemoryStore()
     intake = intake_of(store)
     context = context_of(store=store)
-    archive = Archive(TOPIC, store, context.cards, context.config)
+    archive = Archive(TOPIC, store, context.cards, context.config, Outbox())
     ann, ben = Voice("ann"), Voice("ben")
     units = ann.units(3)
     context.cards.learn(ann.identity.card)
@@ -165,7 +166,7 @@ def test_our_own_chain_is_there_from_the_start() -> None:
     store = MemoryStore()
     context = context_of(store=store)
     us = Voice("us")
-    archive = Archive(TOPIC, store, context.cards, context.config)
+    archive = Archive(TOPIC, store, context.cards, context.config, Outbox())
     archive.keep(us.say(b"a", b"b"), NOW)
     intake = intake_of(store)
     intake.restore_own()

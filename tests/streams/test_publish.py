@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
-from tests.delivery.voices import Voice
-from tests.streams.stage import NOW, context_of
+from tests.delivery.voices import Voice, asked
+from tests.streams.stage import NOW, Staged, context_of
 from tests.streams.village import Village
 
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import DeviceId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
 from linnet.event.signing import decode_unit, message_tail, recall_unit
@@ -22,9 +22,10 @@ from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
+from linnet.streams.announcing import HeadsDue
 from linnet.streams.commands import Policy, Published, Subscribe
+from linnet.streams.keeper import EvictDue
 from linnet.streams.publish import declare, publish
-from linnet.streams.stream import Stream
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 
@@ -35,11 +36,16 @@ class Scene:
     def __init__(self, name: str = "tea") -> None:
         self.store = MemoryStore()
         self.context = context_of("us", store=self.store)
-        self.stream = Stream(name, self.context)
+        self.stream = Staged(name, self.context)
 
     def publish(self, *bodies: bytes, now: float = NOW) -> list[object]:
         tails = [message_tail(body, 0) for body in bodies]
-        return [*publish(self.stream, self.context, 7, tails, 0.0, now)]
+        out = self.stream.out
+        return asked(out, publish, self.stream, self.context, out, 7, tails, 0.0, now)
+
+    def declare(self, policy: Policy, sealed: bool = False) -> list[Any]:
+        out = self.stream.out
+        return asked(out, declare, self.stream, self.context, out, 7, policy, NOW, sealed)
 
     def promises(self, effects: list[object]) -> tuple[object, ...]:
         (after,) = [effect for effect in effects if isinstance(effect, AfterCommit)]
@@ -48,14 +54,14 @@ class Scene:
 
 def test_everything_that_others_see_waits_for_the_commit() -> None:
     scene = Scene()
-    scene.stream.neighbor_up(A, NOW)
+    scene.stream.handle_neighbor_up(A, NOW)
     scene.stream.readers.add(Subscribe(1, "tea"), None)
     effects = scene.publish(b"a", b"b")
     ((_, entry),) = scene.store.log.read(scene.stream.topic, 0, 10)
     unit = recall_unit(decode_unit(entry.raw))
     assert effects[:-1] == [
-        SetTimer(10.0, Tick("keeper", "evict", scene.stream.topic)),
-        SetTimer(5.0, Tick("announcing", "heads", scene.stream.topic)),
+        SetTimer(10.0, EvictDue(scene.stream.topic)),
+        SetTimer(5.0, HeadsDue(scene.stream.topic)),
     ]
     published, send, sent, deliver, delivered, reply = scene.promises(effects)
     assert isinstance(published, Record)
@@ -73,7 +79,7 @@ def test_everything_that_others_see_waits_for_the_commit() -> None:
 def test_what_is_published_alone_goes_out_when_somebody_comes() -> None:
     scene = Scene()
     scene.publish(b"a")
-    effects = scene.stream.neighbor_up(A, NOW + 1)
+    effects = asked(scene.stream.out, scene.stream.handle_neighbor_up, A, NOW + 1)
     assert [e.message.hops for e in effects if isinstance(e, Send) and isinstance(e.message, Data)] == [1]
 
 
@@ -96,11 +102,11 @@ def test_only_publishers_publish_and_only_owners_declare() -> None:
     with pytest.raises(RemoteError) as error:
         theirs.publish(b"a")
     assert error.value.reason is Reason.NOT_A_PUBLISHER
-    (reply,) = declare(theirs.stream, theirs.context, 7, Policy(), NOW)
+    (reply,) = theirs.declare(Policy())
     assert isinstance(reply, Reply)
     assert isinstance(reply.result, Declined)
     ours = Scene(to_text(Sort.PERSON, known_identity("us").author) + "/news")
-    declared = declare(ours.stream, ours.context, 7, Policy(degree=6), NOW)
+    declared = ours.declare(Policy(degree=6))
     assert ours.stream.governance.policy.degree == 6
     (promises,) = [effect.effects for effect in declared if isinstance(effect, AfterCommit)]
     notes = [each.note for each in promises if isinstance(each, Record) and each.kind is Kind.PUBLISHED]
@@ -115,18 +121,18 @@ def test_what_another_device_of_ours_seals_is_its_own_until_that_is_revoked() ->
     scene.stream.governance.read(Voice("us", scene.stream.topic).sign([tail]))
     assert isinstance(result(scene.publish(b"a")), Declined)
     for sealed in (True, False):
-        declined = result(declare(scene.stream, scene.context, 7, Policy(), NOW, sealed))
+        declined = result(scene.declare(Policy(), sealed))
         assert isinstance(declined, Declined)
         assert declined.reason is Reason.NOT_ALLOWED
     person = SigningKey.generate(SeededEntropy(0, "identity/us"))
     scene.context.cards.revoke(revoke(person, other, int(NOW)))
-    assert isinstance(result(declare(scene.stream, scene.context, 7, Policy(), NOW, sealed=True)), Published)
+    assert isinstance(result(scene.declare(Policy(), sealed=True)), Published)
     assert scene.stream.governance.policy.sealer == scene.context.device
 
 
 def test_a_key_is_announced_before_the_first_message_and_counts_as_none() -> None:
     scene = Scene(to_text(Sort.PERSON, known_identity("us").author) + "/news")
-    declare(scene.stream, scene.context, 7, Policy(), NOW, sealed=True)
+    scene.declare(Policy(), sealed=True)
     published = result(scene.publish(b"a", b"b"))
     assert isinstance(published, Published)
     assert (published.first, len(published.ids)) == (2, 2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from tests.delivery.voices import TOPIC, Voice
@@ -17,10 +18,11 @@ from linnet.delivery.items import CaughtUp, Missed
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import message_tail
+from linnet.machine.outbox import Outbox, Promises
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy, Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.reader import Reader, delivered, is_for_nodes, shown
+from linnet.streams.reader import Reader, delivery_records, is_for_nodes, shown
 from linnet.trace.records import Kind, Record
 
 ANN = Voice("ann").identity.author
@@ -45,6 +47,13 @@ def test_from_anyone_else_nothing_is_left_out(owner: AuthorId | None) -> None:
     assert not any(is_for_nodes(event, owner) for event in unit.events)
 
 
+def handed(act: Callable[..., object], /, *args: object) -> list[Any]:
+    """What a subscription is handed."""
+    promises = Promises()
+    act(*args, promises)
+    return [*promises]
+
+
 class Desk:
     """A log, and a durable subscription of it."""
 
@@ -53,7 +62,7 @@ class Desk:
         self.config = DeliveryConfig(window_items=window_items, buffer_items=window_items)
         self.owner = owner
         context = context_of(store=self.store)
-        self.archive = Archive(TOPIC, self.store, context.cards, self.config)
+        self.archive = Archive(TOPIC, self.store, context.cards, self.config, Outbox())
         self.ann = Voice("ann")
         context.cards.learn(self.ann.identity.card)
 
@@ -61,7 +70,18 @@ class Desk:
         cursor = Cursor(TOPIC, "mine", self.store.cells)
         if not cursor.resumed:
             cursor.begin(0)
-        return Reader(Subscribe(1, "tea", name="mine"), Window(1, self.config), cursor, self.owner)
+        command = Subscribe(1, "tea", name="mine")
+        return Reader(TOPIC, command, Window(1, self.config), cursor, self.owner)
+
+    def read(self, reader: Reader) -> list[Any]:
+        """What the log holds for a subscription."""
+        return handed(reader.hand_log, self.store.log)
+
+    def consume(self, reader: Reader, items: int) -> list[Any]:
+        return handed(reader.handle_consumed, items, self.store.log)
+
+    def write(self, reader: Reader, unit: Verified) -> list[Any]:
+        return handed(reader.hand_written, self.keep(unit), unit)
 
     def keep(self, unit: Verified) -> int:
         position = self.archive.keep(unit, NOW)
@@ -79,22 +99,22 @@ def test_a_durable_subscription_counts_what_it_was_shown_and_resumes_there() -> 
     desk.keep(mixed(desk.ann))
     desk.keep(desk.ann.say(b"d"))
     first = desk.reader()
-    assert bodies(first.pump(desk.store.log)) == [b"a", b"b", b"c", b"d"]
-    first.handled(2, desk.store.log)
-    assert bodies(desk.reader().pump(desk.store.log)) == [b"c", b"d"]
+    assert bodies(desk.read(first)) == [b"a", b"b", b"c", b"d"]
+    desk.consume(first, 2)
+    assert bodies(desk.read(desk.reader())) == [b"c", b"d"]
 
 
 def test_it_stays_behind_until_the_log_was_read_to_its_end() -> None:
     desk = Desk(window_items=2)
     reader = desk.reader()
-    assert reader.pump(desk.store.log) == []
+    assert desk.read(reader) == []
     assert not reader.behind
     units = desk.ann.units(4)
-    got = [item for unit in units[:3] for item in bodies(reader.logged(desk.keep(unit), unit))]
+    got = [item for unit in units[:3] for item in bodies(desk.write(reader, unit))]
     assert got == [b"0", b"1"]
     assert reader.behind
-    assert reader.logged(desk.keep(units[3]), units[3]) == [], "what was passed over comes first"
-    more = reader.handled(2, desk.store.log)
+    assert desk.write(reader, units[3]) == [], "what was passed over comes first"
+    more = desk.consume(reader, 2)
     third, fourth = units[2:]
     assert more == [
         Deliver(1, third.events),
@@ -109,7 +129,7 @@ def test_a_long_log_is_read_page_by_page() -> None:
     desk = Desk(window_items=1000)
     for unit in desk.ann.units(600):
         desk.keep(unit)
-    assert bodies(desk.reader().pump(desk.store.log)) == [b"%d" % number for number in range(600)]
+    assert bodies(desk.read(desk.reader())) == [b"%d" % number for number in range(600)]
 
 
 def delivered_record(unit: Verified) -> Record:
@@ -119,27 +139,27 @@ def delivered_record(unit: Verified) -> Record:
 def test_what_is_handed_over_later_is_recorded_in_as_few_records_as_there_are_runs() -> None:
     ann, ben = Voice("ann"), Voice("ben")
     burst, other, single = ann.say(b"0", b"1", b"2"), ben.say(b"x"), ann.say(b"3")
-    assert delivered([*burst.events, *other.events, *single.events]) == [
+    assert delivery_records([*burst.events, *other.events, *single.events]) == [
         delivered_record(burst),
         delivered_record(other),
         delivered_record(single),
     ]
-    both = delivered([*burst.events[1:], *single.events])
+    both = delivery_records([*burst.events[1:], *single.events])
     assert [(record.seq, record.events, record.event) for record in both] == [(1, 3, single.head)]
-    assert delivered([]) == []
+    assert delivery_records([]) == []
 
 
 def live() -> Reader:
-    return Reader(Subscribe(1, "tea"), Window(1, DeliveryConfig()), None, None)
+    return Reader(TOPIC, Subscribe(1, "tea"), Window(1, DeliveryConfig()), None, None)
 
 
 def test_below_a_floor_nothing_is_handed_over_again() -> None:
     reader, ann = live(), Voice("ann")
     reader.floors[ann.key] = 2
-    assert bodies(reader.offer(ann.say(b"0", b"1", b"2", b"3"))) == [b"2", b"3"]
-    assert bodies(reader.offer(ann.say(b"4"))) == [b"4"]
+    assert bodies(handed(reader.offer, ann.say(b"0", b"1", b"2", b"3"))) == [b"2", b"3"]
+    assert bodies(handed(reader.offer, ann.say(b"4"))) == [b"4"]
     ben = Voice("ben")
-    assert bodies(reader.offer(ben.say(b"other"))) == [b"other"], "a floor is of one chain"
+    assert bodies(handed(reader.offer, ben.say(b"other"))) == [b"other"], "a floor is of one chain"
 
 
 def test_what_was_missed_below_a_floor_was_had() -> None:
@@ -150,15 +170,15 @@ def test_what_was_missed_below_a_floor_was_had() -> None:
         Missed(TOPIC, identity.author, identity.card.device, first, first + 1, Reason.GAP_UNFILLED)
         for first in (3, 4)
     ]
-    assert reader.missed(gaps[0]) == []
-    assert reader.missed(gaps[1]) == [Deliver(1, (gaps[1],))]
+    assert handed(reader.tell_missed, gaps[0]) == []
+    assert handed(reader.tell_missed, gaps[1]) == [Deliver(1, (gaps[1],))]
 
 
 def test_a_live_subscription_has_no_log() -> None:
     reader, desk = live(), Desk()
     unit = desk.ann.say()
     position = desk.keep(unit)
-    assert reader.logged(position, unit) == []
-    assert reader.pump(desk.store.log) == []
+    assert handed(reader.hand_written, position, unit) == []
+    assert desk.read(reader) == []
     note = CaughtUp(None, False, None)
-    assert reader.note(note) == [Deliver(1, (note,))]
+    assert handed(reader.tell, note) == [Deliver(1, (note,))]

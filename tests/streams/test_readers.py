@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.delivery.voices import TOPIC, Voice
+from typing import Any
+
+from tests.delivery.voices import TOPIC, Voice, asked
 from tests.streams.stage import NOW, context_of
 from tests.streams.village import Village
 
@@ -17,11 +19,12 @@ from linnet.delivery.subscription import Cursor
 from linnet.event.event import Verified
 from linnet.event.signing import message_tail
 from linnet.identity.text import Sort, to_text
+from linnet.machine.outbox import Outbox, Promises
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
-from linnet.streams.readers import Readers, ReadersEffect
+from linnet.streams.readers import Readers
 from linnet.trace.records import Kind, Record
 
 
@@ -34,31 +37,45 @@ class Scene:
     ) -> None:
         self.store = store or MemoryStore()
         self.context = context_of(config=config, store=self.store)
-        self.readers = Readers(TOPIC, self.context, owner)
-        self.archive = Archive(TOPIC, self.store, self.context.cards, self.context.config)
+        self.out = Outbox()
+        self.readers = Readers(TOPIC, self.context, self.out, owner)
+        cards, kept = self.context.cards, self.context.config
+        self.archive = Archive(TOPIC, self.store, cards, kept, self.out)
         self.ann = Voice()
         self.context.cards.learn(self.ann.identity.card)
 
     def live(self, number: int, ordered: bool = True) -> None:
         reader = self.readers.add(Subscribe(number, "tea", ordered=ordered), None)
-        assert self.readers.begin(reader) == []
+        assert asked(self.out, self.readers.begin, reader) == []
 
-    def ordered(self, unit: Verified, hops: int) -> list[ReadersEffect]:
-        return self.readers.hand(self.readers.ordered, unit, hops)
+    def ordered(self, unit: Verified, hops: int) -> list[Any]:
+        return asked(self.out, self.readers.hand, self.readers.ordered, unit, hops)
 
-    def unordered(self, unit: Verified, hops: int) -> list[ReadersEffect]:
-        return self.readers.hand(self.readers.unordered, unit, hops)
+    def unordered(self, unit: Verified, hops: int) -> list[Any]:
+        return asked(self.out, self.readers.hand, self.readers.unordered, unit, hops)
 
-    def durable(self, number: int) -> list[ReadersEffect]:
+    def durable(self, number: int) -> list[Any]:
         cursor = Cursor(TOPIC, "mine", self.store.cells)
         if not cursor.resumed:
             cursor.begin(0)
-        return self.readers.begin(self.readers.add(Subscribe(number, "tea", name="mine"), cursor))
+        return asked(
+            self.out, self.readers.begin, self.readers.add(Subscribe(number, "tea", name="mine"), cursor)
+        )
 
-    def log(self, unit: Verified) -> list[Deliver[Item] | Record]:
+    def log(self, unit: Verified) -> list[Any]:
         position = self.archive.keep(unit, NOW)
         assert position is not None
-        return self.readers.logged(position, unit, 1)
+        return self.written(position, unit, 1)
+
+    def written(self, position: int, unit: Verified, hops: int) -> list[Any]:
+        promises = Promises()
+        self.readers.hand_written(position, unit, hops, promises)
+        return [*promises]
+
+    def own(self, unit: Verified) -> list[Any]:
+        promises = Promises()
+        self.readers.hand_own(unit, None, promises)
+        return [*promises]
 
     def position(self) -> int:
         position: int = Cursor(TOPIC, "mine", self.store.cells).position
@@ -87,7 +104,7 @@ def test_each_gets_what_it_asked_for_and_there_is_a_record() -> None:
     record = Record(Kind.DELIVERED, TOPIC, unit.head, unit.unit.device, 0, 2, hops=3)
     assert scene.unordered(unit, 3) == [Deliver(2, unit.events), record]
     assert scene.ordered(unit, 3) == [Deliver(1, unit.events), record]
-    assert scene.readers.logged(1, unit, 3) == []
+    assert scene.written(1, unit, 3) == []
     assert len(scene.readers) == 2
     assert 1 in scene.readers
     assert 3 not in scene.readers
@@ -99,7 +116,7 @@ def test_our_own_events_go_to_all() -> None:
     scene.live(1)
     scene.live(2, ordered=False)
     unit = scene.ann.say(b"a")
-    assert shown(scene.readers.here(unit, None)) == [*unit.events, *unit.events]
+    assert shown(scene.own(unit)) == [*unit.events, *unit.events]
 
 
 def test_the_owners_policies_are_not_shown_and_not_counted() -> None:
@@ -130,7 +147,7 @@ def test_a_slow_reader_ends_once_with_one_record() -> None:
 def test_a_reader_that_is_too_slow_for_our_own_events_ends_with_a_record_too() -> None:
     scene = Scene(DeliveryConfig(window_items=1, buffer_items=1))
     scene.live(1)
-    effects = [effect for unit in scene.ann.units(3) for effect in scene.readers.here(unit, None)]
+    effects = [effect for unit in scene.ann.units(3) for effect in scene.own(unit)]
     assert Record(Kind.DROPPED, TOPIC, reason=Reason.SUBSCRIBER_SLOW) in effects
 
 
@@ -144,7 +161,7 @@ def test_a_durable_reader_gets_the_log_from_its_cursor_on() -> None:
     assert shown(scene.log(two)) == list(two.events)
     assert scene.readers.durable
     assert scene.readers.named("mine")
-    scene.readers.handled(1, 1)
+    scene.readers.handle_consumed(1, 1)
     assert scene.position() == 1
     again = Scene(store=scene.store)
     assert shown(again.durable(5)) == list(two.events), "what was not handled comes again"
@@ -157,7 +174,7 @@ def test_a_durable_reader_waits_in_the_log_when_its_window_is_full() -> None:
     got = [item for unit in units for item in shown(scene.log(unit))]
     assert got == [event for unit in units[:2] for event in unit.events]
     for handled in range(4):
-        got += shown(scene.readers.handled(1, 1))
+        got += shown(asked(scene.out, scene.readers.handle_consumed, 1, 1))
         assert scene.position() == handled + 1
     assert got == [event for unit in units for event in unit.events]
 
@@ -168,7 +185,7 @@ def test_a_burst_larger_than_the_window_does_not_stall_a_durable_reader() -> Non
     unit = scene.ann.say(b"a", b"b", b"c", b"d", b"e")
     got = shown(scene.log(unit))
     while len(got) < 5:
-        more = shown(scene.readers.handled(1, 1))
+        more = shown(asked(scene.out, scene.readers.handle_consumed, 1, 1))
         assert more
         got += more
     assert got == list(unit.events)
@@ -180,14 +197,16 @@ def test_a_note_is_counted_by_the_cursor_as_the_application_counts_it() -> None:
     scene.durable(1)
     one, two = scene.ann.units(2)
     scene.log(one)
-    assert scene.readers.anchored() == [AfterCommit((Deliver(1, (CaughtUp(NOW, False, None),)),))]
+    assert asked(scene.out, scene.readers.note_anchored) == [
+        AfterCommit((Deliver(1, (CaughtUp(NOW, False, None),)),))
+    ]
     scene.log(two)
-    scene.readers.handled(1, 2)
+    scene.readers.handle_consumed(1, 2)
     assert scene.position() == 1
-    scene.readers.missed(scene.gap(2, 2))
-    scene.readers.handled(1, 1)
+    scene.readers.tell_missed(scene.gap(2, 2))
+    scene.readers.handle_consumed(1, 1)
     assert scene.position() == 2
-    scene.readers.handled(1, 1)
+    scene.readers.handle_consumed(1, 1)
     assert scene.position() == 2
 
 
@@ -196,7 +215,10 @@ def test_what_was_missed_is_told_in_the_order_of_the_log() -> None:
     scene.durable(1)
     scene.live(2)
     gap = scene.gap(3, 4)
-    assert scene.readers.missed(gap) == [AfterCommit((Deliver(1, (gap,)),)), Deliver(2, (gap,))]
+    assert asked(scene.out, scene.readers.tell_missed, gap) == [
+        AfterCommit((Deliver(1, (gap,)),)),
+        Deliver(2, (gap,)),
+    ]
 
 
 def test_what_a_reader_had_is_neither_shown_again_nor_missed() -> None:
@@ -206,21 +228,21 @@ def test_what_a_reader_had_is_neither_shown_again_nor_missed() -> None:
     burst, rest = scene.ann.say(b"0", b"1"), scene.ann.say(b"2", b"3")
     assert shown(scene.ordered(burst, 1)) == []
     assert shown(scene.ordered(rest, 1)) == [rest.events[1]]
-    assert scene.readers.missed(scene.gap(1, 2)) == []
-    assert shown(scene.readers.missed(scene.gap(5, 6))) == [scene.gap(5, 6)]
+    assert asked(scene.out, scene.readers.tell_missed, scene.gap(1, 2)) == []
+    assert shown(asked(scene.out, scene.readers.tell_missed, scene.gap(5, 6))) == [scene.gap(5, 6)]
 
 
 def test_removing_ends_and_a_durable_one_keeps_its_place() -> None:
     scene = Scene()
     scene.live(1)
-    assert scene.readers.remove(1) == [Deliver(1, (Ended(None),))]
-    assert scene.readers.remove(1) == []
+    assert asked(scene.out, scene.readers.remove, 1) == [Deliver(1, (Ended(None),))]
+    assert asked(scene.out, scene.readers.remove, 1) == []
     scene.durable(2)
     scene.log(scene.ann.say())
-    scene.readers.handled(2, 1)
-    assert scene.readers.remove(2) == [AfterCommit((Deliver(2, (Ended(None),)),))]
+    scene.readers.handle_consumed(2, 1)
+    assert asked(scene.out, scene.readers.remove, 2) == [AfterCommit((Deliver(2, (Ended(None),)),))]
     assert scene.position() == 1
-    assert scene.readers.handled(2, 1) == []
+    assert asked(scene.out, scene.readers.handle_consumed, 2, 1) == []
 
 
 def test_the_owners_policy_is_no_part_of_history() -> None:

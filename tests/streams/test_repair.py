@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.delivery.voices import asked
 from tests.streams.village import STREAM, Village
 
 from linnet.core.effects import AfterCommit
@@ -142,8 +143,9 @@ def test_more_than_was_damaged_is_not_written_out_of_turn(village: Village) -> N
     streams = machine._parts.streams
     stream = streams._joined.get(topic)
     assert stream is not None
-    streams.repair.look(village.network.now)
-    (mended,) = streams.repair.on_resent(stream, resent, village.network.now)
+    assert streams.repair.note_damage()
+    out = machine._parts.out
+    (mended,) = asked(out, streams.repair.handle_resent, stream, resent, village.network.now)
     assert isinstance(mended, AfterCommit)
     assert [entry.first for _, entry in disk.log.read(topic, 0, 100)] == [0, 1, 2, 3, 4, 5]
     assert len(streams.repair) == 0

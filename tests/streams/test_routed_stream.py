@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from tests.delivery.voices import asked
 from tests.streams.stage import NOW
 from tests.streams.test_stream import A, B, Scene
 
@@ -14,18 +15,20 @@ from linnet.delivery.messages import Data
 
 
 def test_a_forged_event_is_forwarded_to_nobody_and_nobody_is_even_chosen() -> None:
-    scene, asked = Scene(), []
+    scene = Scene()
+    routed: list[tuple[PeerId, ...]] = []
 
     def routing(sources: tuple[PeerId, ...], up: Sequence[PeerId]) -> Sequence[PeerId]:
-        asked.append(sources)
+        routed.append(sources)
         return [peer for peer in up if peer not in sources]
 
     scene.stream.flood.route(routing)
     unit = scene.ann.say(b"x")
     forged = msgspec.structs.replace(unit.unit, sig=b"x" * 64)
-    effects = scene.stream.on_data(A, Data(forged, 1, 0, 0, scene.ann.identity.card), NOW)
+    data = Data(forged, 1, 0, 0, scene.ann.identity.card)
+    effects = asked(scene.stream.out, scene.stream.handle_data, A, data, NOW)
     assert [effect for effect in effects if isinstance(effect, Send)] == []
-    assert asked == []
+    assert routed == []
     real = [effect.peer for effect in scene.hear(unit) if isinstance(effect, Send)]
     assert real == [B]
-    assert asked == [(A,)]
+    assert routed == [(A,)]

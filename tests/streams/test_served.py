@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.delivery.voices import Voice
-from tests.streams.stage import NOW, context_of
+from tests.delivery.voices import Voice, asked
+from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId
@@ -11,7 +11,6 @@ from linnet.delivery.messages import ChainPlace, Heads, Watch
 from linnet.identity.cards import revoke
 from linnet.streams.options import StorageRule
 from linnet.streams.served import digest, meet, reached
-from linnet.streams.stream import Stream
 from linnet.testing.rooms import person_key
 
 PROXY = PeerId(b"q" * 32)
@@ -19,7 +18,7 @@ PROXY = PeerId(b"q" * 32)
 
 def test_both_sides_have_the_same_digest_once_they_know_the_same() -> None:
     mobile, proxy = context_of("mobile"), context_of("proxy")
-    here, there = Stream("tea", mobile), Stream("tea", proxy)
+    here, there = Staged("tea", mobile), Staged("tea", proxy)
     there.keep(StorageRule("tea"))
     assert digest(here, mobile) == digest(there, proxy)
     voice = Voice(topic=here.topic)
@@ -35,7 +34,7 @@ def test_both_sides_have_the_same_digest_once_they_know_the_same() -> None:
 
 
 def test_what_came_too_early_has_not_been_reached() -> None:
-    stream = Stream("tea", context_of())
+    stream = Staged("tea", context_of())
     voice = Voice(topic=stream.topic)
     units = [voice.say(body) for body in (b"a", b"b", b"c")]
     stream.intake.wants_all = True
@@ -46,7 +45,7 @@ def test_what_came_too_early_has_not_been_reached() -> None:
 
 def test_a_revocation_that_one_side_lacks_shows() -> None:
     context = context_of()
-    stream = Stream("tea", context)
+    stream = Staged("tea", context)
     voice = Voice("ann", topic=stream.topic)
     stream.intake.accept(voice.say(b"a"), NOW)
     before = digest(stream, context)
@@ -57,30 +56,30 @@ def test_a_revocation_that_one_side_lacks_shows() -> None:
 
 def test_who_knows_the_same_is_told_nothing_and_counts_as_a_neighbour() -> None:
     context = context_of()
-    stream = Stream("tea", context)
-    stream.on_storage((Contact(PROXY),), NOW)
+    stream = Staged("tea", context)
+    stream.set_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
-    assert meet(stream, PROXY, True, NOW) == []
+    assert asked(stream.out, meet, stream, PROXY, True, NOW) == []
     assert stream.flood.neighbors[PROXY].is_served
     assert stream.intake.anchored
 
 
 def test_who_knows_something_else_is_told_everything() -> None:
     context = context_of()
-    stream = Stream("tea", context)
-    stream.on_storage((Contact(PROXY),), NOW)
+    stream = Staged("tea", context)
+    stream.set_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
-    assert meet(stream, PROXY, False, NOW) == [Send(PROXY, Heads(stream.topic, (), 0))]
+    assert asked(stream.out, meet, stream, PROXY, False, NOW) == [Send(PROXY, Heads(stream.topic, (), 0))]
     assert not stream.intake.anchored
 
 
 def test_a_receipt_is_asked_for_only_where_one_is_owed() -> None:
     context = context_of()
-    stream = Stream("tea", context)
+    stream = Staged("tea", context)
     us = Voice("us", topic=stream.topic)
     stream.archive.keep(us.say(b"a"), NOW)
-    stream = Stream("tea", context)
-    stream.on_storage((Contact(PROXY),), NOW)
+    stream = Staged("tea", context)
+    stream.set_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
     assert stream.publishing.is_unconfirmed
-    assert Send(PROXY, Watch(stream.topic, True)) in meet(stream, PROXY, True, NOW)
+    assert Send(PROXY, Watch(stream.topic, True)) in asked(stream.out, meet, stream, PROXY, True, NOW)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from tests.delivery.voices import Voice
-from tests.streams.stage import NOW, context_of
+from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.ids import Contact, PeerId
 from linnet.overlay.config import Overlay
 from linnet.streams.commands import ChainStatus
 from linnet.streams.status import MOST_CHAINS, status_of
-from linnet.streams.stream import Stream
 
 A, S, T = PeerId(b"a" * 32), PeerId(b"s" * 32), PeerId(b"t" * 32)
 
 
 def test_it_tells_neighbours_storage_chains_and_counts() -> None:
     context = context_of()
-    stream = Stream("tea", context)
-    stream.neighbor_up(A, NOW)
-    stream.on_storage((Contact(S),), NOW)
+    stream = Staged("tea", context)
+    stream.handle_neighbor_up(A, NOW)
+    stream.set_storage((Contact(S),), NOW)
     ann = Voice(topic=stream.topic)
     units = ann.units(4)
     for number in (0, 3):
@@ -37,7 +36,7 @@ def test_it_tells_neighbours_storage_chains_and_counts() -> None:
 
 def test_it_lists_no_more_chains_than_anyone_reads() -> None:
     context = context_of()
-    stream = Stream("tea", context)
+    stream = Staged("tea", context)
     for number in range(MOST_CHAINS + 5):
         stream.intake._begin(number.to_bytes(32, "big"), b"d" * 8, 0)  # type: ignore[arg-type]
     assert len(status_of(stream, context, None, Overlay.TRACKER).chains) == MOST_CHAINS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from tests.delivery.voices import Voice
-from tests.streams.stage import NOW, context_of
+from tests.delivery.voices import Voice, asked
+from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import (
     AfterCommit,
@@ -21,14 +21,15 @@ from linnet.core.effects import (
 )
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.flood import unit_bytes
+from linnet.delivery.gaps import GapDue
 from linnet.delivery.items import Item, Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
+from linnet.delivery.suppression import SpreadDue
 from linnet.event.event import Verified
+from linnet.streams.anchor import AnchorDue
 from linnet.streams.commands import Subscribe
-from linnet.streams.stream import Stream
 from linnet.trace.records import Kind, Record
 
 A, B, S = PeerId(b"a" * 32), PeerId(b"b" * 32), PeerId(b"s" * 32)
@@ -40,16 +41,16 @@ class Scene:
 
     def __init__(self, config: DeliveryConfig | None = None, ordered: bool = True) -> None:
         self.context = context_of(config=config)
-        self.stream = Stream("tea", self.context)
+        self.stream = Staged("tea", self.context)
         self.ann = Voice(topic=self.stream.topic)
         self.context.links.update({A: None, B: None})
-        self.stream.neighbor_up(A, NOW)
-        self.stream.neighbor_up(B, NOW)
+        self.stream.handle_neighbor_up(A, NOW)
+        self.stream.handle_neighbor_up(B, NOW)
         self.stream.readers.add(Subscribe(1, "tea", ordered=ordered), None)
 
     def hear(self, unit: Verified, peer: PeerId = A, hops: int = 2) -> list[object]:
         data = Data(unit.unit, hops, 0, int(NOW * 1_000_000), self.ann.identity.card)
-        return [*self.stream.on_data(peer, data, NOW)]
+        return asked(self.stream.out, self.stream.handle_data, peer, data, NOW)
 
     def record(self, kind: Kind, unit: Verified, peer: PeerId | None, hops: int | None) -> Record:
         place = unit.unit
@@ -66,8 +67,8 @@ class Scene:
             size,
         )
 
-    def gap_tick(self) -> Tick:
-        return Tick("gaps", "ask", self.stream.topic + self.ann.key)
+    def gap_timer(self) -> GapDue:
+        return GapDue(self.stream.topic, self.ann.key)
 
 
 def items(effects: object) -> list[Item]:
@@ -119,7 +120,9 @@ def test_a_forged_unit_is_rejected_and_blamed() -> None:
     scene = Scene()
     unit = scene.ann.say(b"x")
     forged = msgspec.structs.replace(unit.unit, sig=b"x" * 64)
-    record, blame = scene.stream.on_data(A, Data(forged, 1, 0, 0, scene.ann.identity.card), NOW)
+    record, blame = asked(
+        scene.stream.out, scene.stream.handle_data, A, Data(forged, 1, 0, 0, scene.ann.identity.card), NOW
+    )
     assert isinstance(record, Record)
     assert (record.kind, record.reason, record.peer) == (Kind.REJECTED, Reason.BAD_SIGNATURE, A)
     assert blame == Blame(A, Reason.BAD_SIGNATURE)
@@ -134,7 +137,7 @@ def test_order_waits_for_a_gap_and_disorder_does_not() -> None:
         assert items(scene.hear(units[0])) == list(units[0].events)
         effects = scene.hear(units[2])
         assert items(effects) == ([] if ordered else list(units[2].events))
-        assert SetTimer(0.5, scene.gap_tick()) in effects
+        assert SetTimer(0.5, scene.gap_timer()) in effects
         assert len(of_type(effects, Send)) == 1, "it is passed on at once all the same"
         late = items(scene.hear(units[1]))
         expected = units[1:] if ordered else units[1:2]
@@ -146,16 +149,16 @@ def test_what_was_asked_for_is_taken_in_without_flooding() -> None:
     units = scene.ann.units(3)
     scene.hear(units[0])
     scene.hear(units[2])
-    scene.stream.on_storage((STORAGE,), NOW)
+    scene.stream.set_storage((STORAGE,), NOW)
     scene.context.links[S] = None
     identity = scene.ann.identity
     fields = (scene.stream.topic, identity.author, identity.card.device, 1, 1)
-    assert Send(S, Resend(*fields)) in scene.stream.gap_fired(scene.ann.key, NOW)
+    assert Send(S, Resend(*fields)) in asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW)
     resent = Resent(*fields, (units[1].unit,), (identity.card,), True, None)
-    effects = [*scene.stream.on_resent(S, resent, NOW)]
+    effects = asked(scene.stream.out, scene.stream.handle_resent, S, resent, NOW)
     assert items(effects) == [*units[1].events, *units[2].events]
     assert of_type(effects, Send) == []
-    assert CancelTimer(scene.gap_tick()) in effects
+    assert CancelTimer(scene.gap_timer()) in effects
     assert scene.stream.gaps.filled == 1
 
 
@@ -164,8 +167,8 @@ def test_what_nobody_has_is_missed_with_a_record() -> None:
     units = scene.ann.units(3)
     scene.hear(units[0])
     scene.hear(units[2])
-    scene.stream.gap_fired(scene.ann.key, NOW)
-    effects = [*scene.stream.gap_fired(scene.ann.key, NOW + 10)]
+    scene.stream.repair_gap(scene.ann.key, NOW)
+    effects = asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW + 10)
     identity = scene.ann.identity
     topic, device = scene.stream.topic, identity.card.device
     missed = Missed(topic, identity.author, device, 1, 1, Reason.GAP_UNFILLED)
@@ -181,11 +184,11 @@ def test_word_of_events_that_nobody_has_is_recorded_and_forgotten() -> None:
     scene.hear(first)
     identity = scene.ann.identity
     place = ChainPlace(identity.author, identity.card.device, 0, 2**63 - 1, False)
-    assert scene.stream.on_heads(B, Heads(scene.stream.topic, (place,)), NOW) == [
-        SetTimer(0.5, scene.gap_tick())
-    ]
-    scene.stream.gap_fired(scene.ann.key, NOW)
-    effects = [*scene.stream.gap_fired(scene.ann.key, NOW + 10)]
+    assert asked(
+        scene.stream.out, scene.stream.handle_heads, B, Heads(scene.stream.topic, (place,)), NOW
+    ) == [SetTimer(0.5, scene.gap_timer())]
+    scene.stream.repair_gap(scene.ann.key, NOW)
+    effects = asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW + 10)
     assert items(effects) == []
     (record,) = [e for e in effects if isinstance(e, Record)]
     assert (record.kind, record.reason, record.note) == (Kind.DROPPED, Reason.GAP_UNFILLED, "hearsay")
@@ -212,57 +215,59 @@ def test_too_many_that_wait_behind_a_gap_end_the_wait() -> None:
     assert shown[1:] == [event for unit in units[2:5] for event in unit.events]
 
 
-def anchor_tick(stream: Stream) -> Tick:
-    return Tick("anchor", "ask", stream.topic)
-
-
 def test_a_subscriber_learns_once_from_storage_which_chains_there_are() -> None:
     scene = Scene()
     stream, purpose = scene.stream, f"anchor {scene.stream.topic.hex()[:16]}"
-    effects = stream.on_storage((STORAGE,), NOW)
-    hold, timer = Hold(S, STORAGE.hints, purpose), SetTimer(5.0, anchor_tick(stream))
+    effects = asked(stream.out, stream.set_storage, (STORAGE,), NOW)
+    hold, timer = Hold(S, STORAGE.hints, purpose), SetTimer(5.0, AnchorDue(stream.topic))
     assert effects == [hold, timer]
-    assert stream.anchor_fired(NOW) == [CancelTimer(anchor_tick(stream)), Release(S, purpose), hold, timer]
+    assert asked(stream.out, stream.change_anchor, NOW) == [
+        CancelTimer(AnchorDue(stream.topic)),
+        Release(S, purpose),
+        hold,
+        timer,
+    ]
     scene.context.links[S] = None
-    assert stream.link_up(S, NOW) == [Send(S, Heads(stream.topic, (), 0))]
-    assert stream.on_heads(S, Heads(stream.topic, ()), NOW) == [
-        CancelTimer(anchor_tick(stream)),
+    assert asked(stream.out, stream.handle_link_up, S, NOW) == [Send(S, Heads(stream.topic, (), 0))]
+    assert asked(stream.out, stream.handle_heads, S, Heads(stream.topic, ()), NOW) == [
+        CancelTimer(AnchorDue(stream.topic)),
         Release(S, purpose),
     ]
     assert stream.intake.anchored
-    assert stream.cast_anchor(NOW) == []
+    assert asked(stream.out, stream.ask_anchor, NOW) == []
 
 
 def test_heads_in_several_messages_anchor_with_the_last() -> None:
     scene = Scene()
-    scene.stream.on_storage((STORAGE,), NOW)
+    scene.stream.set_storage((STORAGE,), NOW)
     places = tuple(
         ChainPlace(n.to_bytes(32, "big"), b"d" * 8, 0, 3, True)  # type: ignore[arg-type]
         for n in range(513)
     )
-    scene.stream.on_heads(S, Heads(scene.stream.topic, places[:512]), NOW)
+    scene.stream.handle_heads(S, Heads(scene.stream.topic, places[:512]), NOW)
     assert not scene.stream.intake.anchored
-    scene.stream.on_heads(S, Heads(scene.stream.topic, places[512:]), NOW)
+    scene.stream.handle_heads(S, Heads(scene.stream.topic, places[512:]), NOW)
     assert scene.stream.intake.anchored
     assert all(chain.missing() == [] for chain in scene.stream.intake.chains.values())
 
 
 def test_leaving_lets_go_of_the_anchor_too() -> None:
     scene = Scene()
-    scene.stream.on_storage((STORAGE,), NOW)
-    assert Release(S, f"anchor {scene.stream.topic.hex()[:16]}") in scene.stream.leave()
+    scene.stream.set_storage((STORAGE,), NOW)
+    assert Release(S, f"anchor {scene.stream.topic.hex()[:16]}") in asked(
+        scene.stream.out, scene.stream.leave
+    )
 
 
 def test_a_unit_that_is_held_back_goes_to_those_who_did_not_send_it() -> None:
     scene = Scene(DeliveryConfig(suppress=0.1))
     c = PeerId(b"c" * 32)
-    scene.stream.neighbor_up(c, NOW)
+    scene.stream.handle_neighbor_up(c, NOW)
     unit = scene.ann.say()
     effects = scene.hear(unit)
-    tick = Tick("suppression", "spread", scene.stream.topic + unit.head)
-    assert SetTimer(0.1, tick) in effects
+    assert SetTimer(0.1, SpreadDue(scene.stream.topic, unit.head)) in effects
     assert of_type(effects, Send) == []
     scene.hear(unit, B)
-    sent = scene.stream.suppression.fired(unit.head, NOW + 0.1)
+    sent = asked(scene.stream.out, scene.stream.suppression.spread_waiting, unit.head, NOW + 0.1)
     assert [effect.peer for effect in sent if isinstance(effect, Send)] == [c]
-    assert scene.stream.suppression.fired(unit.head, NOW + 0.2) == []
+    assert asked(scene.stream.out, scene.stream.suppression.spread_waiting, unit.head, NOW + 0.2) == []

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.delivery.voices import Voice
-from tests.streams.stage import NOW, context_of
+from tests.delivery.voices import Voice, asked
+from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.delivery.catchup import HistoryDue
 from linnet.delivery.commands import Declined
+from linnet.delivery.gaps import GapDue
 from linnet.delivery.messages import History
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Subscribe, Subscribed
-from linnet.streams.stream import Stream
 from linnet.streams.subscribe import DURABLE, NAME_CHARS, SUBSCRIBED, subscribe
 from linnet.trace.records import Kind, Record
 
@@ -20,12 +20,13 @@ from linnet.trace.records import Kind, Record
 class Scene:
     def __init__(self, store: MemoryStore | None = None) -> None:
         self.context = context_of(store=store)
-        self.stream = Stream("tea", self.context)
+        self.stream = Staged("tea", self.context)
         self.ann = Voice(topic=self.stream.topic)
         self.context.cards.learn(self.ann.identity.card)
 
     def ask(self, command: Subscribe) -> list[object]:
-        return [*subscribe(self.stream, self.context, 7, command, NOW)]
+        out = self.stream.out
+        return asked(out, subscribe, self.stream, self.context, out, 7, command, NOW)
 
     def answer(self, resumed: bool = False) -> Reply[Subscribed]:
         return Reply(7, Subscribed(self.stream.topic, resumed))
@@ -42,7 +43,7 @@ def test_a_live_one_is_answered_at_once() -> None:
 
 def test_history_is_looked_for_after_the_answer() -> None:
     scene = Scene()
-    timer = SetTimer(5.0, Tick("catchup", "ask", scene.stream.topic + (1).to_bytes(8, "big")))
+    timer = SetTimer(5.0, HistoryDue(scene.stream.topic, 1))
     here = Send(scene.context.peer, History(scene.stream.topic, 1, None, 0))
     began = [scene.answer(), scene.began(SUBSCRIBED), here, timer]
     assert scene.ask(Subscribe(1, "tea", since=0.0)) == began, "what this node has comes first"
@@ -58,7 +59,7 @@ def test_a_durable_one_is_answered_when_its_place_is_durable() -> None:
     assert again.ask(Subscribe(2, "tea", name="mine")) == [resumed]
     assert not again.stream.intake.wants_all, "it is due what was said after it was made"
     assert again.stream.readers.since == NOW
-    again.stream.readers.anchored()
+    again.stream.readers.note_anchored()
     settled = Scene(store)
     settled.ask(Subscribe(3, "tea", name="mine"))
     assert settled.stream.intake.wants_all, "what a storage node did not name is new"
@@ -81,7 +82,7 @@ def test_what_was_seen_but_not_written_is_asked_for_by_a_durable_one_from_the_be
     scene.ask(Subscribe(1, "tea"))
     scene.stream.intake.accept(scene.ann.say(), NOW)
     effects = scene.ask(Subscribe(2, "tea", name="all", since=0.0))
-    assert SetTimer(0.5, Tick("gaps", "ask", scene.stream.topic + scene.ann.key)) in effects
+    assert SetTimer(0.5, GapDue(scene.stream.topic, scene.ann.key)) in effects
 
 
 def test_what_cannot_be_is_declined() -> None:
@@ -120,5 +121,7 @@ def test_a_durable_one_whose_clock_was_set_back_misses_nothing() -> None:
     store = MemoryStore()
     Scene(store).ask(Subscribe(1, "tea", name="mine"))
     again = Scene(store)
-    subscribe(again.stream, again.context, 7, Subscribe(2, "tea", name="mine"), NOW - 86_400)
+    subscribe(
+        again.stream, again.context, again.stream.out, 7, Subscribe(2, "tea", name="mine"), NOW - 86_400
+    )
     assert again.stream.readers.since == 0.0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from tests.delivery.voices import asked
+
 from linnet.core.effects import Reply
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
+from linnet.machine.outbox import Outbox
 from linnet.streams.commands import Publish
 from linnet.streams.waiting import Waiting
 
@@ -14,10 +17,11 @@ TOPIC, OTHER = TopicId(b"t" * 32), TopicId(b"o" * 32)
 
 
 def test_each_stream_has_its_own_in_order() -> None:
-    waiting = Waiting(2)
-    assert waiting.add(TOPIC, 1, ONE) == []
-    assert waiting.add(TOPIC, 2, TWO) == []
-    assert waiting.add(OTHER, 3, ONE) == []
+    out = Outbox()
+    waiting = Waiting(2, out)
+    assert asked(out, waiting.add, TOPIC, 1, ONE) == []
+    assert asked(out, waiting.add, TOPIC, 2, TWO) == []
+    assert asked(out, waiting.add, OTHER, 3, ONE) == []
     assert TOPIC in waiting
     assert waiting.take(TOPIC) == [(1, ONE), (2, TWO)]
     assert TOPIC not in waiting
@@ -26,10 +30,11 @@ def test_each_stream_has_its_own_in_order() -> None:
 
 
 def test_no_more_than_allowed_and_all_are_answered_in_the_end() -> None:
-    waiting = Waiting(1)
-    assert waiting.add(TOPIC, 1, ONE) == []
-    (full,) = waiting.add(TOPIC, 2, TWO)
+    out = Outbox()
+    waiting = Waiting(1, out)
+    assert asked(out, waiting.add, TOPIC, 1, ONE) == []
+    (full,) = asked(out, waiting.add, TOPIC, 2, TWO)
     assert (full.request, full.result.reason) == (2, Reason.CONGESTED)
     told = Declined(Reason.SHUTDOWN, "the node stops, and links were slow until the end")
-    assert waiting.close() == [Reply(1, told)]
-    assert waiting.close() == []
+    assert asked(out, waiting.close) == [Reply(1, told)]
+    assert asked(out, waiting.close) == []

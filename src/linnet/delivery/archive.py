@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from linnet.core.effects import Send
-from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import ChainHead, Entry, Store
 from linnet.delivery.cards import CardBook
@@ -15,6 +14,7 @@ from linnet.delivery.messages import ChainPlace, History, HistoryPage, Resend, R
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 _EVICTED = "evicted"
@@ -52,11 +52,14 @@ def _late(topic: TopicId) -> str:
 class Archive:
     """What this node keeps of one topic."""
 
-    def __init__(self, topic: TopicId, store: Store, cards: CardBook, config: DeliveryConfig) -> None:
+    def __init__(
+        self, topic: TopicId, store: Store, cards: CardBook, config: DeliveryConfig, out: Outbox
+    ) -> None:
         self._topic = topic
         self._store = store
         self._cards = cards
         self._config = config
+        self._out = out
 
     def keep(self, verified: Verified, now: float) -> int | None:
         """Write a unit and its device's card; returns its position, None if it is there already."""
@@ -151,9 +154,7 @@ class Archive:
         entries = self._store.log.chain(self._topic, author, device, first, last, self._config.page_units)
         return [decode_unit(entry.raw) for entry in self._page(entries)]
 
-    def resend(
-        self, peer: PeerId, request: Resend, now: float | None = None, chain: Chain | None = None
-    ) -> list[Send[Resent]]:
+    def read_range(self, request: Resend, now: float | None = None, chain: Chain | None = None) -> Resent:
         """A page with what is kept of a range; it says what is not, and the asker asks again for the rest.
 
         With a `now` it also says how long ago each unit was said, as far as that is known.
@@ -170,7 +171,7 @@ class Archive:
         reason = None if covered > request.last or partial else self._why_not(request)
         units = tuple(decode_unit(entry.raw) for entry in page)
         late = self._came_late(request.author, request.device)
-        message = Resent(
+        return Resent(
             self._topic,
             request.author,
             request.device,
@@ -182,13 +183,11 @@ class Archive:
             reason,
             () if now is None else tuple(self._age_ms(entry, chain, late, now) for entry in page),
         )
-        return [Send(peer, message)]
 
-    def history(self, peer: PeerId, request: History, keeps: bool = True) -> list[Send[HistoryPage]]:
+    def read_history(self, request: History, keeps: bool = True) -> HistoryPage:
         """The page of the log that follows a position; who does not keep the topic says just that."""
         if not keeps:
-            nothing = HistoryPage(self._topic, request.request, (), (), 0, True, None, False, Reason.NOT_HELD)
-            return [Send(peer, nothing)]
+            return HistoryPage(self._topic, request.request, (), (), 0, True, None, False, Reason.NOT_HELD)
         log = self._store.log
         after = request.after
         if after is None:
@@ -199,7 +198,7 @@ class Archive:
         done = len(page) == len(found) < self._config.page_units
         end = found[len(page) - 1][0] if page else after
         oldest = log.kept(self._topic).oldest
-        message = HistoryPage(
+        return HistoryPage(
             self._topic,
             request.request,
             units,
@@ -210,7 +209,6 @@ class Archive:
             self.evicted,
             None,
         )
-        return [Send(peer, message)]
 
     @property
     def evicted(self) -> bool:
@@ -222,8 +220,8 @@ class Archive:
         """Whether nothing of this topic is held."""
         return self._store.log.kept(self._topic).units == 0
 
-    def evict(self, retention: float | None, quota: int | None, now: float) -> list[Record]:
-        """Remove what is too old or too much; every unit that goes leaves a record."""
+    def evict(self, retention: float | None, quota: int | None, now: float) -> int:
+        """Remove what is too old or too much; every unit that goes leaves a record. Returns how many went."""
         log = self._store.log
         gone: list[tuple[Entry, Reason]] = []
         if retention is not None:
@@ -234,7 +232,9 @@ class Archive:
             gone += [(entry, Reason.QUOTA) for entry in much]
         if gone:
             self._remember([entry for entry, _ in gone])
-        return [self._record(entry, reason) for entry, reason in gone]
+        for entry, reason in gone:
+            self._out.record(self._record(entry, reason))
+        return len(gone)
 
     def _remember(self, gone: list[Entry]) -> None:
         """Note that something was evicted, and how far chains went of which nothing is left.

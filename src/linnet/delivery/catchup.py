@@ -11,24 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Item, Missed
 from linnet.delivery.messages import History, HistoryPage
 from linnet.event.event import Verified
+from linnet.machine.outbox import Outbox
 
-CatchUpEffect = Send[History] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
-
-OWNER = "catchup"
 _SEAM_TRIES = 5
 """Times that history is asked for again when live events do not join on to it."""
 _SEAM_PAUSE = 0.5
 _NONE_PAUSE = 1.0
 """Seconds that a storage node may still appear after word came that there is none."""
+
+
+class HistoryDue(Timer, frozen=True, gc=False):
+    """Whoever was asked for history took too long, or is to be asked again."""
+
+    topic: TopicId
+    subscription: int
 
 
 class CatchUp:
@@ -41,10 +45,12 @@ class CatchUp:
         since: float,
         config: DeliveryConfig,
         links: Container[PeerId],
+        out: Outbox,
         own: PeerId | None = None,
         own_chain: ChainKey = b"",
     ) -> None:
         """With `own`, this node's own log is read as well; it answers as a storage node would."""
+        self._out = out
         self._own = own
         self._own_chain = own_chain
         self._is_own = False
@@ -56,7 +62,7 @@ class CatchUp:
         self._links = links
         self._since_ms = int(since * 1000)
         self._config = config
-        self._tick = Tick(OWNER, "ask", topic + subscription.to_bytes(8, "big"))
+        self._timer = HistoryDue(topic, subscription)
         self._purpose = f"history {topic.hex()[:16]} {subscription}"
         self._request = subscription
         self._storage: dict[PeerId, tuple[str, ...]] = {}
@@ -76,7 +82,7 @@ class CatchUp:
         """Whether all pages were read, and history is asked once more for what joins on."""
         self.over = False
 
-    def begin(self, storage: Iterable[Contact], is_alone: bool = False) -> list[CatchUpEffect]:
+    def begin(self, storage: Iterable[Contact], is_alone: bool = False) -> None:
         """Find somebody who has the history; whoever comes to be known later will do as well.
 
         If it is known that nobody will, our own log is all there is.
@@ -84,45 +90,47 @@ class CatchUp:
         self._storage = {contact.peer: contact.hints for contact in storage}
         self._is_alone = is_alone
         if self._own is None or self._own in self._storage:
-            return self._turn() or [self._timeout()]
+            if not self._turn_to_next():
+                self._wait()
+            return
         self._failure = Reason.NO_STORAGE if is_alone and not self._storage else None
-        return self._look_here()
+        self._read_own_log()
 
-    def storage(self, nodes: Iterable[Contact]) -> list[CatchUpEffect]:
+    def set_storage(self, nodes: Iterable[Contact]) -> None:
         """These nodes keep the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
         if self._source is not None:
-            return []
-        # Word that there are none may be older than one that comes just now.
-        return self._turn() or ([] if self._storage else [SetTimer(_NONE_PAUSE, self._tick)])
+            return
+        if not self._turn_to_next() and not self._storage:
+            # Word that there are none may be older than one that comes just now.
+            self._out.set_timer(_NONE_PAUSE, self._timer)
 
-    def alone(self) -> list[CatchUpEffect]:
+    def note_alone(self) -> None:
         """There is nobody to ask."""
         self._is_alone = True
-        if self._source is not None or self._own is None:
-            return []
-        self._failure = Reason.NO_STORAGE
-        return self._look_here()
+        if self._source is None and self._own is not None:
+            self._failure = Reason.NO_STORAGE
+            self._read_own_log()
 
-    def _look_here(self) -> list[CatchUpEffect]:
-        """Read our own log."""
+    def _read_own_log(self) -> None:
         self._source, self._is_own, self._after = self._own, True, None
-        return self._ask()
+        self._ask()
 
-    def up(self, peer: PeerId) -> list[CatchUpEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link is open: ask, if it leads to the one that we wait for."""
-        return self._ask() if peer == self._source and not self._paused else []
+        if peer == self._source and not self._paused:
+            self._ask()
 
     @property
     def reached(self) -> dict[ChainKey, int]:
         """The number in each chain below which everything was handed over or named as missed."""
         return self._next
 
-    def wants(self, peer: PeerId, page: HistoryPage) -> bool:
+    def is_answer(self, peer: PeerId, page: HistoryPage) -> bool:
         """Whether this page is an answer to what was asked."""
         return peer == self._source and page.request == self._request and not self.over
 
-    def live(self, verified: Verified) -> None:
+    def hold_back(self, verified: Verified) -> None:
         """Let a unit wait that came while history is on its way."""
         self._waiting_events += len(verified.events)
         if self._waiting_events > self._config.buffer_items:
@@ -133,10 +141,8 @@ class CatchUp:
         else:
             self._waiting.append(verified)
 
-    def turn_page(
-        self, page: HistoryPage, units: Iterable[Verified], room: bool
-    ) -> tuple[list[CatchUpEffect], list[Item]]:
-        """Take a page in; gives the items to hand over, and asks for the next page if there is room."""
+    def take_page(self, page: HistoryPage, units: Iterable[Verified], room: bool) -> list[Item]:
+        """Take a page in and ask for the next one if there is room; returns the items to hand over."""
         items: list[Item] = []
         for verified in units:
             if not self._is_own or self._failure is not None or self._is_whole(verified):
@@ -146,20 +152,22 @@ class CatchUp:
         self._evicted = self._evicted or page.evicted
         if not page.done:
             self._paused = not room
-            return (self._ask() if room else [CancelTimer(self._tick)]), items
-        if self._is_own:
-            effects, rest = self._looked_here()
-            return effects, [*items, *rest]
-        if page.reason is not None:
-            effects, rest = self._pass_over(page.reason)
-            return effects, [*items, *rest]
-        if self._overflowed or (self._holes() and self._seam_tries < _SEAM_TRIES):
+            if room:
+                self._ask()
+            else:
+                self._out.cancel_timer(self._timer)
+        elif self._is_own:
+            items += self._leave_own_log()
+        elif page.reason is not None:
+            items += self._pass_over(page.reason)
+        elif self._overflowed or (self._has_holes() and self._seam_tries < _SEAM_TRIES):
             self._overflowed = False
             self._seam_tries += 1
             self._at_seam = True
-            return [SetTimer(_SEAM_PAUSE, self._tick)], items
-        effects, rest = self.finish(None)
-        return effects, [*items, *rest]
+            self._out.set_timer(_SEAM_PAUSE, self._timer)
+        else:
+            items += self.finish(None)
+        return items
 
     def _is_whole(self, verified: Verified) -> bool:
         """Whether nothing can come before a unit of our own log, whatever others have of its chain."""
@@ -169,89 +177,87 @@ class CatchUp:
             return key == self._own_chain
         return unit.seq is not None and unit.seq <= self._next.get(key, 0)
 
-    def _looked_here(self) -> tuple[list[CatchUpEffect], list[Item]]:
+    def _leave_own_log(self) -> list[Item]:
         """Our own log is read: on to others, or to the end if that was for want of them."""
         self._source, self._is_own = None, False
         if self._failure is not None:
             return self.finish(self._failure)
-        again = self._turn()
-        if again:
-            return again, []
+        if self._turn_to_next():
+            return []
         if self._is_alone:
-            return self._without_others(Reason.NO_STORAGE)
-        return [self._timeout()], []
+            return self._do_without_others(Reason.NO_STORAGE)
+        self._wait()
+        return []
 
-    def _without_others(self, reason: Reason) -> tuple[list[CatchUpEffect], list[Item]]:
+    def _do_without_others(self, reason: Reason) -> list[Item]:
         """Nobody else has helped: what our own log holds must do."""
         if self._own is None or self._own in self._storage:
             return self.finish(reason)
         self._failure = reason
-        return self._look_here(), []
+        self._read_own_log()
+        return []
 
-    def resume(self) -> list[CatchUpEffect]:
+    def resume(self) -> None:
         """There is room again: go on with the next page."""
-        if not self._paused or self.over:
-            return []
-        self._paused = False
-        return self._ask()
+        if self._paused and not self.over:
+            self._paused = False
+            self._ask()
 
-    def fired(self) -> tuple[list[CatchUpEffect], list[Item]]:
-        """It took too long, or it is time to ask again."""
+    def handle_timeout(self) -> list[Item]:
+        """It took too long, or it is time to ask again; returns the items to hand over."""
         if self._at_seam:
-            return self._ask(), []
+            self._ask()
+            return []
         if self._source is None:
-            return self._without_others(Reason.NO_STORAGE)
+            return self._do_without_others(Reason.NO_STORAGE)
         if self._is_own:
-            return self._looked_here()
+            return self._leave_own_log()
         return self._pass_over(Reason.TIMEOUT)
 
-    def _pass_over(self, reason: Reason) -> tuple[list[CatchUpEffect], list[Item]]:
+    def _pass_over(self, reason: Reason) -> list[Item]:
         """Leave a storage node that does not help for the next one, if there is one."""
-        effects: list[CatchUpEffect] = []
         if self._source is not None:
-            effects.append(Release(self._source, self._purpose))
+            self._out.release(self._source, self._purpose)
         self._source = None
-        again = self._turn()
-        if again:
-            return [*effects, *again], []
-        last, items = self._without_others(reason)
-        return [*effects, *last], items
+        return [] if self._turn_to_next() else self._do_without_others(reason)
 
-    def finish(self, reason: Reason | None) -> tuple[list[CatchUpEffect], list[Item]]:
-        """Go live with what waited."""
+    def finish(self, reason: Reason | None) -> list[Item]:
+        """Go live with what waited, which is returned."""
         self.over = True
         items: list[Item] = []
         for verified in _by_number(self._waiting):
             items += self._join(verified)
         self._waiting.clear()
         items.append(CaughtUp(self._begins_at, self._evicted, reason))
-        effects: list[CatchUpEffect] = [CancelTimer(self._tick)]
+        self._out.cancel_timer(self._timer)
         if self._source is not None and not self._is_own:
-            effects.append(Release(self._source, self._purpose))
-        return effects, items
+            self._out.release(self._source, self._purpose)
+        return items
 
-    def _turn(self) -> list[CatchUpEffect]:
-        """Go to the next storage node that was not tried."""
+    def _turn_to_next(self) -> bool:
+        """Go to the next storage node that was not tried; returns whether there is one."""
         source = next((peer for peer in self._storage if peer not in self._tried), None)
         if source is None:
-            return []
+            return False
         self._tried[source] = None
         self._source = source
         self._after = None
-        return [Hold(source, self._storage[source], self._purpose), *self._ask()]
+        self._out.hold(source, self._storage[source], self._purpose)
+        self._ask()
+        return True
 
-    def _ask(self) -> list[CatchUpEffect]:
+    def _ask(self) -> None:
         """Ask for the next page, now or when the link is up; not for ever in either case."""
         self._at_seam = False
-        if self._source is None or self._source not in self._links:
-            return [self._timeout()]
-        request = History(self._topic, self._request, self._after, self._since_ms)
-        return [Send(self._source, request), self._timeout()]
+        if self._source is not None and self._source in self._links:
+            request = History(self._topic, self._request, self._after, self._since_ms)
+            self._out.send(self._source, request)
+        self._wait()
 
-    def _timeout(self) -> SetTimer[Tick]:
-        return SetTimer(self._config.history_timeout, self._tick)
+    def _wait(self) -> None:
+        self._out.set_timer(self._config.history_timeout, self._timer)
 
-    def _holes(self) -> bool:
+    def _has_holes(self) -> bool:
         after = dict(self._next)
         for verified in _by_number(self._waiting):
             unit = verified.unit

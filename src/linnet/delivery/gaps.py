@@ -10,24 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import Resend
 from linnet.delivery.ranges import Range
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-GapEffect = Send[Resend] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
-
-OWNER = "gaps"
 _RANGES_PER_REQUEST = 16
 """Holes of a chain that are asked for at once; the others come after."""
 _REQUESTS_PER_SECOND = 200
 """Ranges of a topic that are asked for in a second: well below what a peer may say for long."""
 _LONGEST_PAUSE = 8.0
 """Seconds between rounds at most: a gap that lasts is worth asking about, but not often."""
+
+
+class GapDue(Timer, frozen=True, gc=False):
+    """What a chain lacks is to be asked for, or given up."""
+
+    topic: TopicId
+    chain: ChainKey
 
 
 class _Repair:
@@ -49,10 +53,11 @@ class _Repair:
 class Gaps:
     """The repairs of one topic."""
 
-    def __init__(self, topic: TopicId, config: DeliveryConfig, links: Container[PeerId]) -> None:
+    def __init__(self, topic: TopicId, config: DeliveryConfig, links: Container[PeerId], out: Outbox) -> None:
         self._topic = topic
         self._config = config
         self._links = links
+        self._out = out
         self._repairs: dict[ChainKey, _Repair] = {}
         self._storage: dict[PeerId, tuple[str, ...]] = {}
         self._holders: dict[PeerId, dict[ChainKey, None]] = {}
@@ -69,26 +74,28 @@ class Gaps:
         """Chains under repair."""
         return len(self._repairs)
 
-    def storage(self, nodes: Iterable[Contact]) -> list[GapEffect]:
+    def set_storage(self, nodes: Iterable[Contact]) -> None:
         """These nodes keep the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
-        return self._hasten() if any(peer in self._links for peer in self._storage) else []
+        if any(peer in self._links for peer in self._storage):
+            self._hasten()
 
-    def holder(self, peer: PeerId, key: ChainKey) -> None:
+    def note_holder(self, peer: PeerId, key: ChainKey) -> None:
         """This peer says that it can resend a chain."""
         held = self._holders.setdefault(peer, {})
         if len(held) < self._config.max_chains:
             held[key] = None
 
-    def up(self, peer: PeerId) -> list[GapEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link to this peer is open: whoever waited for one can ask now."""
-        return self._hasten() if peer in self._storage else []
+        if peer in self._storage:
+            self._hasten()
 
-    def down(self, peer: PeerId) -> None:
+    def handle_link_down(self, peer: PeerId) -> None:
         """The link to this peer is gone."""
         self._holders.pop(peer, None)
 
-    def changed(self, chain: Chain) -> list[GapEffect]:
+    def review_chain(self, chain: Chain) -> None:
         """More is known of a chain: begin its repair if something is missing, end it if nothing is."""
         key = chain.key
         missing = chain.missing()
@@ -96,23 +103,24 @@ class Gaps:
         if missing:
             if repair is None:
                 self._repairs[key] = _Repair(_count(missing))
-                return [SetTimer(self._config.gap_grace, self._tick(key))]
-            return []
+                self._look_in(self._config.gap_grace, key)
+            return
         if repair is None:
-            return []
+            return
         del self._repairs[key]
         self.filled += 1
-        record = Record(Kind.RESYNC, self._topic, device=chain.device, note="gap filled")
-        return [CancelTimer(self._tick(key)), record, *self._release()]
+        self._out.cancel_timer(GapDue(self._topic, key))
+        self._out.record(Record(Kind.RESYNC, self._topic, device=chain.device, note="gap filled"))
+        self._release_idle()
 
-    def answered(self, chain: Chain, done: bool) -> list[GapEffect]:
+    def handle_answer(self, chain: Chain, done: bool) -> None:
         """Somebody sent a page of what was asked for. If that was all and not enough, ask on.
 
         Who had some of it is asked for the rest; who had none lets the next have its turn.
         """
         repair = self._repairs.get(chain.key)
         if repair is None or not repair.out:
-            return []
+            return
         missing = _count(chain.missing())
         if missing < repair.missing:
             repair.missing = missing
@@ -120,61 +128,63 @@ class Gaps:
             repair.turn = max(0, repair.turn - 1)
         repair.out -= done
         if repair.out:
-            return [SetTimer(self._config.gap_timeout, self._tick(chain.key))]
-        if repair.turn < len(self.candidates(chain.key)):
-            return [SetTimer(0.0, self._tick(chain.key))]
-        return [self._next_round(chain.key, repair)]
+            self._look_in(self._config.gap_timeout, chain.key)
+        elif repair.turn < len(self.sources_for(chain.key)):
+            self._look_in(0.0, chain.key)
+        else:
+            self._pause(chain.key, repair)
 
-    def fired(self, chain: Chain, now: float) -> tuple[list[GapEffect], bool]:
-        """It is time to ask; the second is whether to give up instead."""
+    def ask_source(self, chain: Chain, now: float) -> bool:
+        """Ask the next source for what a chain lacks; returns whether to give it up instead."""
         key = chain.key
         repair = self._repairs.get(key)
         if repair is None:
-            return [], False
+            return False
         repair.out = 0
         if repair.rounds >= self._config.gap_tries:
-            return self.abandon(chain), True
+            self.lost += _count(chain.missing())
+            self.forget_chain(key)
+            return True
         missing = chain.missing()
         if not missing:
-            return self.forget(key), False
+            self.forget_chain(key)
+            return False
         repair.missing = _count(missing)
         ranges = missing[:_RANGES_PER_REQUEST]
         if not self._spend(len(ranges), now):
-            return [SetTimer(1.0, self._tick(key))], False
-        effects = self._call(repair.rounds + repair.turn)
-        candidates = self.candidates(key)
-        if repair.turn >= len(candidates):
-            if not candidates and self._config.gap_waits:
+            self._look_in(1.0, key)
+            return False
+        self._hold_storage(repair.rounds + repair.turn)
+        sources = self.sources_for(key)
+        if repair.turn >= len(sources):
+            if not sources and self._config.gap_waits:
                 repair.rounds = 0
-                return [*effects, self._next_round(key, repair, _LONGEST_PAUSE)], False
-            return [*effects, self._next_round(key, repair)], False
-        source = candidates[repair.turn]
+                self._pause(key, repair, _LONGEST_PAUSE)
+            else:
+                self._pause(key, repair)
+            return False
+        source = sources[repair.turn]
         repair.turn += 1
         repair.out = len(ranges)
-        effects += [
-            Send(source, Resend(self._topic, chain.author, chain.device, first, last))
-            for first, last in ranges
-        ]
-        return [*effects, SetTimer(self._config.gap_timeout, self._tick(key))], False
+        for first, last in ranges:
+            self._out.send(source, Resend(self._topic, chain.author, chain.device, first, last))
+        self._look_in(self._config.gap_timeout, key)
+        return False
 
-    def forget(self, key: ChainKey) -> list[GapEffect]:
+    def forget_chain(self, key: ChainKey) -> None:
         """A chain is not followed any more."""
-        if self._repairs.pop(key, None) is None:
-            return []
-        return [CancelTimer(self._tick(key)), *self._release()]
+        if self._repairs.pop(key, None) is not None:
+            self._out.cancel_timer(GapDue(self._topic, key))
+            self._release_idle()
 
-    def abandon(self, chain: Chain) -> list[GapEffect]:
-        """Stop the repair of a chain."""
-        self.lost += _count(chain.missing())
-        return self.forget(chain.key)
-
-    def stop(self) -> list[GapEffect]:
+    def stop(self) -> None:
         """Nobody waits any more."""
-        timers = [CancelTimer(self._tick(key)) for key in self._repairs]
+        for key in self._repairs:
+            self._out.cancel_timer(GapDue(self._topic, key))
         self._repairs = {}
-        return [*timers, *self._release()]
+        self._release_idle()
 
-    def candidates(self, key: ChainKey) -> list[PeerId]:
+    def sources_for(self, key: ChainKey) -> list[PeerId]:
         """Who may hold a chain and can be asked now, storage nodes first."""
         links, storage = self._links, self._storage
         near = [peer for peer in storage if peer in links]
@@ -184,27 +194,28 @@ class Gaps:
             if key in held and peer in links and peer not in storage
         ]
 
-    def _call(self, turn: int) -> list[GapEffect]:
+    def _hold_storage(self, turn: int) -> None:
         """Get a link to a storage node if there is none, another one each turn."""
         if any(peer in self._links for peer in self._storage):
-            return []
+            return
         waiting = [peer for peer in self._storage if peer not in self._held]
-        if not waiting:
-            return []
-        peer = waiting[turn % len(waiting)]
-        self._held[peer] = None
-        return [Hold(peer, self._storage[peer], self._purpose)]
+        if waiting:
+            peer = waiting[turn % len(waiting)]
+            self._held[peer] = None
+            self._out.hold(peer, self._storage[peer], self._purpose)
 
-    def _hasten(self) -> list[GapEffect]:
+    def _hasten(self) -> None:
         """Whoever waits for somebody to ask need not wait any longer."""
-        idle = [key for key, repair in self._repairs.items() if repair.rounds and not repair.out]
-        return [SetTimer(0.0, self._tick(key)) for key in idle]
+        for key, repair in self._repairs.items():
+            if repair.rounds and not repair.out:
+                self._look_in(0.0, key)
 
-    def _next_round(self, key: ChainKey, repair: _Repair, least: float = 0.0) -> SetTimer[Tick]:
+    def _pause(self, key: ChainKey, repair: _Repair, least: float = 0.0) -> None:
+        """Everyone was asked, or nobody could be: wait, longer each time, and begin again."""
         repair.turn = 0
         repair.rounds += 1
         pause = min(self._config.gap_backoff * 2.0 ** (repair.rounds - 1), _LONGEST_PAUSE)
-        return SetTimer(max(pause, least), self._tick(key))
+        self._look_in(max(pause, least), key)
 
     def _spend(self, requests: int, now: float) -> bool:
         """Count requests; whether that many are allowed within this second."""
@@ -216,19 +227,20 @@ class Gaps:
         self._asked = (since, count + requests)
         return True
 
-    def _release(self) -> list[GapEffect]:
+    def _release_idle(self) -> None:
         """Let the links go once nothing is under repair."""
         if self._repairs:
-            return []
+            return
         held, self._held = self._held, {}
-        return [Release(peer, self._purpose) for peer in held]
+        for peer in held:
+            self._out.release(peer, self._purpose)
 
     @property
     def _purpose(self) -> str:
         return f"gaps {self._topic.hex()[:16]}"
 
-    def _tick(self, key: ChainKey) -> Tick:
-        return Tick(OWNER, "ask", self._topic + key)
+    def _look_in(self, delay: float, key: ChainKey) -> None:
+        self._out.set_timer(delay, GapDue(self._topic, key))
 
 
 def _count(ranges: Iterable[Range]) -> int:

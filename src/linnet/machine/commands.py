@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
+from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 
 
 class Declined(Struct, frozen=True, gc=False):
@@ -18,3 +22,16 @@ class SubscriptionCommand(Struct, frozen=True, gc=False):
     """Base of what is asked of a subscription: it goes to the part that has opened it."""
 
     subscription: int
+
+
+def carry_out(out: Outbox, request: int, act: Callable[[], None]) -> None:
+    """Do what a command asks for. What is refused is declined, and the outbox is as it was before."""
+    before = out.mark()
+    try:
+        act()
+    except BadText as error:
+        out.forget_since(before)
+        out.reply(request, Declined(Reason.MALFORMED, str(error)))
+    except (Refused, RemoteError) as error:
+        out.forget_since(before)
+        out.reply(request, Declined(error.reason, error.detail))

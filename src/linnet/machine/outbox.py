@@ -6,7 +6,7 @@ so that an input whose handler raised an error has no effect at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -183,21 +183,25 @@ class Outbox:
         effects, self._effects = self._effects, []
         return effects
 
-    def take_said(self) -> list[Effect | Notice]:
-        """Everything so far with the notices in their places; the outbox is empty then."""
+    def take_said(self, since: tuple[int, int] = (0, 0)) -> list[Effect | Notice]:
+        """Everything since a mark with the notices in their places; it is out of the outbox then."""
+        done, told = since
         said: list[Effect | Notice] = []
-        done = 0
-        for before, notice in self._notices:
+        for before, notice in self._notices[told:]:
             said += self._effects[done:before]
             said.append(notice)
             done = max(done, before)
         said += self._effects[done:]
-        self.clear()
+        self.forget_since(since)
         return said
 
     def mark(self) -> tuple[int, int]:
-        """How much there is now, for `forget_since`."""
+        """How much there is now, for `forget_since` and `take_said`."""
         return len(self._effects), len(self._notices)
+
+    def has_told_since(self, mark: tuple[int, int]) -> bool:
+        """Whether there is a notice that was not there at a mark."""
+        return len(self._notices) > mark[1]
 
     def forget_since(self, mark: tuple[int, int]) -> None:
         """Forget what was asked for since then: who asked for it could not go through with it."""
@@ -247,3 +251,34 @@ class Committed:
     def record(self, record: Record) -> None:
         """See `Outbox.record`."""
         self._out.add(AfterCommit((record,)))
+
+    def extend(self, promises: Iterable[Promise]) -> None:
+        """Make several promises as one."""
+        self._out.add(AfterCommit(tuple(promises)))
+
+
+class Promises:
+    """Promises that are gathered while something is written, and made as one when all of it is."""
+
+    __slots__ = ("_gathered",)
+
+    def __init__(self) -> None:
+        self._gathered: list[Promise] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._gathered)
+
+    def __iter__(self) -> Iterator[Promise]:
+        return iter(self._gathered)
+
+    def reply(self, request: int, result: object) -> None:
+        """See `Outbox.reply`."""
+        self._gathered.append(Reply(request, result))
+
+    def record(self, record: Record) -> None:
+        """See `Outbox.record`."""
+        self._gathered.append(record)
+
+    def extend(self, promises: Iterable[Promise]) -> None:
+        """Gather what a machine returned that is not given an outbox yet."""
+        self._gathered.extend(promises)

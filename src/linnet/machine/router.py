@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.messages import Message, TopicMessage
-from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.commands import Declined, SubscriptionCommand
+from linnet.machine.commands import SubscriptionCommand, carry_out
 from linnet.machine.outbox import Notice, Outbox, TopicNotice
 from linnet.machine.part import InputSort, Part
 
@@ -95,15 +93,7 @@ class Router:
         subscription = command.subscription if isinstance(command, SubscriptionCommand) else None
         owner = None if subscription is None else self.out.subscriptions.get(subscription)
         part, handle = self._hearer(route, owner)
-        before = self.out.mark()
-        try:
-            handle(part, request, command, now)
-        except BadText as error:
-            self.out.forget_since(before)
-            self.out.reply(request, Declined(Reason.MALFORMED, str(error)))
-        except (Refused, RemoteError) as error:
-            self.out.forget_since(before)
-            self.out.reply(request, Declined(error.reason, error.detail))
+        carry_out(self.out, request, lambda: handle(part, request, command, now))
         self.pass_on_notices(now)
 
     def link(self, event: LinkUp | LinkDown | DialFailed, now: float) -> None:

@@ -1,6 +1,6 @@
 """The edge at a node: its proxies if it is a client, its clients if it is a proxy, and its sleep.
 
-What the two machines ask of streams is done here, so that neither knows the other's side.
+What the two machines ask of streams they tell as notices, so that neither knows the other's side.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ from linnet.edge.client import PURPOSE, AnswerDue, EdgeClient, FailoverDue, Retr
 from linnet.edge.hints import is_lan_hint
 from linnet.edge.lan_keys import CORE
 from linnet.edge.messages import Answer, EdgeMessage, Serve, Served, Taken, Unserve
-from linnet.edge.notices import Keep, LanChange, LetGo, Reached, Trim
+from linnet.edge.notices import LanChange
 from linnet.edge.proxy import Proxy, ReviewDue
 from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, Sleep, Wake
 from linnet.edge.sleeping import SleepDue, Sleeping, WakeDue
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
+from linnet.machine.part import Part, on_command, on_link, on_message, on_timer
 from linnet.peer.config import PeerConfig
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
-from linnet.rooms.commands import RoomCommand, SendToRoom
-from linnet.streams.commands import Publish, StreamCommand
+from linnet.rooms.commands import SendToRoom
+from linnet.streams.commands import Publish
 from linnet.streams.names import topic_of
-from linnet.streams.options import StorageRule
 from linnet.streams.streams import Streams
 from linnet.trace.records import Kind, Record
 
@@ -60,7 +59,7 @@ class Edge(Part):
         """Peers on a local network, to whom a node on the edge may have links as well."""
         self._settled: tuple[tuple[TopicId, ...], tuple[TopicId, ...]] = ((), ())
         if self._client is not None:
-            streams.through(self._client, out)
+            streams.take_part_through(self._client)
             links.reach = self._reach
 
     @property
@@ -207,34 +206,11 @@ class Edge(Part):
         self._wake_up(self._client, now)
         self._out.reply(request, Done())
 
-    def wake_for(self, command: StreamCommand | RoomCommand, now: float) -> None:
+    def wake_for(self, command: object, now: float) -> None:
         """The application has something to send: in battery mode that ends sleep."""
         is_sent = isinstance(command, Publish | SendToRoom)
         if is_sent and self._client is not None and self._sleeping.is_interruptible:
             self._wake_up(self._client, now)
-
-    # What is asked of streams.
-
-    @on_notice(Reached)
-    def meet_neighbor(self, notice: Reached, now: float) -> None:
-        """A proxy serves a stream, or a client is served in it."""
-        self._out.extend(self._streams.meet_neighbor(notice, now))
-
-    @on_notice(Keep)
-    def keep_stream(self, notice: Keep, now: float) -> None:
-        """A stream is to be kept for clients."""
-        rule = StorageRule(notice.stream, notice.retention, notice.quota)
-        self._out.extend(self._streams.serving.keep(rule, now))
-
-    @on_notice(LetGo)
-    def let_stream_go(self, notice: LetGo, now: float) -> None:
-        """A stream is kept for clients no longer."""
-        self._out.extend(self._streams.serving.let_go(notice.stream, now))
-
-    @on_notice(Trim)
-    def trim_stream(self, notice: Trim, now: float) -> None:
-        """Clients have too much of a stream."""
-        self._out.extend(self._streams.serving.trim(notice.topic, notice.most, now))
 
     # Whom this node has links to.
 
@@ -276,7 +252,7 @@ class Edge(Part):
         wanted = (local.spoken, local.policy.denied(CORE))
         if wanted != self._settled:
             self._settled = wanted
-            self._out.extend(self._streams.serving.settle(*wanted, now))
+            self._streams.settle(*wanted, now)
 
     def is_ours(self, peer: PeerId) -> bool:
         """Whether a peer is one of our proxies: with them nothing is spoken of but what they serve."""

@@ -34,22 +34,26 @@ class Neighborhood(Part):
     @on_notice(NeighborUp)
     def pass_on_neighbor(self, notice: NeighborUp, now: float) -> None:
         """A topic has a new neighbour."""
-        self._pass_on(notice, now)
+        if not self._tell_room(notice, now):
+            self._streams.handle_neighbor_up(notice, now)
 
     @on_notice(NeighborDown)
     def pass_on_loss(self, notice: NeighborDown, now: float) -> None:
         """A topic has lost a neighbour."""
-        self._pass_on(notice, now)
+        if not self._tell_room(notice, now):
+            self._streams.handle_neighbor_down(notice, now)
 
     @on_notice(StorageKnown)
     def pass_on_storage(self, notice: StorageKnown, now: float) -> None:
         """A topic has other storage nodes."""
-        self._pass_on(notice, now)
+        if not self._tell_room(notice, now):
+            self._streams.handle_storage_known(notice, now)
 
     @on_notice(JoinRefused)
     def pass_on_refusal(self, notice: JoinRefused, now: float) -> None:
         """A topic is taken by no tracker, or by no proxy."""
-        self._pass_on(notice, now)
+        if not self._tell_room(notice, now):
+            self._streams.handle_join_refused(notice, now)
 
     @on_notice(Learned)
     def try_address(self, notice: Learned, now: float) -> None:
@@ -57,11 +61,12 @@ class Neighborhood(Part):
         self._out.extend(self._rooms.located(notice.topic, notice.contact, now))
         self._links.seek(notice.contact.peer, now)
 
-    def _pass_on(self, notice: OverlayNotice, now: float) -> None:
-        if self._rooms.holds(notice.topic):
+    def _tell_room(self, notice: OverlayNotice, now: float) -> bool:
+        """Tell a room what is about it; returns whether there is one."""
+        is_room = self._rooms.holds(notice.topic)
+        if is_room:
             self._out.extend(self._rooms.noticed(notice, now))
-        else:
-            self._out.extend(self._streams.heed((notice,), now))
+        return is_room
 
     # Local networks.
 

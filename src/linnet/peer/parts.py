@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from random import Random
 
 from linnet.core.ids import Contact
+from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.luck import Entropy
 from linnet.core.stores import Store
 from linnet.delivery.context import Context
 from linnet.event.signing import Verifier
 from linnet.identity.cards import CardCheck
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part
+from linnet.machine.part import Part, on_link
 from linnet.names.names import Names
 from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.kademlia.kademlia import Kademlia
@@ -68,6 +69,7 @@ class Parts:
         self.overlays = Overlays(self.member, adjacency, self.out, self.trackerless, overlap)
         self.streams = Streams(
             self.context,
+            self.out,
             self.overlays,
             Registry(config.trackers),
             config.streams,
@@ -76,6 +78,7 @@ class Parts:
         )
         self.rooms = _rooms(config, self.context, self.overlays)
         self.places = Places(self.context, config.places, config.listens, _keeper(config))
+        self._by_hand = ByHand(self.rooms, self.places, self.out)
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
         """None: this node takes no part in the hash table over the network."""
@@ -96,8 +99,9 @@ class Parts:
         rings = () if self.trackerless is None else (self.trackerless,)
         tracker = () if self.tracker is None else (self.tracker,)
         overlays = (self.member, *rings, self.overlays, *tracker)
-        first = (self.links, self.whereabouts, self.names, *hash_table, self.content)
-        return (*first, *overlays, self.account, self.local, self.edge)
+        first = (self.links, self.streams, self._by_hand)
+        then = (self.whereabouts, self.names, *hash_table, self.content)
+        return (*first, *then, *overlays, self.account, self.local, self.edge)
 
     def company(self) -> Iterator[Company]:
         """Who shares a room, a place or a stream with this node; on the edge nobody is told of."""
@@ -109,6 +113,27 @@ class Parts:
             yield Company(topic, here, known, moved_only=True)
         for topic, here in self.streams.company():
             yield Company(topic, here, moved_only=True, unless_moved=False)
+
+
+class ByHand(Part):
+    """Tells rooms and places of links, after streams and before all others, until they are parts."""
+
+    def __init__(self, rooms: Rooms, places: Places, out: Outbox) -> None:
+        self._rooms = rooms
+        self._places = places
+        self._out = out
+
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """A link is open."""
+        self._out.extend(self._rooms.link_up(event, now))
+        self._out.extend(self._places.link_up(event, now))
+
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """A link is gone."""
+        self._out.extend(self._rooms.link_down(event, now))
+        self._out.extend(self._places.link_gone(event, now))
 
 
 def _keeper(config: PeerConfig) -> KeeperConfig | None:

@@ -44,6 +44,7 @@ from linnet.edge.commands import LanCommand
 from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
+from linnet.machine.commands import carry_out
 from linnet.machine.router import Router
 from linnet.names.commands import NamesCommand
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
@@ -79,6 +80,8 @@ _BLOCKED = "blocked"
 _BLOCKED_HERE = "this device is blocked here"
 _OURSELVES = "this is the device of this node itself; name another's, as its linnet up prints"
 
+_ROUTED = StreamCommand | NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand
+"""Commands of parts that mark them."""
 _MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed, Convey, Conveyed}) | OF_EVENTS
 """Messages that are not counted as control: there are as many as there is to be told, and who asks for more
 than it may, or answers what nobody asked, is blamed by the part that sees it."""
@@ -126,9 +129,7 @@ class Peer:
         self._out = parts.out
         self._router = Router(self._out, (*parts.routed, around))
         self._outgoing = Outgoing(self._ours, self._hello, self._links, self._edge, self._out)
-        self._by_message = message_routes(parts) | {
-            Data: self._on_data,
-        }
+        self._by_message = message_routes(parts)
         self._by_owner = timer_routes(parts)
 
     @property
@@ -166,7 +167,8 @@ class Peer:
         if kind is Received:
             if type(event.message) is Data and event.peer != self._ours:  # type: ignore[union-attr]
                 # By far the most frequent input, and nearly all that it brings about is for the driver.
-                data: list[Asking] = self._on_data(event.peer, event.message, now)  # type: ignore[union-attr]
+                self._handle_data(event.peer, event.message, now)  # type: ignore[union-attr]
+                data: list[Asking] = self._out.take()  # type: ignore[assignment] # a list of less
                 if self._outgoing.is_plain(data):
                     return data  # type: ignore[return-value] # just seen
                 return self._outgoing.heed(data, now)
@@ -181,22 +183,22 @@ class Peer:
         if self._edge.is_edge:
             self._account.served(asked, now)
         effects = outgoing.heed(asked, now) if asked else []
-        damaged = self._streams.repair.look(now)
-        if damaged:
-            effects += outgoing.heed([*damaged], now)
+        if self._streams.repair.note_damage():
+            effects += outgoing.heed(out.take(), now)
         while outgoing.looped:
             self._apply(outgoing.looped.popleft(), now)
             self._router.pass_on_notices(now)
             effects += outgoing.heed(out.take(), now)
         return effects
 
-    def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Asking]:
+    def _handle_data(self, peer: PeerId, data: Data, now: float) -> None:
         self._clocks.heard(peer, data.sent_us, now)
         if self._rooms.holds(data.unit.topic):
-            return [*self._rooms.on_data(peer, data, now)]
-        if self._places.holds(data.unit.topic):
-            return [*self._places.on_data(peer, data, now)]
-        return self._streams.on_data(peer, data, now)  # type: ignore[return-value] # a list of less
+            self._out.extend(self._rooms.on_data(peer, data, now))
+        elif self._places.holds(data.unit.topic):
+            self._out.extend(self._places.on_data(peer, data, now))
+        else:
+            self._streams.handle_data(peer, data, now)
 
     def _apply(self, event: Input, now: float) -> None:
         extend = self._out.extend
@@ -210,10 +212,7 @@ class Peer:
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
                 self._links.link_down(peer, reason, now)
-                below: list[object] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
-                below += self._places.link_gone(event, now)
                 self._router.link(event, now)
-                extend(below)
             case DialFailed(peer, reason):
                 failed: list[object] = [*self._rooms.dial_failed(event, now)]
                 failed += self._places.link_gone(event, now)
@@ -225,9 +224,9 @@ class Peer:
                 if self._parts.tracker is not None:
                     self._parts.tracker.handle_probe(event, now)
             case Congested(peer):
-                extend(self._streams.congested(peer, True, now))
+                self._streams.handle_congestion(peer, True, now)
             case Drained(peer):
-                extend(self._streams.congested(peer, False, now))
+                self._streams.handle_congestion(peer, False, now)
             case NetworkIs() | Heard() | Met() | NotMet():
                 self._parts.local.handle(event, now)
             case Asked(request, command):
@@ -241,6 +240,8 @@ class Peer:
             note = "more messages than allowed"
             self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.FLOODING, note=note))
             self._out.hang_up(peer, Reason.FLOODING)
+        elif isinstance(message, Data):
+            self._handle_data(peer, message, now)
         elif (hear := self._by_message.get(kind)) is not None:
             self._out.extend(hear(peer, message, now))
         else:
@@ -257,16 +258,12 @@ class Peer:
         return all(self._links.spend(peer, now) for _ in message.records or (None,))
 
     def _link_up(self, event: LinkUp, now: float) -> None:
-        extend = self._out.extend
         if event.peer == self._ours:
             self._parts.overlays.handle_own_link(event, now)
             return
         if not self._links.link_up(event, now):
             return
         self._outgoing.link_up(event.peer, event.hello.protocols)
-        extend(self._streams.link_up(event, now))
-        extend(self._rooms.link_up(event, now))
-        extend(self._places.link_up(event, now))
         self._router.link(event, now)
 
     def _fire(self, timer: Timer, now: float) -> None:
@@ -302,7 +299,10 @@ class Peer:
                 self._block(request, peer, blocked, now)
             case Examine():
                 out.reply(request, node_status(self._parts, self._config, self.roles, self._started_at))
-            case _ if isinstance(command, NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand):
+            case Unsubscribe() | Consumed():
+                self._tell_reader(request, command, now)
+            case _ if isinstance(command, _ROUTED):
+                self._wake_for(command, now)
                 self._router.command(request, command, now)
             case _:
                 out.extend(self._ask_part(request, command, now))
@@ -315,7 +315,7 @@ class Peer:
         self._around.start(now)
         self._edge.start(now)
         self._router.pass_on_notices(now)  # streams are kept for clients before others are joined
-        extend(self._streams.start(now))
+        self._streams.start(now)
         extend(self._rooms.start(now))
         extend(self._places.start(now))
         if self._parts.kademlia is not None:
@@ -331,7 +331,7 @@ class Peer:
         self._parts.overlays.stop(now)
         self._account.stop(now)
         self._edge.stop(now)
-        extend(self._streams.stop(now))
+        self._streams.stop(now)
         extend(self._rooms.stop(now))
         extend(self._places.stop(now))
         for peer in up:
@@ -341,38 +341,41 @@ class Peer:
     def _ask_part(
         self,
         request: int,
-        command: StreamCommand | RoomCommand | PlaceCommand | ContentCommand | FastCommand,
+        command: RoomCommand | PlaceCommand | ContentCommand | FastCommand,
         now: float,
     ) -> list[Asking]:
         match command:
             case AskRelay(peer) if peer in self._links.blocked:
                 return [Reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))]
-            case Unsubscribe() | Consumed():
-                return self._reader_says(request, command, now)
             case _ if isinstance(command, PlaceCommand):
                 return [*self._places.ask(request, command, now)]
             case _ if isinstance(command, ContentCommand | FastCommand):
                 return [*self.content.ask(request, command, now)]
-            case _ if isinstance(command, RoomCommand):
-                self._wake_for(command, now)
-                return [*self._rooms.ask(request, command, now)]
             case _:
                 self._wake_for(command, now)
-                return [*self._streams.ask(request, command, now)]
+                return [*self._rooms.ask(request, command, now)]
 
-    def _reader_says(self, request: int, command: Unsubscribe | Consumed, now: float) -> list[Asking]:
+    def _tell_reader(self, request: int, command: Unsubscribe | Consumed, now: float) -> None:
         """A subscription of any sort was handled so far, or ends."""
-        number = command.subscription
+        number, extend = command.subscription, self._out.extend
         if self.content.reads(number):
-            return [*self.content.reader_says(request, command, now)]
+            extend(self.content.reader_says(request, command, now))
+            return
         for part in (self._rooms, self._places):
             if part.reads(number) and isinstance(command, Unsubscribe):
-                return [*part.unsubscribe(request, command)]
+                extend(part.unsubscribe(request, command))
+                return
             if part.reads(number) and isinstance(command, Consumed):
-                return [*part.consumed(request, command)]
-        return [*self._streams.ask(request, command, now)]
+                extend(part.consumed(request, command))
+                return
+        # Of a stream, or of nobody.
+        streams = self._streams
+        if isinstance(command, Unsubscribe):
+            carry_out(self._out, request, lambda: streams.handle_unsubscribe(request, command, now))
+        else:
+            carry_out(self._out, request, lambda: streams.handle_consumed(request, command, now))
 
-    def _wake_for(self, command: StreamCommand | RoomCommand, now: float) -> None:
+    def _wake_for(self, command: Command, now: float) -> None:
         """A node that sleeps to spare its battery wakes up for what it is to send."""
         self._edge.wake_for(command, now)
         self._router.pass_on_notices(now)

@@ -11,7 +11,6 @@ from linnet.content.messages import ContentMessage
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Tick
-from linnet.delivery.messages import DeliveryMessage
 from linnet.overlay.kademlia.messages import KademliaMessage
 from linnet.overlay.messages import TrackerMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
@@ -24,9 +23,6 @@ from linnet.places.messages import PlaceMessage
 from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
-from linnet.streams import repair
-from linnet.streams.messages import StreamMessage
-from linnet.streams.streams import OWNERS as STREAM_OWNERS
 from linnet.trace.records import Kind, Record
 
 OnMessage = Callable[[PeerId, Any, float], Sequence[Asking]]
@@ -37,8 +33,6 @@ OnTimer = Callable[[Tick, float], Sequence[Asking]]
 def message_routes(parts: Parts) -> dict[type, OnMessage]:
     """Who hears a message, of those who do not mark them; and what becomes of one whose part is not here."""
     heard: tuple[tuple[Any, OnMessage], ...] = (
-        (DeliveryMessage, parts.streams.on_message),
-        (StreamMessage, parts.streams.on_message),
         (RoomMessage, parts.rooms.on_message),
         (PlaceMessage, parts.places.on_message),
         (ContentMessage, parts.content.on_message),
@@ -69,8 +63,6 @@ def _ignore_gossip(edge: Edge, peer: PeerId, message: TrackerlessMessage, now: f
 def timer_routes(parts: Parts) -> dict[str, OnTimer]:
     """Who is told that a timer has run out, of those who do not mark them."""
     told: tuple[tuple[Sequence[str], OnTimer], ...] = (
-        (STREAM_OWNERS, parts.streams.fired),
-        ((repair.OWNER,), parts.streams.repair.fired),
         (ROOM_OWNERS, parts.rooms.fired),
         (PLACE_OWNERS, parts.places.fired),
         (CONTENT_OWNERS, parts.content.fired),

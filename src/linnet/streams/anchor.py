@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linnet.core.effects import CancelTimer, Hold, Release, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
 
-OWNER = "anchor"
 
-AnchorEffect = Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
+class AnchorDue(Timer, frozen=True, gc=False):
+    """The storage node that is the anchor had the time to answer."""
+
+    topic: TopicId
 
 
 class Anchor:
     """Holds a link to one storage node until it has answered, or to another if it does not."""
 
-    def __init__(self, topic: TopicId, context: Context) -> None:
+    def __init__(self, topic: TopicId, context: Context, out: Outbox) -> None:
         self._context = context
-        self._tick = Tick(OWNER, "ask", topic)
+        self._out = out
+        self._timer = AnchorDue(topic)
         self._purpose = f"anchor {topic.hex()[:16]}"
         self.peer: PeerId | None = None
         """Whom we ask."""
 
-    def cast(self, nodes: Iterable[Contact]) -> tuple[PeerId, list[AnchorEffect]]:
-        """Choose a storage node by chance, so that no single one is asked by all."""
+    def hold_one(self, nodes: Iterable[Contact]) -> PeerId:
+        """Choose a storage node by chance, so that no single one is asked by all, and hold a link to it."""
         chosen = self._context.rng.choice(list(nodes))
         self.peer = chosen.peer
-        again = SetTimer(self._context.config.history_timeout, self._tick)
-        return chosen.peer, [Hold(chosen.peer, chosen.hints, self._purpose), again]
+        self._out.hold(chosen.peer, chosen.hints, self._purpose)
+        self._out.set_timer(self._context.config.history_timeout, self._timer)
+        return chosen.peer
 
-    def weigh(self) -> list[AnchorEffect]:
+    def release(self) -> None:
         """Let the storage node go: it has answered, it does not, or nobody wants to know any more."""
-        if self.peer is None:
-            return []
-        peer, self.peer = self.peer, None
-        return [CancelTimer(self._tick), Release(peer, self._purpose)]
+        if self.peer is not None:
+            peer, self.peer = self.peer, None
+            self._out.cancel_timer(self._timer)
+            self._out.release(peer, self._purpose)

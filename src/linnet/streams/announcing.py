@@ -10,30 +10,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
-from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
 from linnet.delivery.flood import Flood
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
 from linnet.identity.cards import Revocation
+from linnet.machine.outbox import Outbox
 from linnet.streams.intake import Intake
 from linnet.streams.messages import PolicyIs
 from linnet.streams.policy import Governance
 from linnet.streams.unheard import Unheard
 from linnet.trace.records import Kind, Record
 
-OWNER = "announcing"
-ANSWERS = "answers"
-UNHEARD = "unheard"
 _ROUND = 5
 """Periods of heads in a round of `Unheard`: a neighbour with a few others shows within one what it has."""
 
-AnnouncingEffect = Send[Heads | Revoked | PolicyIs] | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class HeadsDue(Timer, frozen=True, gc=False):
+    """A neighbour that lacks news of a stream is to be told how far the chains go."""
+
+    topic: TopicId
+
+
+class AnswersDue(Timer, frozen=True, gc=False):
+    """Those who were asked what is due of a stream had the time to answer."""
+
+    topic: TopicId
+
+
+class UnheardDue(Timer, frozen=True, gc=False):
+    """A round is over in which neighbours could show what they were told of a stream."""
+
+    topic: TopicId
 
 
 class Announcing:
@@ -47,6 +60,7 @@ class Announcing:
         intake: Intake,
         archive: Archive,
         governance: Governance,
+        out: Outbox,
         reading_since: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._topic = topic
@@ -55,6 +69,7 @@ class Announcing:
         self._intake = intake
         self._archive = archive
         self._governance = governance
+        self._out = out
         self._reading_since = reading_since
         self._asked_of_us: dict[PeerId, float] = {}
         """Since when each peer has read the topic that told us so, by our clock."""
@@ -75,21 +90,21 @@ class Announcing:
         """Whether this peer was told since when we read."""
         return peer in self._asked_by_us
 
-    def asked(self, peer: PeerId, waited_ms: int, now: float) -> None:
+    def note_question(self, peer: PeerId, waited_ms: int, now: float) -> None:
         """This peer has read the topic for so long: from now on it is told what was said in that time."""
         self._asked_of_us[peer] = now - waited_ms / 1000
 
-    def unlinked(self, peer: PeerId) -> None:
+    def handle_link_down(self, peer: PeerId) -> None:
         """The link to a peer is gone: it will ask anew, and so shall we."""
         self._asked_of_us.pop(peer, None)
         self._asked_by_us.pop(peer, None)
         self._unheard.forget(peer)
 
-    def left(self, peer: PeerId) -> None:
+    def forget_neighbor(self, peer: PeerId) -> None:
         """A peer is our neighbour no longer: others tell it what there is."""
         self._unheard.forget(peer)
 
-    def shown(self, peer: PeerId, heads: Heads) -> None:
+    def note_heads(self, peer: PeerId, heads: Heads) -> None:
         """A neighbour says how far it knows chains."""
         neighbor = self._flood.neighbors.get(peer)
         if neighbor is None:
@@ -102,83 +117,82 @@ class Announcing:
 
         self._unheard.shown(peer, heads.chains, will_tell)
 
-    def greet(self, peer: PeerId, keeps: bool, now: float) -> list[AnnouncingEffect]:
+    def greet_neighbor(self, peer: PeerId, keeps: bool, now: float) -> None:
         """Tell a new neighbour everything; the policy first, since it may reject without it."""
         self._asked_by_us.pop(peer, None)
         neighbor = self._flood.neighbors.get(peer)
         if neighbor is not None:
             neighbor.told = self._news
-        return [*self.policy((peer,)), *self._revocations(peer), *self.heads(peer, keeps, now)]
+        self.send_policy((peer,))
+        self._send_revocations(peer)
+        self.send_heads(peer, keeps, now)
 
-    def news(self, chain: Chain) -> list[AnnouncingEffect]:
+    def note_news(self, chain: Chain) -> None:
         """Something was said: tell neighbours in a while how far the chain goes, in case one missed it."""
         self._news += 1
         chain.news = self._news
-        if self._is_armed:
-            return []
-        self._is_armed = True
-        return [self._timer()]
+        if not self._is_armed:
+            self._is_armed = True
+            self._out.set_timer(self._context.config.heads_period, HeadsDue(self._topic))
 
-    def fired(self, keeps: bool, now: float) -> list[AnnouncingEffect]:
+    def tell_news(self, keeps: bool, now: float) -> None:
         """Tell one neighbour that lacks news how far the chains go; and all who hear from us alone."""
         neighbors = self._flood.neighbors
         lacking = [peer for peer, each in neighbors.items() if each.told < self._news]
         if not lacking:
             self._is_armed = False
-            return []
+            return
         served = (peer for peer in lacking if neighbors[peer].is_served)
         chosen = dict.fromkeys((self._context.rng.choice(lacking), *served))
-        told: list[AnnouncingEffect] = []
         for peer in chosen:
-            told += self.heads(peer, keeps, now, since=neighbors[peer].told)
+            self.send_heads(peer, keeps, now, since=neighbors[peer].told)
             neighbors[peer].told = self._news
         self._is_armed = len(chosen) < len(lacking)
-        return [*told, self._timer()] if self._is_armed else told
+        if self._is_armed:
+            self._out.set_timer(self._context.config.heads_period, HeadsDue(self._topic))
 
-    def repeat(self, keeps: bool, now: float) -> list[AnnouncingEffect]:
+    def repeat_heads(self, keeps: bool, now: float) -> None:
         """Tell neighbours again what they have not shown, and say of whom we give that up."""
         again, ended = self._unheard.next_round()
-        effects: list[AnnouncingEffect] = []
         for peer, keys in again.items():
-            effects += self._told(peer, self._places(-1, keeps, dict.fromkeys(keys)), now)
+            self._send_places(peer, self._places(-1, keeps, dict.fromkeys(keys)), now)
+        note = "told how far chains go, and shows them not"
         for peer, count in ended.items():
-            note = "told how far chains go, and shows them not"
-            effects.append(
+            self._out.record(
                 Record(Kind.CONTROL, self._topic, events=count, peer=peer, reason=Reason.TIMEOUT, note=note)
             )
         self._is_counting = False
-        return [*effects, *self._count()]
+        self._count_rounds()
 
-    def heads(self, peer: PeerId, keeps: bool, now: float, since: int = -1) -> list[AnnouncingEffect]:
+    def send_heads(self, peer: PeerId, keeps: bool, now: float, since: int = -1) -> None:
         """Tell a peer how far the chains go that had news since, and which of them we can resend.
 
         Whoever reads says for how long it has; to whom that was said, we tell what is due since.
         """
         places = self._places(since, keeps)
         if not places and since >= 0:
-            return []
+            return
         neighbor = self._flood.neighbors.get(peer)
         # A newcomer need not want what was there before. Who hears from us alone is told all of it, surely.
         if neighbor is not None and (since >= 0 or neighbor.is_served):
             self._unheard.told(peer, places)
-        return [*self._told(peer, places, now), *self._count()]
+        self._send_places(peer, places, now)
+        self._count_rounds()
 
-    def _told(self, peer: PeerId, places: list[ChainPlace], now: float) -> list[AnnouncingEffect]:
+    def _send_places(self, peer: PeerId, places: list[ChainPlace], now: float) -> None:
         if self._began_at is None:
             self._began_at = now
         waited = self._waited(peer, now)
-        return [
-            Send(peer, self._heads(peer, tuple(places[start : start + CHAINS_PER_MESSAGE]), waited))
-            # The last message is never full: that is how the other end knows that it had all.
-            for start in range(0, len(places) + 1, CHAINS_PER_MESSAGE)
-        ]
+        # The last message is never full: that is how the other end knows that it had all.
+        for start in range(0, len(places) + 1, CHAINS_PER_MESSAGE):
+            page = tuple(places[start : start + CHAINS_PER_MESSAGE])
+            self._out.send(peer, self._heads(peer, page, waited))
 
-    def _count(self) -> list[AnnouncingEffect]:
+    def _count_rounds(self) -> None:
         """As long as somebody has not shown what it was told, rounds are counted."""
-        if self._is_counting or not self._unheard:
-            return []
-        self._is_counting = True
-        return [SetTimer(_ROUND * self._context.config.heads_period, Tick(OWNER, UNHEARD, self._topic))]
+        if not self._is_counting and self._unheard:
+            self._is_counting = True
+            self._out.set_timer(_ROUND * self._context.config.heads_period, UnheardDue(self._topic))
 
     def _heads(self, peer: PeerId, places: tuple[ChainPlace, ...], waited_ms: int) -> Heads:
         moment = self._asked_of_us.get(peer)
@@ -204,39 +218,39 @@ class Announcing:
         first = self._archive.stored_since(place.author, place.device, place.first, stored, moment)
         return found if first is None else min(first, found)
 
-    def policy(self, peers: Iterable[PeerId]) -> list[AnnouncingEffect]:
+    def send_policy(self, peers: Iterable[PeerId]) -> None:
         """Show peers the owner's policy, if there is one."""
         unit = self._governance.unit
         card = None if unit is None else self._context.cards.shown(unit.author, unit.device)
         if unit is None or card is None:
-            return []
+            return
         message = PolicyIs(self._topic, unit, card)
-        return [Send(peer, message) for peer in peers]
+        for peer in peers:
+            self._out.send(peer, message)
 
-    def revocation(self, revocation: Revocation, source: PeerId | None) -> list[AnnouncingEffect]:
+    def send_revocation(self, revocation: Revocation, source: PeerId | None) -> None:
         """Tell the neighbours of a revocation."""
         message = Revoked(self._topic, revocation)
-        return [Send(peer, message) for peer in self._flood.neighbors if peer != source]
+        for peer in self._flood.neighbors:
+            if peer != source:
+                self._out.send(peer, message)
 
-    def wait_for_answers(self) -> SetTimer[Tick]:
-        """Those who are asked may take so long to answer."""
-        return SetTimer(self._context.config.gap_timeout, Tick(OWNER, ANSWERS, self._topic))
+    def wait_for_answers(self) -> None:
+        """Give those who are asked the time to answer."""
+        self._out.set_timer(self._context.config.gap_timeout, AnswersDue(self._topic))
 
-    def stop(self) -> list[AnnouncingEffect]:
+    def stop(self) -> None:
         """Nobody is told anything any more."""
         self._is_armed = self._is_counting = False
-        return [CancelTimer(Tick(OWNER, what, self._topic)) for what in ("heads", ANSWERS, UNHEARD)]
+        self._out.cancel_timer(HeadsDue(self._topic))
+        self._out.cancel_timer(AnswersDue(self._topic))
+        self._out.cancel_timer(UnheardDue(self._topic))
 
-    def _revocations(self, peer: PeerId) -> list[AnnouncingEffect]:
-        if not self._intake.chains:
-            return []
-        known = (
-            self._context.cards.revocation_of(chain.author, chain.device)
-            for chain in self._intake.chains.values()
-        )
-        return [
-            Send(peer, Revoked(self._topic, revocation)) for revocation in known if revocation is not None
-        ]
+    def _send_revocations(self, peer: PeerId) -> None:
+        for chain in self._intake.chains.values():
+            revocation = self._context.cards.revocation_of(chain.author, chain.device)
+            if revocation is not None:
+                self._out.send(peer, Revoked(self._topic, revocation))
 
     def _places(self, since: int, keeps: bool, only: Container[ChainKey] | None = None) -> list[ChainPlace]:
         """How far we know the chains. Where we do not keep the stream, we can resend our own alone."""
@@ -257,6 +271,3 @@ class Announcing:
                 first = 0 if key == ours else min(chain.base, last)
                 places.append(ChainPlace(chain.author, chain.device, first, last, key == ours))
         return places
-
-    def _timer(self) -> SetTimer[Tick]:
-        return SetTimer(self._context.config.heads_period, Tick(OWNER, "heads", self._topic))

@@ -2,80 +2,77 @@
 
 from __future__ import annotations
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
-from linnet.delivery.messages import ChainPlace, Receipt
+from linnet.delivery.messages import ChainPlace
 from linnet.delivery.receipts import sign_receipt
+from linnet.machine.outbox import Outbox
 
-OWNER = "confirming"
 _DELAY = 1.0
 """Seconds that a receipt waits for more to be said in it: receivers are many, and nobody hurries."""
 
-ConfirmingEffect = Send[Receipt] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
+
+class AcknowledgeDue(Timer, frozen=True, gc=False):
+    """A storage node is to be told how far this device has received a stream."""
+
+    topic: TopicId
 
 
 class Confirming:
     """Says how far this device has received a stream, if a subscription allows it."""
 
-    def __init__(self, topic: TopicId, context: Context) -> None:
+    def __init__(self, topic: TopicId, context: Context, out: Outbox) -> None:
         self._topic = topic
         self._context = context
+        self._out = out
+        self._timer = AcknowledgeDue(topic)
         self._storage: dict[PeerId, tuple[str, ...]] = {}
         self._held: PeerId | None = None
         self._armed = False
 
-    def storage(self, nodes: tuple[Contact, ...]) -> None:
+    def set_storage(self, nodes: tuple[Contact, ...]) -> None:
         """These nodes keep the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
 
-    def handled(self) -> list[ConfirmingEffect]:
-        """The application handled something: say so soon."""
-        if self._armed:
-            return []
-        self._armed = True
-        return [SetTimer(_DELAY, self._tick)]
+    def acknowledge_soon(self) -> None:
+        """The application handled something: say so after a while."""
+        if not self._armed:
+            self._armed = True
+            self._out.set_timer(_DELAY, self._timer)
 
-    def fired(self, chains: dict[ChainKey, Chain], now: float) -> list[ConfirmingEffect]:
+    def acknowledge(self, chains: dict[ChainKey, Chain], now: float) -> None:
         """Tell one storage node, over a link that is there or is made for it."""
         self._armed = False
         near = next((peer for peer in self._storage if peer in self._context.links), None)
         if near is not None:
-            return self._tell(near, chains, now)
-        if self._held is not None or not self._storage:
-            return []
-        self._held, hints = next(iter(self._storage.items()))
-        return [Hold(self._held, hints, self._purpose)]
+            self._send_receipt(near, chains, now)
+        elif self._held is None and self._storage:
+            self._held, hints = next(iter(self._storage.items()))
+            self._out.hold(self._held, hints, self._purpose)
 
-    def up(self, peer: PeerId) -> list[ConfirmingEffect]:
-        """The link that was made for it is there."""
-        if peer != self._held:
-            return []
-        return self.handled()
+    def handle_link_up(self, peer: PeerId) -> None:
+        """A link is open, perhaps the one that was made for it."""
+        if peer == self._held:
+            self.acknowledge_soon()
 
-    def stop(self) -> list[ConfirmingEffect]:
+    def stop(self) -> None:
         """Nobody confirms any more."""
-        effects: list[ConfirmingEffect] = [CancelTimer(self._tick)]
+        self._out.cancel_timer(self._timer)
         if self._held is not None:
-            effects.append(Release(self._held, self._purpose))
+            self._out.release(self._held, self._purpose)
         self._held, self._armed = None, False
-        return effects
 
-    def _tell(self, peer: PeerId, chains: dict[ChainKey, Chain], now: float) -> list[ConfirmingEffect]:
+    def _send_receipt(self, peer: PeerId, chains: dict[ChainKey, Chain], now: float) -> None:
         places = tuple(
             ChainPlace(chain.author, chain.device, chain.base, chain.next - 1, False)
             for chain in chains.values()
             if chain.next > chain.base
         )[:CHAINS_PER_MESSAGE]
-        return [Send(peer, sign_receipt(self._context.key, self._topic, False, now, places))]
+        self._out.send(peer, sign_receipt(self._context.key, self._topic, False, now, places))
 
     @property
     def _purpose(self) -> str:
         return f"confirming {self._topic.hex()[:16]}"
-
-    @property
-    def _tick(self) -> Tick:
-        return Tick(OWNER, "receipt", self._topic)

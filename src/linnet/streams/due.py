@@ -13,7 +13,7 @@ from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.messages import ChainPlace, Heads
 from linnet.delivery.moments import SLACK
 from linnet.delivery.ranges import Range
-from linnet.streams.announcing import Announcing, AnnouncingEffect
+from linnet.streams.announcing import Announcing
 from linnet.streams.intake import Intake
 from linnet.streams.readers import Readers
 
@@ -27,20 +27,20 @@ class Due:
         self._readers = readers
         self._announcing = announcing
 
-    def hear_out(self, peer: PeerId, heads: Heads, keeps: bool, now: float) -> list[AnnouncingEffect]:
+    def handle_question(self, peer: PeerId, heads: Heads, keeps: bool, now: float) -> None:
         """Note what a peer asks; if it is about to answer us, let new chains wait for that."""
         if heads.waited_ms is None:
-            return []
+            return
         if heads.waited_ms:
-            self._announcing.asked(peer, heads.waited_ms, now)
+            self._announcing.note_question(peer, heads.waited_ms, now)
         if self.is_final(heads):
-            return []
+            return
         waits = not self._intake.asked
         self._intake.asked[peer] = None
-        effects: list[AnnouncingEffect] = []
         if not heads.waited_ms and not self._announcing.has_asked(peer):
-            effects += self._announcing.heads(peer, keeps, now)
-        return [*effects, self._announcing.wait_for_answers()] if waits else effects
+            self._announcing.send_heads(peer, keeps, now)
+        if waits:
+            self._announcing.wait_for_answers()
 
     def is_final(self, heads: Heads) -> bool:
         """Whether these heads are a peer's last word: it has answered, or it cannot, or nobody asks."""

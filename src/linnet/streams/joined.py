@@ -4,41 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from linnet.core.effects import SetTimer
 from linnet.core.errors import Refused
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.delivery.subscription import has_cursor
 from linnet.edge.client import EdgeClient
-from linnet.machine.outbox import Effect, Outbox
+from linnet.machine.outbox import Outbox
 from linnet.overlay.config import Overlay
-from linnet.overlay.notices import NeighborDown, OverlayNotice, StorageKnown
+from linnet.overlay.notices import StorageKnown
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
 from linnet.overlay.trackerless.commands import NO_PART
 from linnet.streams.commands import OverlayIs
-from linnet.streams.effects import StreamEffect
 from linnet.streams.names import own_name, topic_of
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.overlay_choice import OverlayChoice
 from linnet.streams.stream import Stream
 
-OWNER = "joined"
 
-OverlaysEffect = Effect | OverlayNotice
-"""What it takes to be in an overlay, or to be served by proxies."""
-JoinedEffect = StreamEffect | OverlaysEffect
-"""With the notices of the overlay among them, which `linnet.streams.streams` heeds."""
+class LingerDue(Timer, frozen=True, gc=False):
+    """A stream that nobody here reads may have been used so long ago that it is left."""
+
+    topic: TopicId
 
 
 class Joined:
-    """Streams by topic, and by the names that the application calls them."""
+    """Streams by topic, and by the names that the application calls them.
+
+    What an overlay or a proxy tells while a stream is joined or left is among what goes into the outbox;
+    `linnet.streams.streams` acts on it at once.
+    """
 
     def __init__(
         self,
         context: Context,
+        out: Outbox,
         overlays: Overlays,
         registry: Registry,
         options: dict[str, StreamOptions],
@@ -46,6 +48,7 @@ class Joined:
         overlay: Overlay = Overlay.TRACKER,
     ) -> None:
         self._context = context
+        self._out = out
         self._overlays = overlays
         self._choice = OverlayChoice(context.store.cells, options, overlay)
         self._registry = registry
@@ -54,8 +57,6 @@ class Joined:
         self._configured = tuple(self._rules)
         self.client: EdgeClient | None = None
         """What joins streams at a node on the edge, instead of the overlays."""
-        self.out = Outbox()
-        """That of the client."""
         self._nearby: dict[TopicId, None] = {}
         self._withheld: dict[TopicId, None] = {}
         self._by_topic: dict[TopicId, Stream] = {}
@@ -91,112 +92,103 @@ class Joined:
             return Reason.NO_ADDRESS
         return Reason.UNREACHABLE_INBOUND if self._overlays.is_unreachable(stream.topic) else None
 
-    def open(self, name: str, now: float) -> tuple[Stream, list[JoinedEffect]]:
+    def open(self, name: str, now: float) -> Stream:
         """The stream of this name, joined if it was not. `BadText` if it cannot be a name."""
         known = self._by_name.get(name)
         if known is not None:
-            return known, []
+            return known
         full = own_name(name, self._context.author)
         known = self._by_topic.get(topic_of(full))
         if known is not None:
             self._by_name[name] = known
-            return known, []
-        stream = self._by_name[name] = Stream(full, self._context)
+            return known
+        stream = self._by_name[name] = Stream(full, self._context, self._out)
         self._by_topic[stream.topic] = stream
-        effects: list[JoinedEffect] = []
         rule = self._rules.get(full)
         if rule is not None:
-            effects += stream.keep(rule)
-        return stream, [*effects, *self.join(stream, now)]
+            stream.keep(rule)
+        self.join(stream, now)
+        return stream
 
-    def keep(self, rule: StorageRule, now: float) -> list[JoinedEffect]:
+    def keep(self, rule: StorageRule, now: float) -> None:
         """Keep a stream for others from now on; nothing happens if that is so already."""
         if rule.stream in self._configured:
-            return self.open(rule.stream, now)[1]
+            self.open(rule.stream, now)
+            return
         self._rules[rule.stream] = rule
-        stream, effects = self.open(rule.stream, now)
-        if stream.stores:
-            return effects
-        return [*effects, *stream.keep(rule), *self.join(stream, now)]
+        stream = self.open(rule.stream, now)
+        if not stream.stores:
+            stream.keep(rule)
+            self.join(stream, now)
 
-    def let_go(self, name: str, now: float) -> list[JoinedEffect]:
+    def let_go(self, name: str, now: float) -> None:
         """Keep a stream for others no longer, unless the configuration says so."""
         stream = self._by_name.get(name)
         if name in self._configured or self._rules.pop(name, None) is None or stream is None:
-            return []
+            return
         stream.stores = False
-        rest = stream.keeper.let_go(is_used=bool(stream.readers) or stream.publishing.next > 0)
-        return [*rest, *self.join(stream, now), *self.linger(stream, now)]
+        stream.keeper.let_go(is_used=bool(stream.readers) or stream.publishing.next > 0)
+        self.join(stream, now)
+        self.linger(stream, now)
 
-    def join(self, stream: Stream, now: float) -> list[OverlaysEffect]:
+    def join(self, stream: Stream, now: float) -> None:
         """Join as the owner wants it, as far as that is known; nothing happens if that is so already."""
         if self.client is not None:
-            return [*self._served(stream, self.client), *self._beside(stream, now)]
+            self._ask_proxies(stream, self.client)
+            self._join_nearby(stream, now)
+            return
         options = self._options.get(stream.name, StreamOptions())
         policy = stream.governance.policy
-        joined = self._overlays.collect(
-            lambda: self._overlays.join(
-                stream.topic,
-                self.overlay(stream),
-                self._trackers(stream.name, stream.topic, stream),
-                degree=policy.degree or options.degree,
-                near=policy.near or options.near,
-                storage=stream.stores,
-                now=now,
-                # Where the overlay changes, neighbours in the old one may be members of the new.
-                contacts=tuple(Contact(peer, ()) for peer in stream.flood.neighbors),
-            )
+        self._overlays.join(
+            stream.topic,
+            self.overlay(stream),
+            self._trackers(stream.name, stream.topic, stream),
+            degree=policy.degree or options.degree,
+            near=policy.near or options.near,
+            storage=stream.stores,
+            now=now,
+            # Where the overlay changes, neighbours in the old one may be members of the new.
+            contacts=tuple(Contact(peer, ()) for peer in stream.flood.neighbors),
         )
         stream.flood.route(self._overlays.routing(stream.topic))
-        return [*joined]
 
-    def settle(
-        self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float
-    ) -> list[OverlaysEffect]:
+    def settle(self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float) -> None:
         """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
         before, self._nearby = self._nearby, dict.fromkeys(nearby)
         self._withheld = dict.fromkeys(withheld)
-        effects: list[OverlaysEffect] = []
         for stream in self:
-            effects += self.join(stream, now)
+            self.join(stream, now)
             if stream.topic in before and stream.topic not in self._nearby:
-                effects += self._left(stream, now)
+                self._overlays.leave(stream.topic, now)
                 stream.flood.route(None)
-        return effects
 
-    def _served(self, stream: Stream, client: EdgeClient) -> list[OverlaysEffect]:
-        if stream.topic in self._withheld:
-            left = self._unserved(stream, client, keep=False)
-            return [*left, StorageKnown(stream.topic, ())] if stream.storage else left
-        known: list[StorageKnown | None] = []
-        asked = self.out.collect(lambda: known.append(client.join(stream.topic, stream.name)))
-        return [*asked, *filter(None, known)]
+    def _ask_proxies(self, stream: Stream, client: EdgeClient) -> None:
+        if stream.topic not in self._withheld:
+            known = client.join(stream.topic, stream.name)
+            if known is not None:
+                self._out.notify(known)
+            return
+        self._leave_proxies(stream, client, keep=False)
+        if stream.storage:
+            self._out.notify(StorageKnown(stream.topic, ()))
 
-    def _unserved(self, stream: Stream, client: EdgeClient, keep: bool) -> list[OverlaysEffect]:
-        down: list[NeighborDown] = []
-        told = self.out.collect(lambda: down.extend(client.leave(stream.topic, keep)))
-        return [*told, *down]
+    def _leave_proxies(self, stream: Stream, client: EdgeClient, keep: bool) -> None:
+        for down in client.leave(stream.topic, keep):
+            self._out.notify(down)
 
-    def _beside(self, stream: Stream, now: float) -> list[OverlaysEffect]:
+    def _join_nearby(self, stream: Stream, now: float) -> None:
         """Beside its proxies a node on the edge has those who are on its local networks."""
         topic = stream.topic
         if topic not in self._nearby or self._overlays.overlay(topic) is not None:
-            return []
-        joined = self._overlays.collect(
-            lambda: self._overlays.join(
-                topic, Overlay.RING, (), degree=0, near=False, storage=stream.stores, now=now
-            )
-        )
+            return
+        self._overlays.join(topic, Overlay.RING, (), degree=0, near=False, storage=stream.stores, now=now)
         stream.flood.route(self._overlays.routing(topic))
-        return [*joined]
 
     def overlay(self, stream: Stream) -> Overlay:
         """The overlay that a stream has here, or is about to have."""
         return self._choice.of(stream.name, stream.topic)
 
-    def switch(
-        self, name: str, overlay: Overlay | None, now: float
-    ) -> tuple[OverlayIs, list[OverlaysEffect]]:
+    def switch(self, name: str, overlay: Overlay | None, now: float) -> OverlayIs:
         """Give a stream another overlay, joined or not; `Refused` if it would find nobody there."""
         if self.client is not None:
             detail = "a node on the edge takes part through its proxies: they choose the overlay"
@@ -211,41 +203,38 @@ class Joined:
         before = self._choice.of(full, topic)
         self._choice.choose(topic, overlay)
         told = OverlayIs(topic, self._choice.of(full, topic), before)
-        return told, [] if stream is None else self.join(stream, now)
+        if stream is not None:
+            self.join(stream, now)
+        return told
 
     def _trackers(self, name: str, topic: TopicId, stream: Stream | None) -> tuple[Contact, ...]:
         wanted = () if stream is None else stream.governance.policy.trackers
         return self._registry.trackers(topic, wanted or self._options.get(name, StreamOptions()).trackers)
 
-    def leave(self, stream: Stream, now: float) -> list[JoinedEffect]:
+    def leave(self, stream: Stream, now: float) -> None:
         """Leave a stream."""
         del self._by_topic[stream.topic]
         self._used_at.pop(stream.topic, None)
         self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
+        stream.leave()
         if self.client is not None:
-            kept = has_cursor(self._context.store.cells, stream.topic)
-            gone = [*self._unserved(stream, self.client, kept), *self._left(stream, now)]
-            return [*stream.leave(), *gone]
-        return [*stream.leave(), *self._left(stream, now)]
+            self._leave_proxies(stream, self.client, has_cursor(self._context.store.cells, stream.topic))
+        self._overlays.leave(stream.topic, now)
 
-    def _left(self, stream: Stream, now: float) -> list[OverlaysEffect]:
-        return self._overlays.collect(lambda: self._overlays.leave(stream.topic, now))
-
-    def linger(self, stream: Stream, now: float) -> list[SetTimer[Tick]]:
+    def linger(self, stream: Stream, now: float) -> None:
         """Stay for a while in a stream that nobody here reads, from the last time it was used."""
-        armed = stream.topic in self._used_at
+        is_armed = stream.topic in self._used_at
         self._used_at[stream.topic] = now
-        return [] if armed else [self._timer(stream, self._context.config.linger)]
+        if not is_armed:
+            self._out.set_timer(self._context.config.linger, LingerDue(stream.topic))
 
-    def lingered(self, stream: Stream, busy: bool, now: float) -> list[JoinedEffect]:
+    def leave_unused(self, stream: Stream, busy: bool, now: float) -> None:
         """The while is over: leave, unless the stream was used again or is needed."""
         left = self._used_at.pop(stream.topic, now) + self._context.config.linger - now
         if busy or stream.readers or stream.stores:
-            return []
+            return
         if left <= 0:
-            return self.leave(stream, now)
+            self.leave(stream, now)
+            return
         self._used_at[stream.topic] = now + left - self._context.config.linger
-        return [self._timer(stream, left)]
-
-    def _timer(self, stream: Stream, delay: float) -> SetTimer[Tick]:
-        return SetTimer(delay, Tick(OWNER, "linger", stream.topic))
+        self._out.set_timer(left, LingerDue(stream.topic))

@@ -13,11 +13,10 @@ from math import inf
 
 from msgspec.structs import replace
 
-from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.limits import BURST_BYTES, MIB
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.archive import Archive, known_heads
 from linnet.delivery.context import Context
 from linnet.delivery.flood import unit_bytes, unit_record
@@ -25,10 +24,10 @@ from linnet.delivery.messages import Data, Receipt, Watch
 from linnet.delivery.receipts import Ledger
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
+from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import Fate, Published
 from linnet.trace.records import Kind, Record
 
-OWNER = "publishing"
 BACKLOG_BYTES = 8 * MIB
 """Bytes of what was published while nobody was there, held in memory for whoever comes first."""
 NONE_PAUSE = 1.0
@@ -38,9 +37,18 @@ REST_MOST = 31
 _TAIL_OVERHEAD = 96
 """Bytes of a tail beside its body, at most: what a burst is cut by."""
 
-PublishingEffect = (
-    Send[Data | Watch] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Reply[Published] | Record
-)
+
+class ConfirmDue(Timer, frozen=True, gc=False):
+    """Whoever published has waited long enough for storage nodes to confirm it."""
+
+    topic: TopicId
+    request: int
+
+
+class StorageLookDue(Timer, frozen=True, gc=False):
+    """It is to be looked what storage nodes lack of our chain in a stream."""
+
+    topic: TopicId
 
 
 class _Waiting:
@@ -76,10 +84,11 @@ class _Pushed:
 class Publishing:
     """Our own chain in one topic."""
 
-    def __init__(self, topic: TopicId, context: Context, archive: Archive) -> None:
+    def __init__(self, topic: TopicId, context: Context, archive: Archive, out: Outbox) -> None:
         self._topic = topic
         self._context = context
         self._archive = archive
+        self._out = out
         self._chain = context.author + context.device
         self._storage: dict[PeerId, tuple[str, ...]] = {}
         self._watched: dict[PeerId, None] = {}
@@ -113,21 +122,19 @@ class Publishing:
             self.prev = verified.head
             yield verified
 
-    def alone(self, verified: Verified) -> list[Record]:
+    def hold_back(self, verified: Verified, out: Outbox | Promises) -> None:
         """Nobody is there to send a unit to: keep the latest ones for whoever comes first.
 
-        What is pushed out is in the log and announced; whoever comes has to ask for it.
+        What is pushed out leaves a record. It is in the log and announced; whoever comes has to ask for it.
         """
         config = self._context.config
         self._backlog.append(verified)
         self._backlog_bytes += unit_bytes(verified.unit)
-        records: list[Record] = []
         while len(self._backlog) > config.publish_queue or self._backlog_bytes > BACKLOG_BYTES:
             oldest = self._backlog.popleft()
             self._backlog_bytes -= unit_bytes(oldest.unit)
             record = unit_record(Kind.DROPPED, oldest)
-            records.append(replace(record, reason=Reason.QUEUE_FULL, note="not sent; it can be asked for"))
-        return records
+            out.record(replace(record, reason=Reason.QUEUE_FULL, note="not sent; it can be asked for"))
 
     def take_backlog(self) -> list[Verified]:
         """What was published while nobody was there."""
@@ -135,60 +142,61 @@ class Publishing:
         self._backlog_bytes = 0
         return backlog
 
-    def published(
+    def await_storage(
         self, request: int, outcome: Published, confirm: float, now: float = inf
-    ) -> list[PublishingEffect]:
-        """Answer the caller, at once or when storage nodes have confirmed."""
-        effects = self._watch()
+    ) -> Published | None:
+        """Watch storage nodes; returns what the caller is told at once, or None if it waits for them."""
+        self._watch_storage()
         if confirm <= 0:
-            return [*effects, Reply(request, outcome)]
+            return outcome
         none_since = None if self._storage else self.none_since
         if none_since is not None and now >= none_since + NONE_PAUSE:
             # Whoever keeps the stream itself has confirmed by that.
             why = None if outcome.fates else Reason.NO_STORAGE
-            return [*effects, Reply(request, replace(outcome, unconfirmed=why))]
+            return replace(outcome, unconfirmed=why)
         last = outcome.first + len(outcome.ids) - 1
         self._waiting[request] = _Waiting(request, outcome, last, confirm)
         patience = confirm if none_since is None else min(confirm, NONE_PAUSE)
-        return [*effects, SetTimer(patience, self._confirm_tick(request))]
+        self._out.set_timer(patience, ConfirmDue(self._topic, request))
+        return None
 
-    def storage(self, nodes: Sequence[Contact]) -> list[PublishingEffect]:
+    def set_storage(self, nodes: Sequence[Contact]) -> None:
         """These nodes keep the topic."""
         had_none, self._has_none = self._has_none, not nodes
         self._storage = {
             contact.peer: contact.hints for contact in nodes if contact.peer != self._context.peer
         }
-        effects: list[PublishingEffect] = []
         for peer in [peer for peer in self._watched if peer not in self._storage]:
             # If it keeps the topic again it has to be asked for receipts again: nobody asks it meanwhile.
             del self._watched[peer]
             self._pushed.pop(peer, None)
-            effects.append(Release(peer, self._purpose))
+            self._out.release(peer, self._purpose)
         if self.next:
-            effects += self._watch()
+            self._watch_storage()
         if self._storage and not had_none:
-            return effects
+            return
         for waiting in self._waiting.values():
             patience = waiting.confirm if self._storage else min(waiting.confirm, NONE_PAUSE)
-            effects.append(SetTimer(patience, self._confirm_tick(waiting.request)))
-        return effects
+            self._out.set_timer(patience, ConfirmDue(self._topic, waiting.request))
 
-    def alone_here(self) -> list[PublishingEffect]:
+    def note_alone(self) -> None:
         """There is nobody who could confirm anything."""
         self.none_since = -inf
-        return [] if self._storage else self._answer_all()
+        if not self._storage:
+            self._answer_all()
 
-    def up(self, peer: PeerId) -> list[PublishingEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link is open: ask a storage node for receipts."""
         self._pushed.pop(peer, None)
-        return [Send(peer, Watch(self._topic, True))] if peer in self._watched else []
+        if peer in self._watched:
+            self._out.send(peer, Watch(self._topic, True))
 
-    def rest(self, peer: PeerId) -> list[PublishingEffect]:
+    def watch_if_owed(self, peer: PeerId) -> None:
         """A link is open to a storage node that knows all we know: it is asked only if a receipt is owed."""
         if self.is_owed(peer):
-            return self.up(peer)
-        self._watched.pop(peer, None)
-        return []
+            self.handle_link_up(peer)
+        else:
+            self._watched.pop(peer, None)
 
     def is_owed(self, peer: PeerId) -> bool:
         """Whether this storage node has not confirmed all that was published here."""
@@ -199,36 +207,38 @@ class Publishing:
         """Whether something was published that no storage node has confirmed yet."""
         return self.next > 0 and all(map(self.is_owed, self._storage))
 
-    def receipt(self, receipt: Receipt) -> list[PublishingEffect]:
+    def handle_receipt(self, receipt: Receipt) -> None:
         """Take a receipt in, which was checked; answer those who waited for it."""
         reached = self.ledger.reached(receipt.receiver, self._chain)
         if reached < 0:
-            return []
-        effects: list[PublishingEffect] = [
+            return
+        self._out.record(
             Record(Kind.ACKED, self._topic, device=self._context.device, seq=reached, peer=receipt.receiver)
-        ]
+        )
         for waiting in list(self._waiting.values()):
             if all(self.ledger.reached(peer, self._chain) >= waiting.last for peer in self._storage):
-                effects += self._answer(waiting)
-        return effects
+                self._answer(waiting)
 
-    def fired(self, tick: Tick, now: float) -> list[PublishingEffect]:
-        """Time is up for a caller, or it is time to see what storage nodes lack."""
-        if tick.what == "confirm":
-            waiting = self._waiting.get(int.from_bytes(tick.key[32:], "big"))
-            return [] if waiting is None else self._answer(waiting)
+    def end_waiting(self, request: int) -> None:
+        """Time is up for a caller: tell it what is known."""
+        waiting = self._waiting.get(request)
+        if waiting is not None:
+            self._answer(waiting)
+
+    def push_missing(self, now: float) -> None:
+        """Send storage nodes what they lack for longer than a period."""
         self._is_looking = False
-        effects: list[PublishingEffect] = []
         for peer in self._storage:
             reached = self.ledger.reached(peer, self._chain)
             if peer in self._context.links and reached < self._settled and self._is_due(peer, reached):
-                effects += self._push(peer, reached + 1, self._settled, now)
+                self._push(peer, reached + 1, self._settled, now)
                 if self._pushed[peer].is_second:
                     # It may have it, and the receipt, or the wish for one, was lost. Once: answers are long.
-                    effects.append(Send(peer, Watch(self._topic, True)))
+                    self._out.send(peer, Watch(self._topic, True))
         lacking = any(self.ledger.reached(peer, self._chain) < self.next - 1 for peer in self._storage)
         self._settled = self.next - 1
-        return [*effects, *self._look_later()] if lacking else effects
+        if lacking:
+            self._look_later()
 
     def fates(self, last: int) -> tuple[Fate, ...]:
         """What is known of our event of this number at every receiver that is known."""
@@ -241,29 +251,29 @@ class Publishing:
             fates.append(Fate(peer, peer in self._storage, since))
         return tuple(fates)
 
-    def leave(self) -> list[PublishingEffect]:
+    def leave(self) -> None:
         """Let go of the links to storage nodes, and answer whoever still waits."""
-        effects = self._answer_all()
-        effects.extend(Release(peer, self._purpose) for peer in self._watched)
+        self._answer_all()
+        for peer in self._watched:
+            self._out.release(peer, self._purpose)
         self._watched, self._pushed, self._is_looking = {}, {}, False
-        return [*effects, CancelTimer(self._look_tick)]
+        self._out.cancel_timer(StorageLookDue(self._topic))
 
-    def _watch(self) -> list[PublishingEffect]:
+    def _watch_storage(self) -> None:
         """Be told what storage nodes have, from the first publication on."""
-        effects: list[PublishingEffect] = []
         for peer, hints in self._storage.items():
             if peer not in self._watched:
                 self._watched[peer] = None
-                effects.append(Hold(peer, hints, self._purpose))
+                self._out.hold(peer, hints, self._purpose)
                 if peer in self._context.links:
-                    effects.append(Send(peer, Watch(self._topic, True)))
-        return [*effects, *self._look_later()] if self._storage else effects
+                    self._out.send(peer, Watch(self._topic, True))
+        if self._storage:
+            self._look_later()
 
-    def _look_later(self) -> list[PublishingEffect]:
-        if self._is_looking:
-            return []
-        self._is_looking = True
-        return [SetTimer(self._context.config.receipt_period, self._look_tick)]
+    def _look_later(self) -> None:
+        if not self._is_looking:
+            self._is_looking = True
+            self._out.set_timer(self._context.config.receipt_period, StorageLookDue(self._topic))
 
     def _is_due(self, peer: PeerId, reached: int) -> bool:
         """Whether a storage node is sent what it lacks at this look: ever more seldom if it takes nothing.
@@ -280,37 +290,33 @@ class Publishing:
         pushed.rest = min(2 * pushed.rest + 1, REST_MOST)
         return True
 
-    def _push(self, peer: PeerId, first: int, last: int, now: float) -> list[PublishingEffect]:
+    def _push(self, peer: PeerId, first: int, last: int, now: float) -> None:
         context = self._context
         units = self._archive.page(context.author, context.device, first, last)
         sent_us = int(now * 1_000_000)
-        return [
-            *(Send(peer, Data(unit, 1, 0, sent_us, context.card)) for unit in units),
-            Record(Kind.RESYNC, self._topic, device=context.device, seq=first, peer=peer, note="pushed"),
-        ]
+        for unit in units:
+            self._out.send(peer, Data(unit, 1, 0, sent_us, context.card))
+        self._out.record(
+            Record(Kind.RESYNC, self._topic, device=context.device, seq=first, peer=peer, note="pushed")
+        )
 
-    def _answer_all(self) -> list[PublishingEffect]:
-        return [effect for waiting in list(self._waiting.values()) for effect in self._answer(waiting)]
+    def _answer_all(self) -> None:
+        for waiting in list(self._waiting.values()):
+            self._answer(waiting)
 
-    def _answer(self, waiting: _Waiting) -> list[PublishingEffect]:
+    def _answer(self, waiting: _Waiting) -> None:
         del self._waiting[waiting.request]
         outcome = waiting.outcome
         fates = outcome.fates + self.fates(waiting.last)
         keepers = [fate.delivered_at for fate in fates if fate.storage]
         late = Reason.TIMEOUT if None in keepers else None
         told = replace(outcome, fates=fates, unconfirmed=late if keepers else Reason.NO_STORAGE)
-        return [CancelTimer(self._confirm_tick(waiting.request)), Reply(waiting.request, told)]
+        self._out.cancel_timer(ConfirmDue(self._topic, waiting.request))
+        self._out.reply(waiting.request, told)
 
     @property
     def _purpose(self) -> str:
         return f"receipts {self._topic.hex()[:16]}"
-
-    @property
-    def _look_tick(self) -> Tick:
-        return Tick(OWNER, "look", self._topic)
-
-    def _confirm_tick(self, request: int) -> Tick:
-        return Tick(OWNER, "confirm", self._topic + request.to_bytes(8, "big"))
 
 
 def _bursts(tails: Sequence[Tail], most: int) -> Iterator[Sequence[Tail]]:

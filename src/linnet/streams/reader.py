@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from linnet.core.effects import Deliver
-from linnet.core.ids import AuthorId
+from linnet.core.ids import AuthorId, TopicId
+from linnet.core.reasons import Reason
 from linnet.core.stores import EventLog
-from linnet.delivery.catchup import CatchUp, CatchUpEffect
+from linnet.delivery.catchup import CatchUp
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.items import Item, Missed, Unreadable, missed_by_damage
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
 from linnet.event.signing import decode_unit, recall_unit
+from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import Subscribe
 from linnet.streams.policy import POLICY
 from linnet.streams.sealed.announcement import KIND as ANNOUNCEMENT
@@ -29,9 +31,13 @@ _PAGE = 256
 
 
 class Reader:
-    """What one subscription of the application needs."""
+    """What one subscription of the application needs.
+
+    Its caller says where things go that are handed over: out at once, or to promises, to follow a commit.
+    """
 
     __slots__ = (
+        "_topic",
         "_unseal",
         "behind",
         "catchup",
@@ -46,12 +52,14 @@ class Reader:
 
     def __init__(
         self,
+        topic: TopicId,
         command: Subscribe,
         window: Window[Item],
         cursor: Cursor | None,
         owner: AuthorId | None,
         unseal: Unseal | None = None,
     ) -> None:
+        self._topic = topic
         self.command = command
         self.owner = owner
         self._unseal = unseal
@@ -69,12 +77,27 @@ class Reader:
         self.locked = Locked()
         """Events that it was told of and that could not be read, but may be when a key comes."""
 
-    def offer(self, verified: Verified) -> list[Deliver[Item]]:
-        """Hand a unit to a live subscription."""
+    def offer(self, verified: Verified, out: Outbox | Promises) -> bool:
+        """Hand a unit to a live subscription; returns whether anything of it was handed over."""
         if self.catchup is not None and not self.catchup.over:
-            self.catchup.live(verified)
-            return []
-        return self.window.hand(self.seen(self._above_floor(shown(verified, self.owner))))
+            self.catchup.hold_back(verified)
+            return False
+        events = self.seen(self._above_floor(shown(verified, self.owner)))
+        return self._put(self.window.hand(events), out)
+
+    def hand_history(self, items: Sequence[Item], out: Outbox | Promises) -> None:
+        """Hand over items of history."""
+        seen = [self.seen((item,))[0] if isinstance(item, Event) else item for item in items]
+        self._put(self.window.hand(seen), out)
+
+    def _put(self, handed: list[Deliver[Item]], out: Outbox | Promises) -> bool:
+        """Hand over what the window lets through, with a record if the subscription ended by it."""
+        if not handed:
+            return False
+        out.extend(handed)
+        if self.window.ended:
+            out.record(Record(Kind.DROPPED, self._topic, reason=Reason.SUBSCRIBER_SLOW))
+        return True
 
     def _above_floor(self, events: tuple[Event, ...]) -> Sequence[Event]:
         if not self.floors or not events:
@@ -102,47 +125,51 @@ class Reader:
             items.append(item)
         return items
 
-    def unlocked(self) -> list[Deliver[Item]]:
+    def hand_unlocked(self, out: Outbox | Promises) -> None:
         """A key came: hand over what can be read now."""
         opened = [item for item in self.seen(self.locked.take()) if isinstance(item, Event)]
         if self.cursor is not None and opened:
             self.cursor.handed(self.cursor.read, len(opened))
-        return self.window.hand(opened)
+        self._put(self.window.hand(opened), out)
 
-    def missed(self, missed: Missed) -> list[Deliver[Item]]:
+    def tell_missed(self, missed: Missed, out: Outbox | Promises) -> None:
         """Say what could not be had, unless it was had before or history may still bring it."""
         if self.catchup is not None and not self.catchup.over:
-            return []
-        floor = self.floors.get(missed.author + missed.device, 0)
-        return [] if missed.last < floor else self.note(missed)
+            return
+        if missed.last >= self.floors.get(missed.author + missed.device, 0):
+            self.tell(missed, out)
 
-    def note(self, item: Item) -> list[Deliver[Item]]:
+    def tell(self, item: Item, out: Outbox | Promises) -> None:
         """Hand over something that is no event; a cursor counts it, as the application does."""
         if self.cursor is not None:
             self.cursor.handed(self.cursor.read, 1)
-        return self.window.hand((item,))
+        out.extend(self.window.hand((item,)))
 
-    def passed_history(self) -> None:
+    def skip_history(self) -> None:
         """History was handed over: what of it comes live after all was had."""
         if self.catchup is not None:
             self.floors.update(self.catchup.reached)
 
-    def logged(self, position: int, verified: Verified) -> list[Deliver[Item]]:
-        """Hand a unit to a durable subscription as it is written, if nothing waits before it."""
+    def hand_written(self, position: int, verified: Verified, promises: Promises) -> bool:
+        """Hand a unit to a durable subscription as it is written, if nothing waits before it.
+
+        Returns whether anything of it was handed over.
+        """
         events = self._above_floor(shown(verified, self.owner))
         if self.cursor is None or self.behind:
-            return []
+            return False
         if not self.window.fits(len(events)):
             self.behind = True
-            return []
+            return False
         self.cursor.handed(position, len(events))
-        return self.window.hand(self.seen(events))
+        handed = self.window.hand(self.seen(events))
+        promises.extend(handed)
+        return bool(handed)
 
-    def pump(self, log: EventLog) -> list[Deliver[Item] | Record]:
+    def hand_log(self, log: EventLog, promises: Promises) -> None:
         """Hand over what the log holds for a durable subscription, as far as there is room."""
         if self.cursor is None or not self.behind:
-            return []
-        effects: list[Deliver[Item] | Record] = []
+            return
         topic = self.cursor.topic
         while True:
             found = log.read(topic, self.cursor.read, _PAGE)
@@ -150,28 +177,27 @@ class Reader:
                 events = self._above_floor(shown(recall_unit(decode_unit(entry.raw)), self.owner))
                 events = events[self.cursor.skipped(position) :]
                 if not self.window.fits(len(events)):
-                    return effects
+                    return
                 self.cursor.handed(position, len(events))
                 handed = self.window.hand(self.seen(events))
-                effects += [*handed, *delivered(events)] if handed else []
+                if handed:
+                    promises.extend(handed)
+                    promises.extend(delivery_records(events))
             for missed in missed_by_damage(log.left_out):
-                effects += self.note(missed)
+                self.tell(missed, promises)
             if len(found) < _PAGE:
                 self.behind = False
-                return effects
+                return
 
-    def handled(self, items: int, log: EventLog) -> list[Deliver[Item] | Record | CatchUpEffect]:
-        """The application is done with so many items."""
-        effects: list[Deliver[Item] | Record | CatchUpEffect] = [*self.window.handled(items)]
+    def handle_consumed(self, items: int, log: EventLog, promises: Promises) -> None:
+        """The application is done with so many items: hand over what waits behind them."""
+        promises.extend(self.window.handled(items))
         if self.cursor is not None:
             self.cursor.handled(items)
-            effects += self.pump(log)
-        if self.catchup is not None and self.window.idle:
-            effects += self.catchup.resume()
-        return effects
+            self.hand_log(log, promises)
 
 
-def delivered(events: Iterable[Event]) -> list[Record]:
+def delivery_records(events: Iterable[Event]) -> list[Record]:
     """That events were handed over which did not come just now; what is consecutive, in one record."""
     records: list[Record] = []
     for event in events:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
-from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
-from linnet.core.reasons import Reason
-from linnet.delivery.catchup import CatchUp, CatchUpEffect
+from linnet.delivery.catchup import CatchUp
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.context import Context
 from linnet.delivery.items import CaughtUp, Item, Missed
 from linnet.delivery.messages import HistoryPage
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event, Verified
+from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import Subscribe
-from linnet.streams.reader import Reader, Unseal, delivered, is_for_nodes, shown
+from linnet.streams.reader import Reader, Unseal, delivery_records, is_for_nodes, shown
 from linnet.trace.records import Kind, Record
-
-ReadersEffect = CatchUpEffect | Deliver[Item] | Record | AfterCommit[Deliver[Item] | Record]
 
 
 class Readers:
@@ -28,6 +26,7 @@ class Readers:
         self,
         topic: TopicId,
         context: Context,
+        out: Outbox,
         owner: AuthorId | None = None,
         unseal: Unseal | None = None,
     ) -> None:
@@ -35,6 +34,7 @@ class Readers:
         self._owner = owner
         self._unseal = None if owner is None else unseal
         self._context = context
+        self._out = out
         self._readers: dict[int, Reader] = {}
         self._durable: list[Reader] = []
         self.ordered: list[Reader] = []
@@ -70,7 +70,7 @@ class Readers:
     def add(self, command: Subscribe, cursor: Cursor | None, made_at: float | None = None) -> Reader:
         """A new subscription; `begin` starts it."""
         window: Window[Item] = Window(command.subscription, self._context.config)
-        reader = Reader(command, window, cursor, self._owner, self._unseal)
+        reader = Reader(self._topic, command, window, cursor, self._owner, self._unseal)
         reader.made_at = made_at
         self._readers[command.subscription] = reader
         self._sort()
@@ -84,13 +84,17 @@ class Readers:
         """Whether a durable subscription of this name is on."""
         return any(reader.command.name == name for reader in self._readers.values())
 
-    def begin(self, reader: Reader) -> list[ReadersEffect]:
+    def begin(self, reader: Reader) -> None:
         """Start a subscription: history from the log, from a storage node, or none."""
         command = reader.command
         if reader.cursor is not None:
-            return self._after_commit(reader.pump(self._context.store.log))
+            promises = Promises()
+            reader.hand_log(self._context.store.log, promises)
+            if promises:
+                self._out.committed.extend(promises)
+            return
         if command.since is None:
-            return []
+            return
         context = self._context
         reader.catchup = CatchUp(
             command.subscription,
@@ -98,56 +102,58 @@ class Readers:
             command.since,
             context.config,
             context.links,
+            self._out,
             context.peer,
             context.author + context.device,
         )
-        return [*reader.catchup.begin(self._storage, self._is_alone)]
+        reader.catchup.begin(self._storage, self._is_alone)
 
-    def remove(self, subscription: int) -> list[ReadersEffect]:
+    def remove(self, subscription: int) -> None:
         """End a subscription; a durable one keeps its place."""
         reader = self._readers.pop(subscription, None)
         if reader is None:
-            return []
+            return
         self._sort()
-        effects: list[ReadersEffect] = []
         if reader.catchup is not None and not reader.catchup.over:
-            effects += reader.catchup.finish(None)[0]
-        return [*effects, *self._in_line(reader, reader.window.end(None))]
+            reader.catchup.finish(None)
+        with self._line_to(reader) as out:
+            out.extend(reader.window.end(None))
 
     # What the stream hands over.
 
     def hand(
         self, readers: list[Reader], verified: Verified, hops: int | None, said_at: float | None = None
-    ) -> list[ReadersEffect]:
-        """A unit to live subscriptions: as it came, or when its turn has come.
+    ) -> None:
+        """Hand a unit to live subscriptions: as it came, or when its turn has come.
 
         With `said_at`, only to those who were there by then, or want history.
         """
-        effects: list[ReadersEffect] = []
+        is_handed = False
         for reader in readers:
             if said_at is not None and reader.came_after(said_at):
                 continue
-            effects += self._handed(reader, reader.offer(verified))
-        if effects:
-            effects.append(self._delivered(verified, hops))
-        return effects
+            is_handed = reader.offer(verified, self._out) or is_handed
+        if is_handed:
+            self._out.record(self._delivered(verified, hops))
 
-    def logged(self, position: int, verified: Verified, hops: int | None) -> list[Deliver[Item] | Record]:
-        """A unit that was written, to durable subscriptions; to be performed after the commit."""
-        effects: list[Deliver[Item] | Record] = []
+    def hand_written(self, position: int, verified: Verified, hops: int | None, promises: Promises) -> None:
+        """Hand a unit that was written to durable subscriptions, after the commit."""
+        is_handed = False
         for reader in self._durable:
-            effects += reader.logged(position, verified)
-        return [*effects, self._delivered(verified, hops)] if effects else effects
+            is_handed = reader.hand_written(position, verified, promises) or is_handed
+        if is_handed:
+            promises.record(self._delivered(verified, hops))
 
-    def here(self, verified: Verified, position: int | None) -> list[Deliver[Item] | Record]:
-        """A unit of our own, to all; to be performed after the commit."""
-        effects: list[Deliver[Item] | Record] = []
+    def hand_own(self, verified: Verified, position: int | None, promises: Promises) -> None:
+        """Hand a unit of our own to all, after the commit."""
+        is_handed = False
         for reader in self._readers.values():
             if reader.cursor is None:
-                effects += self._handed(reader, reader.offer(verified))
+                is_handed = reader.offer(verified, promises) or is_handed
             elif position is not None:
-                effects += reader.logged(position, verified)
-        return [*effects, self._delivered(verified, 0)] if effects else effects
+                is_handed = reader.hand_written(position, verified, promises) or is_handed
+        if is_handed:
+            promises.record(self._delivered(verified, 0))
 
     def go_back(self, floors: dict[ChainKey, int]) -> None:
         """Chains are gone through again for a durable subscription; the others skip what they had."""
@@ -172,99 +178,95 @@ class Readers:
                 reader.floors[chain] = behind
                 reader.cursor.begin_at(chain, behind)
 
-    def missed(self, missed: Missed) -> list[ReadersEffect]:
-        """A range that could not be had, to all."""
-        effects: list[ReadersEffect] = []
+    def tell_missed(self, missed: Missed) -> None:
+        """Tell all of a range that could not be had."""
         for reader in self._readers.values():
-            effects += self._in_line(reader, reader.missed(missed))
-        return effects
+            with self._line_to(reader) as out:
+                reader.tell_missed(missed, out)
 
-    def told(self, subscription: int, missed: Sequence[Missed]) -> list[ReadersEffect]:
-        """What could not be had, to one of them."""
+    def tell_one(self, subscription: int, missed: Sequence[Missed]) -> None:
+        """Tell one of them what could not be had."""
         reader = self._readers.get(subscription)
         if reader is None:
-            return []
-        return [effect for each in missed for effect in self._in_line(reader, reader.note(each))]
+            return
+        for each in missed:
+            with self._line_to(reader) as out:
+                reader.tell(each, out)
 
-    def unlocked(self) -> list[ReadersEffect]:
-        """A key came: what could not be read before and can be now, to all who were told of it."""
-        effects: list[ReadersEffect] = []
+    def hand_unlocked(self) -> None:
+        """A key came: hand what can be read now to all who were told that it could not."""
         for reader in self._readers.values():
-            effects += self._in_line(reader, self._handed(reader, reader.unlocked()))
-        return effects
+            with self._line_to(reader) as out:
+                reader.hand_unlocked(out)
 
     # Catching up.
 
-    def storage(self, nodes: tuple[Contact, ...]) -> list[ReadersEffect]:
+    def set_storage(self, nodes: tuple[Contact, ...]) -> None:
         """These nodes keep the topic."""
         self._storage = nodes
         self._is_alone = False
-        return [effect for catchup in self._catching_up() for effect in catchup.storage(nodes)]
+        for catchup in self._catching_up():
+            catchup.set_storage(nodes)
 
-    def alone(self) -> list[ReadersEffect]:
+    def note_alone(self) -> None:
         """There is nobody who could have history but this node."""
         self._is_alone = True
-        return [effect for catchup in self._catching_up() for effect in catchup.alone()]
+        for catchup in self._catching_up():
+            catchup.note_alone()
 
-    def up(self, peer: PeerId) -> list[ReadersEffect]:
+    def handle_link_up(self, peer: PeerId) -> None:
         """A link is open."""
-        return [effect for catchup in self._catching_up() for effect in catchup.up(peer)]
+        for catchup in self._catching_up():
+            catchup.handle_link_up(peer)
 
-    def page(self, peer: PeerId, page: HistoryPage, units: Iterable[Verified]) -> list[ReadersEffect]:
-        """A page of history."""
+    def take_page(self, peer: PeerId, page: HistoryPage, units: Iterable[Verified]) -> None:
+        """Hand over a page of history to whoever asked for it."""
         reader = self._readers.get(page.request)
-        if reader is None or reader.catchup is None or not reader.catchup.wants(peer, page):
-            return []
-        effects, items = reader.catchup.turn_page(page, units, reader.window.idle)
-        return [*effects, *self._hand_history(reader, items)]
+        if reader is None or reader.catchup is None or not reader.catchup.is_answer(peer, page):
+            return
+        self._hand_history(reader, reader.catchup.take_page(page, units, reader.window.idle))
 
-    def catchup_fired(self, subscription: int) -> list[ReadersEffect]:
+    def end_waiting(self, subscription: int) -> None:
         """A storage node took too long, or it is time to ask again."""
         reader = self._readers.get(subscription)
-        if reader is None or reader.catchup is None or reader.catchup.over:
-            return []
-        effects, items = reader.catchup.fired()
-        return [*effects, *self._hand_history(reader, items)]
+        if reader is not None and reader.catchup is not None and not reader.catchup.over:
+            self._hand_history(reader, reader.catchup.handle_timeout())
 
-    def anchored(self) -> list[ReadersEffect]:
+    def note_anchored(self) -> None:
         """A storage node has said what there is: durable subscriptions know where they stand."""
-        effects: list[ReadersEffect] = []
         for reader in self._readers.values():
             if reader.cursor is not None:
                 reader.cursor.settle()
                 kept = self._context.store.log.kept(self._topic)
-                effects += self._in_line(reader, reader.note(CaughtUp(kept.oldest, False, None)))
-        return effects
+                with self._line_to(reader) as out:
+                    reader.tell(CaughtUp(kept.oldest, False, None), out)
 
-    def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
+    def handle_consumed(self, subscription: int, items: int) -> None:
         """The application is done with so many items of a subscription."""
         reader = self._readers.get(subscription)
         if reader is None:
-            return []
-        effects: list[ReadersEffect] = []
-        for effect in reader.handled(items, self._context.store.log):
-            effects += self._in_line(reader, [effect]) if isinstance(effect, Deliver | Record) else [effect]
-        return effects
+            return
+        handed = Promises()
+        reader.handle_consumed(items, self._context.store.log, handed)
+        if reader.cursor is None:
+            self._out.extend(handed)
+        else:
+            for each in handed:
+                self._out.committed.extend((each,))
+        if reader.catchup is not None and reader.window.idle:
+            reader.catchup.resume()
 
-    def _hand_history(self, reader: Reader, items: list[Item]) -> list[ReadersEffect]:
+    def _hand_history(self, reader: Reader, items: list[Item]) -> None:
         # History knows nothing of kinds: what only nodes need is left out here, as it is live.
         owner = self._owner
         told = [item for item in items if not (isinstance(item, Event) and is_for_nodes(item, owner))]
-        seen = [reader.seen((item,))[0] if isinstance(item, Event) else item for item in told]
-        effects: list[ReadersEffect] = [*self._handed(reader, reader.window.hand(seen))]
+        reader.hand_history(told, self._out)
         if not reader.window.ended:
-            effects += delivered(item for item in told if isinstance(item, Event))
+            self._out.extend(delivery_records(item for item in told if isinstance(item, Event)))
         if reader.catchup is not None and reader.catchup.over:
-            reader.passed_history()
+            reader.skip_history()
             if not reader.command.live:
-                effects += reader.window.end(None)
-        return effects
-
-    def _handed(self, reader: Reader, effects: list[Deliver[Item]]) -> list[Deliver[Item] | Record]:
-        """What was handed over, and a record if the subscription ended by it."""
-        if not effects or not reader.window.ended:
-            return [*effects]
-        return [*effects, Record(Kind.DROPPED, self._topic, reason=Reason.SUBSCRIBER_SLOW)]
+                self._out.extend(reader.window.end(None))
 
     def _sort(self) -> None:
         """Who is handed what: looked at for every unit, changed seldom."""
@@ -283,10 +285,13 @@ class Readers:
         events = len(shown(verified, self._owner))
         return Record(Kind.DELIVERED, self._topic, verified.head, unit.device, unit.seq, events, hops=hops)
 
-    def _in_line(self, reader: Reader, effects: Sequence[Deliver[Item] | Record]) -> list[ReadersEffect]:
-        """What a durable subscription is handed comes after the commit, all of it: in one order."""
-        return self._after_commit(effects) if reader.cursor is not None else [*effects]
-
-    def _after_commit(self, effects: Iterable[Deliver[Item] | Record]) -> list[ReadersEffect]:
-        promises = tuple(effects)
-        return [AfterCommit(promises)] if promises else []
+    @contextmanager
+    def _line_to(self, reader: Reader) -> Iterator[Outbox | Promises]:
+        """Where a subscription is handed things: a durable one all of them after the commit, in one order."""
+        if reader.cursor is None:
+            yield self._out
+            return
+        promises = Promises()
+        yield promises
+        if promises:
+            self._out.committed.extend(promises)

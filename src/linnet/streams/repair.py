@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Damage
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Resend, Resent
 from linnet.event.event import Verified
+from linnet.machine.outbox import Outbox
 from linnet.streams.joined import Joined
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind, Record
 
-MendingEffect = Send[Resend] | SetTimer[Tick] | AfterCommit[Record] | Record
-
-OWNER = "repair"
 FIRST_PAUSE = 2.0
 """Seconds until the next source is asked; then twice as long each time."""
 LONGEST_PAUSE = 600.0
@@ -30,12 +27,17 @@ ASKED_AT_ONCE = 256
 """Units that are asked for in one go: a store that is damaged all over is mended bit by bit."""
 
 
+class RepairDue(Timer, frozen=True, gc=False):
+    """What is damaged is to be asked for again, of somebody else."""
+
+
 class Repair:
     """What is damaged of the streams that this node is in."""
 
-    def __init__(self, context: Context, joined: Joined) -> None:
+    def __init__(self, context: Context, joined: Joined, out: Outbox) -> None:
         self._context = context
         self._joined = joined
+        self._out = out
         self._wanted: dict[Damage, int] = {}
         """How often each was asked for."""
         self._pause = FIRST_PAUSE
@@ -44,22 +46,25 @@ class Repair:
     def __len__(self) -> int:
         return len(self._wanted)
 
-    def look(self, now: float) -> list[MendingEffect]:
-        """Whether reading has found anything since the last look."""
+    def note_damage(self) -> bool:
+        """Ask for what reading has found damaged since the last look; returns whether there was any."""
         news = self._context.store.log.take_damage()
         if not news:
-            return []
-        records = [_record(Kind.DROPPED, damage, None, "of our log") for damage in news]
+            return False
+        for damage in news:
+            self._out.record(_record(Kind.DROPPED, damage, None, "of our log"))
         fresh = [each for each in news if each.first is not None and each not in self._wanted]
         self._wanted |= dict.fromkeys(fresh, 0)
         if fresh:
             self._pause = FIRST_PAUSE
-        return [*records, *self._ask(fresh), *self._arm()]
+        self._ask(fresh)
+        self._ask_later()
+        return True
 
-    def on_resent(self, stream: Stream, resent: Resent, now: float) -> list[MendingEffect]:
+    def handle_resent(self, stream: Stream, resent: Resent, now: float) -> None:
         """What somebody holds of a range: perhaps what is damaged here."""
         if not any(damage.topic == stream.topic for damage in self._wanted):
-            return []
+            return
         log = self._context.store.log
         good, _ = stream.intake.check_all(resent.units, resent.cards, None)
         for verified in good:
@@ -69,26 +74,25 @@ class Repair:
         mended = [damage for damage in self._wanted if not log.is_damaged(damage)]
         for damage in mended:
             del self._wanted[damage]
-        records = tuple(_record(Kind.RESYNC, damage, None, "mended") for damage in mended)
-        return [AfterCommit(records)] if records else []
+        if mended:
+            self._out.committed.extend(_record(Kind.RESYNC, damage, None, "mended") for damage in mended)
 
-    def fired(self, tick: Tick, now: float) -> list[MendingEffect]:
-        """It is time to ask again, somebody else."""
+    def ask_again(self) -> None:
+        """Ask somebody else for what is still damaged."""
         self._armed = False
         self._pause = min(LONGEST_PAUSE, 2 * self._pause)
         # A room or a place may have mended its own meanwhile, or it was evicted.
         log = self._context.store.log
         self._wanted = {each: tries for each, tries in self._wanted.items() if log.is_damaged(each)}
-        return [*self._ask(self._wanted), *self._arm()]
+        self._ask(self._wanted)
+        self._ask_later()
 
-    def _arm(self) -> list[MendingEffect]:
-        if self._armed or not self._wanted:
-            return []
-        self._armed = True
-        return [SetTimer(self._pause, Tick(OWNER, "ask"))]
+    def _ask_later(self) -> None:
+        if not self._armed and self._wanted:
+            self._armed = True
+            self._out.set_timer(self._pause, RepairDue())
 
-    def _ask(self, wanted: Iterable[Damage]) -> list[MendingEffect]:
-        sends: list[MendingEffect] = []
+    def _ask(self, wanted: Iterable[Damage]) -> None:
         for damage in sorted(wanted, key=self._wanted.__getitem__)[:ASKED_AT_ONCE]:
             stream = self._joined.get(damage.topic)
             sources = [] if stream is None else self._sources(stream)
@@ -96,8 +100,7 @@ class Repair:
                 peer = sources[self._wanted[damage] % len(sources)]
                 self._wanted[damage] += 1
                 asked = Resend(damage.topic, damage.author, damage.device, damage.first, damage.last)
-                sends.append(Send(peer, asked))
-        return sends
+                self._out.send(peer, asked)
 
     def _sources(self, stream: Stream) -> list[PeerId]:
         known = dict.fromkeys((*stream.storage, *stream.flood.neighbors))

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from linnet.core.ids import PeerId, TopicId
 from linnet.delivery.context import Context
 from linnet.delivery.messages import ChainPlace
 from linnet.edge.standing import digest_of
-from linnet.streams.effects import StreamEffect
-from linnet.streams.joined import Joined, JoinedEffect
-from linnet.streams.options import StorageRule
+from linnet.streams.joined import Joined
 from linnet.streams.stream import Stream
-
-Heed = Callable[[Iterable[JoinedEffect], float], list[StreamEffect]]
 
 
 class Serving:
     """All streams of a node, as proxies and clients speak of them (`linnet.edge.standing.Standing`)."""
 
-    def __init__(self, context: Context, joined: Joined, heed: Heed) -> None:
+    def __init__(self, context: Context, joined: Joined) -> None:
         self._context = context
         self._joined = joined
-        self._heed = heed
-
-    def keep(self, rule: StorageRule, now: float) -> list[StreamEffect]:
-        """Keep a stream for others from now on."""
-        return self._heed(self._joined.keep(rule, now), now)
-
-    def let_go(self, name: str, now: float) -> list[StreamEffect]:
-        """Keep a stream for others no longer."""
-        return self._heed(self._joined.let_go(name, now), now)
-
-    def trim(self, topic: TopicId, most: int, now: float) -> list[StreamEffect]:
-        """Remove the oldest of a stream until it takes no more than so many bytes."""
-        stream = self._joined.get(topic)
-        return [] if stream is None else [*stream.archive.evict(None, most, now)]
-
-    def settle(
-        self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float
-    ) -> list[StreamEffect]:
-        """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
-        return self._heed(self._joined.settle(nearby, withheld, now), now)
 
     def digest(self, topic: TopicId) -> bytes | None:
         """A digest of how far a stream is known; None if it is not open here."""
@@ -77,22 +53,28 @@ def _marks(stream: Stream, context: Context) -> Iterator[bytes]:
             yield chain.key
 
 
-def meet(stream: Stream, peer: PeerId, same: bool, now: float) -> list[StreamEffect]:
+def meet(stream: Stream, peer: PeerId, same: bool, now: float) -> None:
     """The proxy, or the client, of this stream is there. Who knows the same need not be told."""
     stream.flood.up(peer)
     stream.flood.neighbors[peer].is_served = True
     if not same:
-        return [*stream.neighbor_up(peer, now), *_storage_up(stream, peer, same)]
-    effects: list[StreamEffect] = [*_storage_up(stream, peer, same), *stream.backlog(now)]
+        stream.handle_neighbor_up(peer, now)
+        _ask_storage(stream, peer, same)
+        return
+    _ask_storage(stream, peer, same)
+    stream.send_backlog(now)
     if peer in stream.storage and not stream.intake.anchored:
-        stream.intake.anchored = True
-        effects += [*stream.readers.anchored(), *stream.anchor.weigh()]
-    return effects
+        stream.note_anchored()
 
 
-def _storage_up(stream: Stream, peer: PeerId, same: bool) -> list[StreamEffect]:
+def _ask_storage(stream: Stream, peer: PeerId, same: bool) -> None:
     """What waited for somebody to ask asks now."""
     if peer not in stream.storage:
-        return []
-    watched = stream.publishing.rest(peer) if same else stream.publishing.up(peer)
-    return [*stream.gaps.up(peer), *watched, *stream.readers.up(peer), *stream.confirming.up(peer)]
+        return
+    stream.gaps.handle_link_up(peer)
+    if same:
+        stream.publishing.watch_if_owed(peer)
+    else:
+        stream.publishing.handle_link_up(peer)
+    stream.readers.handle_link_up(peer)
+    stream.confirming.handle_link_up(peer)

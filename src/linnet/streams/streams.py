@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import assert_never
+from collections.abc import Callable, Iterable
+from functools import partial
 
-from linnet.core.effects import AfterCommit, Blame, Reply, Send
-from linnet.core.errors import BadText, Refused, RemoteError
-from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.errors import Refused, RemoteError
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
-from linnet.delivery import catchup, gaps, suppression
+from linnet.delivery.catchup import HistoryDue
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
+from linnet.delivery.gaps import GapDue
 from linnet.delivery.items import missed_by_damage
 from linnet.delivery.messages import (
     Data,
-    DeliveryMessage,
     Heads,
     History,
     HistoryPage,
@@ -29,34 +27,42 @@ from linnet.delivery.messages import (
     Watch,
 )
 from linnet.delivery.subscription import has_cursor
+from linnet.delivery.suppression import SpreadDue
 from linnet.edge.client import EdgeClient
-from linnet.edge.notices import Reached
+from linnet.edge.notices import Keep, LetGo, Reached, Trim
 from linnet.event.signing import message_tail
-from linnet.machine.outbox import Outbox
+from linnet.machine.commands import carry_out
+from linnet.machine.outbox import Notice, Outbox
+from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
 from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
-from linnet.streams import anchor, announcing, confirming, joined, keeper, pruning, publishing
+from linnet.streams.anchor import AnchorDue
+from linnet.streams.announcing import AnswersDue, HeadsDue, UnheardDue
 from linnet.streams.commands import (
+    AllowReader,
+    AskToRead,
     Declare,
+    DisallowReader,
+    ListReaders,
     Publish,
     Revoke,
-    SealedCommand,
-    StreamCommand,
     StreamStatus,
     Subscribe,
     SwitchOverlay,
 )
-from linnet.streams.effects import StreamEffect
-from linnet.streams.joined import Joined, JoinedEffect
+from linnet.streams.confirming import AcknowledgeDue
+from linnet.streams.joined import Joined, LingerDue
+from linnet.streams.keeper import EvictDue, ReceiptDue
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
-from linnet.streams.pruning import Pruning
+from linnet.streams.pruning import PruneDue, Pruning
 from linnet.streams.publish import declare, publish
-from linnet.streams.repair import Repair
-from linnet.streams.sealed import search
-from linnet.streams.sealed.asking import ask_sealed
+from linnet.streams.publishing import ConfirmDue, StorageLookDue
+from linnet.streams.repair import Repair, RepairDue
+from linnet.streams.sealed.asking import allow_reader, ask_to_read, disallow_reader, readers_of
+from linnet.streams.sealed.search import KeySearchDue
 from linnet.streams.served import Serving, meet
 from linnet.streams.status import status_of
 from linnet.streams.stream import Stream
@@ -65,29 +71,14 @@ from linnet.streams.unsent import Unsent
 from linnet.streams.waiting import Waiting
 from linnet.trace.records import Kind, Record
 
-OWNERS = (
-    joined.OWNER,
-    suppression.OWNER,
-    gaps.OWNER,
-    catchup.OWNER,
-    publishing.OWNER,
-    keeper.OWNER,
-    confirming.OWNER,
-    announcing.OWNER,
-    anchor.OWNER,
-    search.OWNER,
-)
-"""Owners of timers that come back here."""
 
-_NOTICES = frozenset({NeighborUp, NeighborDown, StorageKnown, JoinRefused})
-
-
-class Streams:
+class Streams(Part):
     """Every stream that this node publishes to, subscribes to or keeps."""
 
     def __init__(
         self,
         context: Context,
+        out: Outbox,
         overlays: Overlays,
         registry: Registry,
         options: dict[str, StreamOptions],
@@ -95,314 +86,490 @@ class Streams:
         overlay: Overlay = Overlay.TRACKER,
     ) -> None:
         self._context = context
-        self._joined = Joined(context, overlays, registry, options, rules, overlay)
+        self._out = out
+        self._joined = Joined(context, out, overlays, registry, options, rules, overlay)
         self._by_subscription: dict[int, Stream] = {}
-        self._waiting = Waiting(context.config.publish_queue)
-        self._pruning = Pruning(context, self._joined)
+        self._waiting = Waiting(context.config.publish_queue, out)
+        self._pruning = Pruning(context, self._joined, out)
         self._unsent: Unsent | None = None
-        self.repair = Repair(context, self._joined)
+        self.repair = Repair(context, self._joined, out)
         """What of our log is damaged."""
-        self.serving = Serving(context, self._joined, self.heed)
-        """What a proxy and its clients ask of streams."""
+        self.serving = Serving(context, self._joined)
+        """What a proxy and its clients know of streams."""
 
-    def start(self, now: float) -> list[StreamEffect]:
+    def start(self, now: float) -> None:
         """Join the streams that this node keeps."""
-        effects: list[StreamEffect] = [*self._pruning.look(now)]
+        self._pruning.prune(now)
         for name in self._joined.kept:
-            effects += self._open(name, now)[1]
-        unsent = self._unsent
-        for name, first in () if unsent is None else unsent.streams():
-            stream, opened = self._open(name, now)
-            waiting = [] if unsent is None else unsent.recall(stream, first)
-            effects += [*waiting, *opened, *self._joined.linger(stream, now)]
-        return effects
+            self._open(name, now)
+        if self._unsent is not None:
+            for name, first in self._unsent.streams():
+                stream = self._open(name, now)
+                self._unsent.recall(stream, first)
+                self._joined.linger(stream, now)
 
-    def through(self, client: EdgeClient, out: Outbox) -> None:
-        """Take part in streams through proxies alone; the outbox is the client's."""
-        self._joined.client, self._joined.out = client, out
-        self._unsent = Unsent(self._context)
+    def take_part_through(self, client: EdgeClient) -> None:
+        """Take part in streams through proxies alone."""
+        self._joined.client = client
+        self._unsent = Unsent(self._context, self._out)
 
-    def stop(self, now: float) -> list[StreamEffect]:
+    def stop(self, now: float) -> None:
         """Leave every stream, and answer whoever waits to publish."""
-        effects: list[StreamEffect] = [*self._waiting.close()]
+        self._waiting.close()
         for stream in self._joined:
-            effects += self.heed(self._joined.leave(stream, now), now)
-        return effects
+            self._act_at_once(partial(self._joined.leave, stream, now), now)
 
     # Commands.
 
-    def ask(self, request: int, command: StreamCommand, now: float) -> list[StreamEffect]:
-        """What the application wants; answered by one reply."""
-        try:
-            return self._ask(request, command, now)
-        except BadText as error:
-            return [Reply(request, Declined(Reason.MALFORMED, str(error)))]
-        except (Refused, RemoteError) as error:
-            return [Reply(request, Declined(error.reason, error.detail))]
-
-    def _ask(self, request: int, command: StreamCommand, now: float) -> list[StreamEffect]:
-        match command:
-            case Publish():
-                return self._publish(request, command, now)
-            case Declare():
-                return self._declare(request, command, now)
-            case Subscribe():
-                return self._subscribe(request, command, now)
-            case Unsubscribe(subscription):
-                return self._unsubscribe(request, subscription, now)
-            case Consumed(subscription, items):
-                return self._consumed(request, subscription, items)
-            case Revoke(revocation):
-                self._context.cards.revoke(revocation)
-                told: list[StreamEffect] = []
-                for stream in self._joined:
-                    stream.sealed.note_revocation()
-                    told += stream.announcing.revocation(revocation, None)
-                return [*told, AfterCommit((Reply(request, Done()),))]
-            case SwitchOverlay(name, overlay):
-                chosen, switched = self._joined.switch(name, overlay, now)
-                return [*self.heed(switched, now), AfterCommit((Reply(request, chosen),))]
-            case _:
-                return self._sealed(request, command, now)
-
-    def _sealed(self, request: int, command: SealedCommand, now: float) -> list[StreamEffect]:
-        stream, effects = self._open(command.stream, now)
-        effects += ask_sealed(stream, self._context, request, command, now)
-        return [*effects, *self._pruning.later(), *self._joined.linger(stream, now)]
-
-    def _publish(self, request: int, command: Publish, now: float) -> list[StreamEffect]:
+    @on_command(Publish)
+    def handle_publish(self, request: int, command: Publish, now: float) -> None:
+        """Publish in a stream; while its links are slow, what is to be published waits."""
         largest = max(map(len, command.bodies), default=0)
         if largest > BODY_BYTES:
             detail = f"a body of {largest} bytes, at most {BODY_BYTES} are allowed"
-            return [Reply(request, Declined(Reason.TOO_LARGE, detail))]
-        stream, effects = self._open(command.stream, now)
+            self._out.reply(request, Declined(Reason.TOO_LARGE, detail))
+            return
+        stream = self._open(command.stream, now)
         if stream.flood.stalled or stream.topic in self._waiting:  # Order is kept.
-            return [*effects, *self._waiting.add(stream.topic, request, command)]
+            self._waiting.add(stream.topic, request, command)
+            return
         tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
-        try:
-            first = stream.publishing.next
-            unsent = self._joined.why_alone(stream)
-            effects += publish(stream, self._context, request, tails, command.confirm, now, unsent)
-            if self._unsent is not None:
-                self._unsent.published(stream, first)
-        except RemoteError as error:
-            effects.append(Reply(request, Declined(error.reason, error.detail)))
-        return [*effects, *self._joined.linger(stream, now)]
+        why = self._joined.why_alone(stream)
+        context, out = self._context, self._out
+        self._say(
+            request, stream, lambda: publish(stream, context, out, request, tails, command.confirm, now, why)
+        )
+        self._joined.linger(stream, now)
 
-    def _declare(self, request: int, command: Declare, now: float) -> list[StreamEffect]:
-        stream, effects = self._open(command.stream, now)
-        try:
-            first = stream.publishing.next
-            effects += declare(stream, self._context, request, command.policy, now, command.sealed)
-            if self._unsent is not None:
-                self._unsent.published(stream, first)
-        except RemoteError as error:
-            effects.append(Reply(request, Declined(error.reason, error.detail)))
-        effects += [*self._pruning.later(), *self.heed(self._joined.join(stream, now), now)]
-        return [*effects, *self._joined.linger(stream, now)]
+    @on_command(Declare)
+    def handle_declare(self, request: int, command: Declare, now: float) -> None:
+        """Set the policy of a stream of ours, and join it as that says."""
+        stream = self._open(command.stream, now)
+        policy, context, out = command.policy, self._context, self._out
+        self._say(
+            request, stream, lambda: declare(stream, context, out, request, policy, now, command.sealed)
+        )
+        self._pruning.prune_later()
+        self._join(stream, now)
+        self._joined.linger(stream, now)
 
-    def _subscribe(self, request: int, command: Subscribe, now: float) -> list[StreamEffect]:
+    def _say(self, request: int, stream: Stream, act: Callable[[], None]) -> None:
+        """Add to our chain in a stream; what is forbidden is declined, though the stream stays open."""
+        first, before = stream.publishing.next, self._out.mark()
+        try:
+            act()
+            if self._unsent is not None:
+                self._unsent.note_published(stream, first)
+        except RemoteError as error:
+            self._out.forget_since(before)
+            self._out.reply(request, Declined(error.reason, error.detail))
+
+    @on_command(Subscribe)
+    def handle_subscribe(self, request: int, command: Subscribe, now: float) -> None:
+        """Begin a subscription."""
         if command.subscription in self._by_subscription:
             detail = f"there is a subscription {command.subscription} already"
-            return [Reply(request, Declined(Reason.IN_USE, detail))]
-        stream, effects = self._open(command.stream, now)
-        effects += [*subscribe(stream, self._context, request, command, now), *stream.opening.look(now)]
-        if command.subscription not in stream.readers:
-            return [*effects, *self._joined.linger(stream, now)]
-        self._by_subscription[command.subscription] = stream
-        return effects
+            self._out.reply(request, Declined(Reason.IN_USE, detail))
+            return
+        stream = self._open(command.stream, now)
+        subscribe(stream, self._context, self._out, request, command, now)
+        stream.opening.look_for_keys(now)
+        if command.subscription in stream.readers:
+            self._by_subscription[command.subscription] = stream
+        else:
+            self._joined.linger(stream, now)
 
-    def _unsubscribe(self, request: int, subscription: int, now: float) -> list[StreamEffect]:
+    def reads(self, subscription: int) -> bool:
+        """Whether a subscription is one of a stream."""
+        return subscription in self._by_subscription
+
+    def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
+        """End a subscription."""
+        subscription = command.subscription
         stream = self._by_subscription.pop(subscription, None)
         if stream is None:
-            return [Reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))]
-        effects: list[StreamEffect] = [*stream.readers.remove(subscription)]
+            self._out.reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))
+            return
+        stream.readers.remove(subscription)
         if not stream.readers:
-            effects.append(Record(Kind.CONTROL, stream.topic, note=UNSUBSCRIBED))
-        if not stream.readers and not stream.stores:
-            effects += self._joined.linger(stream, now)
-        return [*effects, AfterCommit((Reply(request, Done()),))]
+            self._out.record(Record(Kind.CONTROL, stream.topic, note=UNSUBSCRIBED))
+            if not stream.stores:
+                self._joined.linger(stream, now)
+        self._out.committed.reply(request, Done())
 
-    def _consumed(self, request: int, subscription: int, items: int) -> list[StreamEffect]:
-        stream = self._by_subscription.get(subscription)
+    def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
+        """The application is done with some items of a subscription: hand over what waits."""
+        stream = self._by_subscription.get(command.subscription)
         if stream is None:
-            return [Reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))]
-        effects: list[StreamEffect] = [*stream.readers.handled(subscription, items)]
+            self._out.reply(request, Declined(Reason.UNKNOWN, f"no subscription {command.subscription}"))
+            return
+        stream.readers.handle_consumed(command.subscription, command.items)
         if stream.readers.confirming:
-            effects += stream.confirming.handled()
-        return [*effects, AfterCommit((Reply(request, Done()),))]
+            stream.confirming.acknowledge_soon()
+        self._out.committed.reply(request, Done())
+
+    @on_command(Revoke)
+    def handle_revoke(self, request: int, command: Revoke, now: float) -> None:
+        """Spread a person's word that a device is theirs no longer."""
+        self._context.cards.revoke(command.revocation)
+        for stream in self._joined:
+            stream.sealed.note_revocation()
+            stream.announcing.send_revocation(command.revocation, None)
+        self._out.committed.reply(request, Done())
+
+    @on_command(SwitchOverlay)
+    def handle_switch_overlay(self, request: int, command: SwitchOverlay, now: float) -> None:
+        """Give a stream another overlay."""
+        before = self._out.mark()
+        chosen = self._joined.switch(command.stream, command.overlay, now)
+        self._act_on_notices(before, now)
+        self._out.committed.reply(request, chosen)
+
+    @on_command(AskToRead)
+    def handle_ask_to_read(self, request: int, command: AskToRead, now: float) -> None:
+        """Make a request to read a sealed stream."""
+        self._ask_sealed(
+            request, command.stream, lambda stream: ask_to_read(stream, self._out, request, now), now
+        )
+
+    @on_command(AllowReader)
+    def handle_allow_reader(self, request: int, command: AllowReader, now: float) -> None:
+        """Let a device read a stream that this device seals."""
+        context, out = self._context, self._out
+        self._ask_sealed(
+            request,
+            command.stream,
+            lambda stream: allow_reader(stream, context, out, request, command, now),
+            now,
+        )
+
+    @on_command(DisallowReader)
+    def handle_disallow_reader(self, request: int, command: DisallowReader, now: float) -> None:
+        """Put readers out of a stream that this device seals."""
+        context, out = self._context, self._out
+        self._ask_sealed(
+            request,
+            command.stream,
+            lambda stream: disallow_reader(stream, context, out, request, command, now),
+            now,
+        )
+
+    @on_command(ListReaders)
+    def handle_list_readers(self, request: int, command: ListReaders, now: float) -> None:
+        """Say who may read a stream that this device seals."""
+        self._ask_sealed(
+            request, command.stream, lambda stream: self._out.reply(request, readers_of(stream, ())), now
+        )
+
+    def _ask_sealed(self, request: int, name: str, act: Callable[[Stream], None], now: float) -> None:
+        """Do something about the readers of a stream, which stays open also if that is refused."""
+        stream = self._open(name, now)
+        before = self._out.mark()
+        try:
+            act(stream)
+        except Refused as error:
+            self._out.forget_since(before)
+            self._out.reply(request, Declined(error.reason, error.detail))
+        self._pruning.prune_later()
+        self._joined.linger(stream, now)
 
     # Messages.
 
-    def on_message(self, peer: PeerId, message: DeliveryMessage | PolicyIs, now: float) -> list[StreamEffect]:
-        """What a peer sent about a topic."""
-        if isinstance(message, Data):
-            return self.on_data(peer, message, now)
-        stream = self._joined.get(message.topic)
-        if stream is None:
-            return self._not_joined(message.topic, peer)
-        return self._on_message(stream, peer, message, now)
+    def holds(self, topic: TopicId) -> bool:
+        """Whether a topic is that of a stream that is open here."""
+        return self._joined.get(topic) is not None
 
-    def on_data(self, peer: PeerId, data: Data, now: float) -> list[StreamEffect]:
+    def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
         """A unit on its way through an overlay."""
-        stream = self._joined.get(data.unit.topic)
+        topic = data.unit.topic
+        stream = self._joined.get(topic)
         if stream is None:
-            return self._not_joined(data.unit.topic, peer)
-        return stream.on_data(peer, data, now)
+            self._reject_stranger(topic, peer)
+        else:
+            stream.handle_data(peer, data, now)
 
-    def _on_message(
-        self,
-        stream: Stream,
-        peer: PeerId,
-        message: Heads | Resend | Resent | History | HistoryPage | Watch | Receipt | Revoked | PolicyIs,
-        now: float,
-    ) -> list[StreamEffect]:
-        match message:
-            case Heads():
-                return stream.on_heads(peer, message, now)
-            case Resend():
-                return self._answer(peer, stream.resend(peer, message, now))
-            case Resent():
-                return [*self.repair.on_resent(stream, message, now), *stream.on_resent(peer, message, now)]
-            case History():
-                # We may read our own log in any case.
-                keeps = stream.stores or peer == self._context.peer
-                answer = self._answer(peer, stream.archive.history(peer, message, keeps))
-                return [*self._damaged_history(stream, peer, message), *answer]
-            case HistoryPage():
-                return stream.on_page(peer, message, now)
-            case Watch(on=True) if not stream.stores:
-                return [Record(Kind.REJECTED, stream.topic, peer=peer, reason=Reason.NOT_HELD, note="watch")]
-            case Watch(on=True):
-                return [*stream.keeper.watch(peer, stream.publishing.ledger, stream.intake.chains, now)]
-            case Watch():
-                stream.keeper.down(peer)
-                return []
-            case Receipt():
-                return stream.on_receipt(peer, message, now)
-            case Revoked():
-                return stream.on_revoked(peer, message.revocation)
-            case PolicyIs():
-                return [*stream.on_policy(peer, message), *self.heed(self._joined.join(stream, now), now)]
-            case _:
-                assert_never(message)
+    @on_message(Heads)
+    def handle_heads(self, peer: PeerId, message: Heads, now: float) -> None:
+        """A peer says how far it knows chains."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_heads(peer, message, now)
 
-    def _damaged_history(self, stream: Stream, peer: PeerId, asked: History) -> list[StreamEffect]:
-        """Tell a subscription that reads our own log what of it is damaged."""
-        if peer != self._context.peer:
-            return []
-        return [*stream.readers.told(asked.request, missed_by_damage(self._context.store.log.left_out))]
+    @on_message(Resend)
+    def handle_resend(self, peer: PeerId, message: Resend, now: float) -> None:
+        """A peer asks for a range of a chain."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            chain = stream.intake.chains.get(message.author + message.device)
+            self._answer(peer, stream.archive.read_range(message, now, chain))
 
-    def _answer(self, peer: PeerId, sends: Sequence[Send[Resent | HistoryPage]]) -> list[StreamEffect]:
-        """What was read from the log, once it is durable: a chain that was shown and then lost forks."""
-        return [*sends] if peer == self._context.peer else [AfterCommit(tuple(sends))]
+    @on_message(Resent)
+    def handle_resent(self, peer: PeerId, message: Resent, now: float) -> None:
+        """A peer sends what it holds of a range."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            self.repair.handle_resent(stream, message, now)
+            stream.handle_resent(peer, message, now)
 
-    # The overlay and the links.
+    @on_message(History)
+    def handle_history(self, peer: PeerId, message: History, now: float) -> None:
+        """A peer, or a subscription of ours, asks for history."""
+        if (stream := self._find(message.topic, peer)) is None:
+            return
+        # We may read our own log in any case.
+        is_ours = peer == self._context.peer
+        page = stream.archive.read_history(message, stream.stores or is_ours)
+        if is_ours:
+            damaged = missed_by_damage(self._context.store.log.left_out)
+            stream.readers.tell_one(message.request, damaged)
+        self._answer(peer, page)
 
-    def link_up(self, event: LinkUp, now: float) -> list[StreamEffect]:
+    @on_message(HistoryPage)
+    def handle_page(self, peer: PeerId, message: HistoryPage, now: float) -> None:
+        """A page of history comes for a subscription."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_page(peer, message, now)
+
+    @on_message(Watch)
+    def handle_watch(self, peer: PeerId, message: Watch, now: float) -> None:
+        """A publisher wants receipts, or none any more."""
+        if (stream := self._find(message.topic, peer)) is None:
+            return
+        if not message.on:
+            stream.keeper.remove_watcher(peer)
+        elif stream.stores:
+            stream.keeper.add_watcher(peer, stream.publishing.ledger, stream.intake.chains, now)
+        else:
+            self._out.record(
+                Record(Kind.REJECTED, stream.topic, peer=peer, reason=Reason.NOT_HELD, note="watch")
+            )
+
+    @on_message(Receipt)
+    def handle_receipt(self, peer: PeerId, message: Receipt, now: float) -> None:
+        """A receiver says how far it has chains."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_receipt(peer, message, now)
+
+    @on_message(Revoked)
+    def handle_revoked(self, peer: PeerId, message: Revoked, now: float) -> None:
+        """A device was revoked by its person."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_revoked(peer, message.revocation)
+
+    @on_message(PolicyIs)
+    def handle_policy(self, peer: PeerId, message: PolicyIs, now: float) -> None:
+        """A neighbour shows the owner's policy: the stream is joined as that says."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_policy(peer, message)
+            self._join(stream, now)
+
+    def _find(self, topic: TopicId, peer: PeerId) -> Stream | None:
+        """The stream that a peer speaks of; if it is not open here, the peer is blamed."""
+        stream = self._joined.get(topic)
+        if stream is None:
+            self._reject_stranger(topic, peer)
+        return stream
+
+    def _reject_stranger(self, topic: TopicId, peer: PeerId) -> None:
+        # Some of this comes of crossing messages; much of it is a peer that does not care.
+        self._out.record(Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED))
+        self._out.blame(peer, Reason.NOT_JOINED)
+
+    def _answer(self, peer: PeerId, message: Resent | HistoryPage) -> None:
+        """Send what was read from the log once it is durable: a chain that was shown and then lost forks."""
+        if peer == self._context.peer:
+            self._out.send(peer, message)
+        else:
+            self._out.committed.send(peer, message)
+
+    # Links.
+
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
         """A link is open. What a proxy serves us is known only when it says so."""
         self._context.links[event.peer] = None
-        effects: list[StreamEffect] = []
-        if self._joined.client is not None:
-            return effects
-        for stream in self._joined:
-            effects += stream.link_up(event.peer, now)
-        return effects
+        if self._joined.client is None:
+            for stream in self._joined:
+                stream.handle_link_up(event.peer, now)
 
-    def link_down(self, event: LinkDown) -> list[StreamEffect]:
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
         """A link is gone."""
         self._context.links.pop(event.peer, None)
         for stream in self._joined:
-            stream.link_down(event.peer)
-        return []
+            stream.handle_link_down(event.peer)
 
-    def congested(self, peer: PeerId, congested: bool, now: float) -> list[StreamEffect]:
+    def handle_congestion(self, peer: PeerId, congested: bool, now: float) -> None:
         """The outbox towards a peer is filling, or empty again."""
-        effects: list[StreamEffect] = []
         for stream in self._joined:
             neighbor = stream.flood.neighbors.get(peer)
             if neighbor is not None:
                 neighbor.congested = congested
-            effects += self._publish_queued(stream, now)
-        return effects
+            self._publish_waiting(stream, now)
 
-    def heed(self, effects: Iterable[JoinedEffect], now: float) -> list[StreamEffect]:
-        """Take the overlay's notices out of what it asks for, and act on them."""
-        out: list[StreamEffect] = []
-        for effect in effects:
-            # By type first: a pattern for each is slow to ask.
-            if type(effect) not in _NOTICES:
-                out.append(effect)  # type: ignore[arg-type] # just seen
-                continue
-            match effect:
-                case NeighborUp(topic, peer):
-                    if (stream := self._joined.get(topic)) is not None:
-                        out += stream.neighbor_up(peer, now)
-                        out += self._publish_queued(stream, now)
-                case NeighborDown(topic, peer):
-                    if (stream := self._joined.get(topic)) is not None:
-                        stream.neighbor_down(peer)
-                        out += self._publish_queued(stream, now)
-                case StorageKnown(topic, nodes):
-                    if (stream := self._joined.get(topic)) is not None:
-                        out += [*stream.on_storage(nodes, now), *self._unreachable(stream)]
-                case JoinRefused(topic, reason):
-                    out.append(Record(Kind.REJECTED, topic, reason=reason, note="join refused"))
-        return out
+    # What overlays and the edge tell.
 
-    def meet_neighbor(self, notice: Reached, now: float) -> list[StreamEffect]:
+    def handle_neighbor_up(self, notice: NeighborUp, now: float) -> None:
+        """A stream has a new neighbour."""
+        if (stream := self._joined.get(notice.topic)) is not None:
+            stream.handle_neighbor_up(notice.peer, now)
+            self._publish_waiting(stream, now)
+
+    def handle_neighbor_down(self, notice: NeighborDown, now: float) -> None:
+        """A stream has lost a neighbour."""
+        if (stream := self._joined.get(notice.topic)) is not None:
+            stream.handle_neighbor_down(notice.peer)
+            self._publish_waiting(stream, now)
+
+    def handle_storage_known(self, notice: StorageKnown, now: float) -> None:
+        """A stream has other storage nodes."""
+        if (stream := self._joined.get(notice.topic)) is not None:
+            stream.set_storage(notice.nodes, now)
+            self._note_unreachable(stream)
+
+    def handle_join_refused(self, notice: JoinRefused, now: float) -> None:
+        """A stream is taken by no tracker, or by no proxy."""
+        self._out.record(Record(Kind.REJECTED, notice.topic, reason=notice.reason, note="join refused"))
+
+    @on_notice(Reached)
+    def meet_neighbor(self, notice: Reached, now: float) -> None:
         """A proxy serves a stream, or a client is served in it."""
-        stream = self._joined.get(notice.topic)
-        if stream is None:
-            return []
-        return [*meet(stream, notice.peer, notice.same, now), *self._publish_queued(stream, now)]
+        if (stream := self._joined.get(notice.topic)) is not None:
+            meet(stream, notice.peer, notice.same, now)
+            self._publish_waiting(stream, now)
 
-    def _unreachable(self, stream: Stream) -> list[Record]:
+    @on_notice(Keep)
+    def keep_stream(self, notice: Keep, now: float) -> None:
+        """A stream is to be kept for clients."""
+        rule = StorageRule(notice.stream, notice.retention, notice.quota)
+        self._act_at_once(lambda: self._joined.keep(rule, now), now)
+
+    @on_notice(LetGo)
+    def let_stream_go(self, notice: LetGo, now: float) -> None:
+        """A stream is kept for clients no longer."""
+        self._act_at_once(lambda: self._joined.let_go(notice.stream, now), now)
+
+    @on_notice(Trim)
+    def trim_stream(self, notice: Trim, now: float) -> None:
+        """Clients have too much of a stream: remove the oldest of it."""
+        if (stream := self._joined.get(notice.topic)) is not None:
+            stream.archive.evict(None, notice.most, now)
+
+    def settle(self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float) -> None:
+        """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
+        self._act_at_once(lambda: self._joined.settle(nearby, withheld, now), now)
+
+    def _note_unreachable(self, stream: Stream) -> None:
         """Say once, until there are neighbours, that nobody can dial us and nobody is there whom we could."""
         was_told, stream.is_unreachable = (
             stream.is_unreachable,
             self._joined.why_alone(stream) is Reason.UNREACHABLE_INBOUND,
         )
-        if was_told or not stream.is_unreachable:
-            return []
-        note = "no neighbour: this node cannot be dialled, and the tracker has nobody who can be"
-        return [Record(Kind.CONTROL, stream.topic, reason=Reason.UNREACHABLE_INBOUND, note=note)]
+        if stream.is_unreachable and not was_told:
+            note = "no neighbour: this node cannot be dialled, and the tracker has nobody who can be"
+            self._out.record(Record(Kind.CONTROL, stream.topic, reason=Reason.UNREACHABLE_INBOUND, note=note))
 
-    def fired(self, tick: Tick, now: float) -> list[StreamEffect]:
-        """A timer of a stream has run out."""
-        stream = self._joined.get(TopicId(tick.key[:32]))
+    # Time.
+
+    @on_timer(GapDue)
+    def repair_gap(self, timer: GapDue, now: float) -> None:
+        """Ask for what a chain lacks."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.repair_gap(timer.chain, now)
+
+    @on_timer(HistoryDue)
+    def ask_for_history(self, timer: HistoryDue, now: float) -> None:
+        """Ask for history again, or somebody else."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.readers.end_waiting(timer.subscription)
+
+    @on_timer(ConfirmDue)
+    def answer_publisher(self, timer: ConfirmDue, now: float) -> None:
+        """Tell whoever published what storage nodes confirmed so far."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.publishing.end_waiting(timer.request)
+
+    @on_timer(StorageLookDue)
+    def push_missing(self, timer: StorageLookDue, now: float) -> None:
+        """Send storage nodes what they lack of our chain."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.publishing.push_missing(now)
+
+    @on_timer(ReceiptDue)
+    def send_receipts(self, timer: ReceiptDue, now: float) -> None:
+        """Tell publishers how far their chains were written."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.keeper.send_receipts(now)
+
+    @on_timer(EvictDue)
+    def evict(self, timer: EvictDue, now: float) -> None:
+        """Remove what is too old or too much."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            spare = not stream.stores and has_cursor(self._context.store.cells, stream.topic)
+            stream.keeper.evict(spare, now)
+
+    @on_timer(AcknowledgeDue)
+    def acknowledge(self, timer: AcknowledgeDue, now: float) -> None:
+        """Tell a storage node how far this device has received a stream."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.confirming.acknowledge(stream.intake.chains, now)
+
+    @on_timer(HeadsDue)
+    def tell_news(self, timer: HeadsDue, now: float) -> None:
+        """Tell neighbours how far the chains go."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.announcing.tell_news(stream.keeps, now)
+
+    @on_timer(UnheardDue)
+    def repeat_heads(self, timer: UnheardDue, now: float) -> None:
+        """Tell neighbours again what they have not shown."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.announcing.repeat_heads(stream.keeps, now)
+
+    @on_timer(AnswersDue)
+    def release_held(self, timer: AnswersDue, now: float) -> None:
+        """Wait no longer for those who were asked what is due."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.release_held(now)
+
+    @on_timer(AnchorDue)
+    def change_anchor(self, timer: AnchorDue, now: float) -> None:
+        """Ask another storage node which chains there are."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.change_anchor(now)
+
+    @on_timer(KeySearchDue)
+    def ask_for_key(self, timer: KeySearchDue, now: float) -> None:
+        """Ask the next for the announcement of a key."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.opening.ask_again(now)
+
+    @on_timer(SpreadDue)
+    def spread_waiting(self, timer: SpreadDue, now: float) -> None:
+        """Pass a unit on that waited."""
+        if (stream := self._joined.get(timer.topic)) is not None:
+            stream.suppression.spread_waiting(timer.head, now)
+
+    @on_timer(LingerDue)
+    def leave_unused(self, timer: LingerDue, now: float) -> None:
+        """Leave a stream that nobody uses, unless something in it waits for a proxy."""
+        stream = self._joined.get(timer.topic)
         if stream is None:
-            return [*self._pruning.look(now)] if tick.what == pruning.WHAT else []
-        match tick.owner:
-            case gaps.OWNER:
-                return stream.gap_fired(tick.key[32:], now)
-            case catchup.OWNER:
-                return [*stream.readers.catchup_fired(int.from_bytes(tick.key[32:], "big"))]
-            case publishing.OWNER:
-                return [*stream.publishing.fired(tick, now)]
-            case keeper.OWNER if tick.what == "evict":
-                spare = not stream.stores and has_cursor(self._context.store.cells, stream.topic)
-                return [*stream.keeper.evict(spare, now)]
-            case keeper.OWNER:
-                return [*stream.keeper.fired(now)]
-            case confirming.OWNER:
-                return [*stream.confirming.fired(stream.intake.chains, now)]
-            case announcing.OWNER:
-                return stream.announcing_fired(tick, now)
-            case anchor.OWNER:
-                return stream.anchor_fired(now)
-            case search.OWNER:
-                return [*stream.opening.fired(now)]
-            case suppression.OWNER:
-                return [*stream.suppression.fired(EventId(tick.key[32:]), now)]
-            case _:
-                return self._lingered(stream, now)
-
-    def _lingered(self, stream: Stream, now: float) -> list[StreamEffect]:
+            return
         if self._unsent is not None and self._unsent.is_in(stream):
-            return [*self._joined.linger(stream, now)]
+            self._joined.linger(stream, now)
+            return
         busy = stream.topic in self._waiting
-        return self.heed(self._joined.lingered(stream, busy, now), now)
+        self._act_at_once(lambda: self._joined.leave_unused(stream, busy, now), now)
+
+    @on_timer(PruneDue)
+    def prune_keys(self, timer: PruneDue, now: float) -> None:
+        """Delete keys of sealed streams whose time has come."""
+        self._pruning.prune(now)
+
+    @on_timer(RepairDue)
+    def ask_for_damaged(self, timer: RepairDue, now: float) -> None:
+        """Ask somebody else for what is damaged in our log."""
+        self.repair.ask_again()
+
+    # How things stand.
 
     def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
         """Of each stream that is joined, our neighbours in it."""
@@ -421,21 +588,49 @@ class Streams:
             for stream in self._joined
         )
 
-    def _open(self, name: str, now: float) -> tuple[Stream, list[StreamEffect]]:
+    # The rest.
+
+    def _open(self, name: str, now: float) -> Stream:
         """The stream of this name, joined if it was not."""
-        stream, effects = self._joined.open(name, now)
-        heeded = self.heed(effects, now)
-        return stream, [*heeded, *stream.alone()] if self._joined.is_alone(stream) else heeded
+        before = self._out.mark()
+        stream = self._joined.open(name, now)
+        self._act_on_notices(before, now)
+        if self._joined.is_alone(stream):
+            stream.note_alone()
+        return stream
 
-    def _publish_queued(self, stream: Stream, now: float) -> list[StreamEffect]:
-        if stream.flood.stalled:
-            return []
-        effects: list[StreamEffect] = []
-        for request, command in self._waiting.take(stream.topic):
-            effects += self.ask(request, command, now)
-        return effects
+    def _join(self, stream: Stream, now: float) -> None:
+        self._act_at_once(lambda: self._joined.join(stream, now), now)
 
-    def _not_joined(self, topic: TopicId, peer: PeerId) -> list[StreamEffect]:
-        """Some of this comes of crossing messages; much of it is a peer that does not care."""
-        record = Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED)
-        return [record, Blame(peer, Reason.NOT_JOINED)]
+    def _act_at_once(self, act: Callable[[], None], now: float) -> None:
+        """Join or leave a stream, and act on what is told meanwhile."""
+        before = self._out.mark()
+        act()
+        self._act_on_notices(before, now)
+
+    def _act_on_notices(self, before: tuple[int, int], now: float) -> None:
+        """Act at once on what an overlay or a proxy has told since then: what comes next builds on it.
+
+        Whoever publishes in a stream that it has just joined sends to the neighbours that it has by that.
+        """
+        if not self._out.has_told_since(before):
+            return
+        for said in self._out.take_said(before):
+            if isinstance(said, NeighborUp):
+                self.handle_neighbor_up(said, now)
+            elif isinstance(said, NeighborDown):
+                self.handle_neighbor_down(said, now)
+            elif isinstance(said, StorageKnown):
+                self.handle_storage_known(said, now)
+            elif isinstance(said, JoinRefused):
+                self.handle_join_refused(said, now)
+            elif isinstance(said, Notice):
+                self._out.notify(said)
+            else:
+                self._out.add(said)
+
+    def _publish_waiting(self, stream: Stream, now: float) -> None:
+        """Publish what waited until the links of a stream are not slow any more."""
+        if not stream.flood.stalled:
+            for request, command in self._waiting.take(stream.topic):
+                carry_out(self._out, request, partial(self.handle_publish, request, command, now))

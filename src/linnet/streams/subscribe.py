@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from linnet.core.effects import AfterCommit, Reply
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.delivery.subscription import Cursor
+from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import Subscribe, Subscribed
-from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind, Record
 
@@ -21,22 +20,28 @@ UNSUBSCRIBED = "unsubscribed"
 
 
 def subscribe(
-    stream: Stream, context: Context, request: int, command: Subscribe, now: float
-) -> list[StreamEffect]:
+    stream: Stream, context: Context, out: Outbox, request: int, command: Subscribe, now: float
+) -> None:
     """Begin a subscription; what it is handed first follows the answer."""
     objection = _objection(stream, command)
     if objection is not None:
-        return [Reply(request, objection)]
+        out.reply(request, objection)
+        return
     if command.name is None:
         reader = stream.readers.add(command, None, now if command.live else None)
-        return [
-            Reply(request, Subscribed(stream.topic, False)),
-            Record(Kind.CONTROL, stream.topic, note=SUBSCRIBED),
-            *stream.readers.begin(reader),
-            *stream.cast_anchor(now),
-            *stream.ask_neighbors(now),
-        ]
-    cursor = Cursor(stream.topic, command.name, context.store.cells)
+        out.reply(request, Subscribed(stream.topic, False))
+        out.record(Record(Kind.CONTROL, stream.topic, note=SUBSCRIBED))
+        stream.readers.begin(reader)
+    else:
+        _begin_durable(stream, context, out, request, command, command.name, now)
+    stream.ask_anchor(now)
+    stream.ask_neighbors(now)
+
+
+def _begin_durable(
+    stream: Stream, context: Context, out: Outbox, request: int, command: Subscribe, name: str, now: float
+) -> None:
+    cursor = Cursor(stream.topic, name, context.store.cells)
     kept = stream.keeps
     made_at: float | None = None
     if cursor.resumed:
@@ -52,21 +57,21 @@ def subscribe(
     else:
         cursor.begin(0)
         stream.intake.wants_all = True
-    repairs: list[StreamEffect] = []
-    if not kept and (cursor.resumed or stream.intake.wants_all):
-        # From now on everything is written; go on from what the log holds.
+    # From now on everything is written; go on from what the log holds.
+    goes_back = not kept and (cursor.resumed or stream.intake.wants_all)
+    if goes_back:
         stream.readers.go_back(stream.intake.restore(cursor.resumed))
-        for chain in stream.intake.chains.values():
-            repairs += stream.gaps.changed(chain)
     reader = stream.readers.add(command, cursor, made_at)
     if stream.intake.anchored:
         cursor.settle()
-    promises: tuple[StreamPromise, ...] = (
-        Reply(request, Subscribed(stream.topic, cursor.resumed)),
-        Record(Kind.CONTROL, stream.topic, note=DURABLE),
-    )
-    begun: list[StreamEffect] = [AfterCommit(promises), *stream.readers.begin(reader), *repairs]
-    return [*begun, *stream.cast_anchor(now), *stream.ask_neighbors(now)]
+    promises = Promises()
+    promises.reply(request, Subscribed(stream.topic, cursor.resumed))
+    promises.record(Record(Kind.CONTROL, stream.topic, note=DURABLE))
+    out.committed.extend(promises)
+    stream.readers.begin(reader)
+    if goes_back:
+        for chain in stream.intake.chains.values():
+            stream.gaps.review_chain(chain)
 
 
 def _objection(stream: Stream, command: Subscribe) -> Declined | None:

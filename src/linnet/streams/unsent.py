@@ -6,8 +6,8 @@ import msgspec
 
 from linnet.delivery.context import Context
 from linnet.event.signing import recall_unit
+from linnet.machine.outbox import Outbox
 from linnet.streams.stream import Stream
-from linnet.trace.records import Record
 
 _UNSENT = "edge.unsent"
 _encode = msgspec.msgpack.Encoder().encode
@@ -17,15 +17,16 @@ _decode = msgspec.msgpack.Decoder(tuple[str, int]).decode
 class Unsent:
     """The streams of one node in which something waits for a proxy."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, out: Outbox) -> None:
         self._context = context
+        self._out = out
         self._cells = context.store.cells
 
     def streams(self) -> list[tuple[str, int]]:
         """Every such stream, and the number of our first event in it that waits."""
         return [_decode(value) for _, value in self._cells.scan(_UNSENT)]
 
-    def published(self, stream: Stream, first: int) -> None:
+    def note_published(self, stream: Stream, first: int) -> None:
         """From this event on a proxy has still to be told."""
         if stream.publishing.next > first and self._cells.get(_UNSENT, stream.topic) is None:
             self._cells.put(_UNSENT, stream.topic, _encode((stream.name, first)))
@@ -37,15 +38,13 @@ class Unsent:
             self._cells.delete(_UNSENT, stream.topic)
         return waits
 
-    def recall(self, stream: Stream, first: int) -> list[Record]:
+    def recall(self, stream: Stream, first: int) -> None:
         """After a restart: let it wait again for whoever comes first."""
         author, device = self._context.author, self._context.device
-        records: list[Record] = []
         while first < stream.publishing.next:
             units = stream.archive.page(author, device, first, stream.publishing.next - 1)
             for unit in units:
-                records += stream.publishing.alone(recall_unit(unit))
+                stream.publishing.hold_back(recall_unit(unit), self._out)
                 first = (unit.seq or 0) + len(unit.tails)
             if not units:
                 break  # evicted meanwhile, with a record
-        return records

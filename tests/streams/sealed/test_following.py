@@ -10,11 +10,13 @@ from tests.streams.stage import NOW, context_of
 
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
+from linnet.machine.outbox import Outbox
 from linnet.streams.sealed.announcement import KIND, encode_announcement
 from linnet.streams.sealed.envelope import Clear
 from linnet.streams.sealed.following import Following
 from linnet.streams.sealed.request import parse_request
 from linnet.streams.sealed.vault import Vault
+from linnet.trace.records import Record
 
 
 def announced(told: Told) -> Verified:
@@ -31,13 +33,14 @@ class Ben:
         self.hall = Hall()
         self.context = context_of("ben")
         self.vault = Vault(TOPIC, self.context.store.cells, self.context.config)
-        self.following = Following(TOPIC, OWNER.author, self.context, self.vault)
+        self.out = Outbox()
+        self.following = Following(TOPIC, OWNER.author, self.context, self.vault, self.out)
 
     def allow(self) -> Told:
         return self.hall.grant(parse_request(self.following.ask(NOW), NOW))
 
     def hears(self, *all_told: Told) -> list[bool]:
-        return [self.following.read(announced(told), NOW)[0] for told in all_told]
+        return [self.following.read(announced(told), NOW) for told in all_told]
 
     def holds(self) -> list[int]:
         assert self.vault.reading is not None
@@ -82,7 +85,8 @@ def test_only_the_owner_announces_and_only_to_those_who_asked() -> None:
     assert other.hears(told) == [False]
     eve = Voice("eve")
     forged = eve.sign([Tail(None, None, None, None, KIND, None, 0, None, encode_announcement(told[1]))])
-    assert ben.following.read(forged, NOW) == (False, [])
+    assert not ben.following.read(forged, NOW)
+    assert ben.out.take() == []
     assert ben.holds() == []
 
 
@@ -90,9 +94,9 @@ def test_what_is_no_announcement_leaves_a_record() -> None:
     ben = Ben()
     ben.hears(ben.allow())
     ann = Voice("ann")
-    news, records = ben.following.read(
+    news = ben.following.read(
         ann.sign([Tail(None, None, None, None, KIND, None, 0, None, b"\x01\x05junk")]), NOW
     )
     assert not news
-    assert [record.reason for record in records] == [Reason.MALFORMED]
+    assert [each.reason for each in ben.out.take() if isinstance(each, Record)] == [Reason.MALFORMED]
     assert ben.holds() == [1]

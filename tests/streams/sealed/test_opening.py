@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.delivery.voices import TOPIC
+from tests.delivery.voices import TOPIC, asked
 from tests.streams.sealed.hall import OWNER
 from tests.streams.sealed.test_following import Ben, announced
 from tests.streams.sealed.test_sealed import sealed_events
@@ -27,11 +27,11 @@ class Scene(Ben):
     def __init__(self) -> None:
         super().__init__()
         governance = Governance(TOPIC, OWNER.author, self.context.store.cells)
-        sealed = Sealed(TOPIC, self.context, governance)
+        sealed = Sealed(TOPIC, self.context, governance, self.out)
         self.vault, self.following = sealed.vault, sealed.following
-        self.readers = Readers(TOPIC, self.context, OWNER.author, sealed.open)
-        gaps = Gaps(TOPIC, self.context.config, self.context.links)
-        self.opening = Opening(TOPIC, self.context, gaps, self.following, self.readers)
+        self.readers = Readers(TOPIC, self.context, self.out, OWNER.author, sealed.open)
+        gaps = Gaps(TOPIC, self.context.config, self.context.links, self.out)
+        self.opening = Opening(TOPIC, self.context, gaps, self.following, self.readers, self.out)
         self.readers.begin(self.readers.add(Subscribe(1, "s"), None))
 
 
@@ -43,18 +43,20 @@ def test_what_was_told_as_unreadable_comes_when_its_key_does() -> None:
     scene = Scene()
     told = scene.allow()
     unit = sealed_events(scene.hall, b"rain", b"snow")
-    first = items(scene.readers.hand(scene.readers.ordered, unit, 1))
+    first = items(asked(scene.out, scene.readers.hand, scene.readers.ordered, unit, 1))
     assert [each.reason for each in first if isinstance(each, Unreadable)] == [Reason.KEY_MISSING] * 2
     assert all(each.event.body == b"" for each in first if isinstance(each, Unreadable))
-    then = items(scene.opening.read([announced(told)], NOW))
+    then = items(asked(scene.out, scene.opening.read, [announced(told)], NOW))
     assert [each.body for each in then if isinstance(each, Event)] == [b"rain", b"snow"]
     assert [each.id for each in then if isinstance(each, Event)] == [event.id for event in unit.events]
-    assert items(scene.opening.read([announced(told)], NOW)) == []
+    assert items(asked(scene.out, scene.opening.read, [announced(told)], NOW)) == []
 
 
 def test_announcements_themselves_are_for_nodes_alone() -> None:
     scene = Scene()
-    assert items(scene.readers.hand(scene.readers.ordered, announced(scene.allow()), 1)) == []
+    assert (
+        items(asked(scene.out, scene.readers.hand, scene.readers.ordered, announced(scene.allow()), 1)) == []
+    )
 
 
 def test_what_waits_for_a_key_is_bounded() -> None:
@@ -63,7 +65,7 @@ def test_what_waits_for_a_key_is_bounded() -> None:
     for start in range(0, MAX_EVENTS + 512, 256):
         bodies = [b"%d" % number for number in range(start, start + 256)]
         scene.readers.hand(scene.readers.ordered, sealed_events(scene.hall, *bodies), 1)
-    then = items(scene.opening.read([announced(told)], NOW))
+    then = items(asked(scene.out, scene.opening.read, [announced(told)], NOW))
     assert len(then) == MAX_EVENTS
     last = then[-1]
     assert isinstance(last, Event)

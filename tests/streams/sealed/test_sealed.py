@@ -16,6 +16,7 @@ from linnet.event.event import Event, Verified
 from linnet.event.signing import message_tail
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
 from linnet.sim.luck import SeededEntropy
 from linnet.streams.commands import Policy
 from linnet.streams.policy import Governance
@@ -43,7 +44,7 @@ class Ann:
     def __init__(self) -> None:
         self.context = context_of("ann")
         self.governance = Governance(TOPIC, OWNER.author, self.context.store.cells)
-        self.sealed = Sealed(TOPIC, self.context, self.governance)
+        self.sealed = Sealed(TOPIC, self.context, self.governance, Outbox())
 
     def said(self, body: bytes) -> Event:
         ann = Voice("ann")
@@ -147,7 +148,7 @@ def test_all_of_it_comes_back_after_a_restart() -> None:
     ann, hall = Ann(), Hall()
     ann.sealed.start(NOW)
     ann.sealed.allow(hall.ask("ben"), 0, False, NOW)
-    again = Sealed(TOPIC, ann.context, ann.governance)
+    again = Sealed(TOPIC, ann.context, ann.governance, Outbox())
     assert again.owned == ann.sealed.owned
     event = ann.said(b"rain")
     opened = again.open(event)

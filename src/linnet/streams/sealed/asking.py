@@ -4,45 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linnet.core.effects import AfterCommit, Reply
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.groups.ids import Device
+from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import (
     AllowReader,
-    AskToRead,
     DisallowReader,
-    ListReaders,
     ReaderIs,
     ReadersAre,
     RequestIs,
-    SealedCommand,
 )
-from linnet.streams.effects import StreamEffect, StreamPromise
 from linnet.streams.publish import announce, permit
 from linnet.streams.sealed.owning import Admitted, device_of
 from linnet.streams.sealed.request import parse_request
 from linnet.streams.stream import Stream
-
-
-def ask_sealed(
-    stream: Stream, context: Context, request: int, command: SealedCommand, now: float
-) -> list[StreamEffect]:
-    """Answer a command about a stream's readers. `BadText` if a request cannot be read."""
-    try:
-        match command:
-            case AskToRead():
-                return _ask_to_read(stream, request, now)
-            case AllowReader():
-                return _allow(stream, context, request, command, now)
-            case DisallowReader():
-                return _disallow(stream, context, request, command, now)
-            case ListReaders():
-                return [Reply(request, readers_of(stream, ()))]
-    except Refused as error:
-        return [Reply(request, Declined(error.reason, error.detail))]
 
 
 def readers_of(stream: Stream, changed: Iterable[Admitted]) -> ReadersAre:
@@ -54,33 +31,40 @@ def readers_of(stream: Stream, changed: Iterable[Admitted]) -> ReadersAre:
     return ReadersAre(stream.topic, owned.epoch, since, readers, tuple(map(_reader, changed)))
 
 
-def _ask_to_read(stream: Stream, request: int, now: float) -> list[StreamEffect]:
+def ask_to_read(stream: Stream, out: Outbox, request: int, now: float) -> None:
+    """Make a request to read a sealed stream; `Refused` says why not."""
     if stream.governance.owner is None:
         raise Refused(Reason.UNSUPPORTED, "a stream without an owner is open: everyone reads it")
     if stream.sealed.is_ours:
         raise Refused(Reason.NOT_ALLOWED, "this device seals the stream and reads it anyway")
     line = stream.sealed.following.ask(now)
-    return [AfterCommit((Reply(request, RequestIs(stream.topic, line)),))]
+    out.committed.reply(request, RequestIs(stream.topic, line))
 
 
-def _allow(
-    stream: Stream, context: Context, request: int, command: AllowReader, now: float
-) -> list[StreamEffect]:
+def allow_reader(
+    stream: Stream, context: Context, out: Outbox, request: int, command: AllowReader, now: float
+) -> None:
+    """Let a device read a stream that this device seals.
+
+    `BadText` if its request cannot be read, `Refused` or `RemoteError` if it cannot be granted.
+    """
     asked = parse_request(command.request, now, context.card_check)
     permit(stream, context, now)
     # Who is out by now must not share an epoch with whoever comes in.
     from_now = command.from_now or stream.sealed.is_due(now)
     body = stream.sealed.allow(asked, stream.publishing.next, from_now, now)
-    promises: list[StreamPromise] = []
-    effects = announce(stream, context, body, promises, now)
+    promises = Promises()
+    announce(stream, context, body, promises, now)
     admitted = stream.sealed.owned.readers[asked.reader.author + asked.reader.device]
-    answer = Reply(request, readers_of(stream, (admitted,)))
-    return [*effects, AfterCommit((*promises, answer))]
+    promises.reply(request, readers_of(stream, (admitted,)))
+    out.committed.extend(promises)
 
 
-def _disallow(
-    stream: Stream, context: Context, request: int, command: DisallowReader, now: float
-) -> list[StreamEffect]:
+def disallow_reader(
+    stream: Stream, context: Context, out: Outbox, request: int, command: DisallowReader, now: float
+) -> None:
+    """Put readers out of a stream that this device seals. `Refused` or `RemoteError` says why not."""
+
     def is_out(device: Device) -> bool:
         meant = (command.person, device.author), (command.device, device.device)
         return any(wanted is not None for wanted, _ in meant) and all(
@@ -88,10 +72,11 @@ def _disallow(
         )
 
     permit(stream, context, now)
-    body, out = stream.sealed.disallow(is_out, stream.publishing.next, now)
-    promises: list[StreamPromise] = []
-    effects = announce(stream, context, body, promises, now)
-    return [*effects, AfterCommit((*promises, Reply(request, readers_of(stream, out))))]
+    body, gone = stream.sealed.disallow(is_out, stream.publishing.next, now)
+    promises = Promises()
+    announce(stream, context, body, promises, now)
+    promises.reply(request, readers_of(stream, gone))
+    out.committed.extend(promises)
 
 
 def _reader(reader: Admitted) -> ReaderIs:

@@ -8,6 +8,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.event.event import Event, Verified
 from linnet.groups.ids import Device
+from linnet.machine.outbox import Outbox
 from linnet.streams.sealed import reading
 from linnet.streams.sealed.announcement import KIND, Announcement, decode_announcement
 from linnet.streams.sealed.envelope import Clear
@@ -23,11 +24,14 @@ MAX_HELD = 4_096
 class Following:
     """What one reader's device knows of the announcements of one stream."""
 
-    def __init__(self, topic: TopicId, owner: AuthorId | None, context: Context, vault: Vault) -> None:
+    def __init__(
+        self, topic: TopicId, owner: AuthorId | None, context: Context, vault: Vault, out: Outbox
+    ) -> None:
         self._topic = topic
         self.owner = owner
         self._context = context
         self._vault = vault
+        self._out = out
         self._me = Device(context.author, context.device)
         self._held: dict[DeviceId, dict[int, Announcement]] = {}
         self._named: tuple[DeviceId, int] | None = None
@@ -40,12 +44,11 @@ class Following:
         bundle = asking.accesses[0].prekeys.bundle
         return request_text(self._topic, self._context.card, bundle, self._context.key)
 
-    def read(self, verified: Verified, now: float) -> tuple[bool, list[Record]]:
+    def read(self, verified: Verified, now: float) -> bool:
         """Take in the announcements of a unit; whether something may be readable now that was not."""
         news = False
-        records: list[Record] = []
         if self._vault.reading is None or verified.unit.author != self.owner:
-            return news, records
+            return news
         for event in verified.events:
             if event.kind != KIND:
                 continue
@@ -53,8 +56,8 @@ class Following:
                 news = self._take(event, decode_announcement(event.body), now) or news
             except RemoteError as error:
                 place = (self._topic, event.id, event.device, event.seq)
-                records.append(Record(Kind.REJECTED, *place, reason=error.reason, note="announcement"))
-        return news, records
+                self._out.record(Record(Kind.REJECTED, *place, reason=error.reason, note="announcement"))
+        return news
 
     def why_not(self, device: DeviceId, clear: Clear) -> Reason:
         """Why a message does not open whose key is not here; if it may later, what it names is looked for."""

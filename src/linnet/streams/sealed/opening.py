@@ -8,46 +8,48 @@ from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.delivery.context import Context
 from linnet.delivery.gaps import Gaps
 from linnet.event.event import Verified
-from linnet.streams.readers import Readers, ReadersEffect
+from linnet.machine.outbox import Outbox
+from linnet.streams.readers import Readers
 from linnet.streams.sealed.following import Following
-from linnet.streams.sealed.search import Search, SearchEffect
-from linnet.trace.records import Record
-
-OpeningEffect = ReadersEffect | SearchEffect | Record
+from linnet.streams.sealed.search import Search
 
 
 class Opening:
     """Takes in what announces keys, and looks for what is missing of it."""
 
     def __init__(
-        self, topic: TopicId, context: Context, gaps: Gaps, following: Following, readers: Readers
+        self,
+        topic: TopicId,
+        context: Context,
+        gaps: Gaps,
+        following: Following,
+        readers: Readers,
+        out: Outbox,
     ) -> None:
         self._following = following
-        self._search = Search(topic, context, gaps, following)
+        self._search = Search(topic, context, gaps, following, out)
         self._readers = readers
 
-    def read(self, units: Iterable[Verified], now: float) -> list[OpeningEffect]:
+    def read(self, units: Iterable[Verified], now: float) -> None:
         """Take in the announcements of units, before anything of them is handed over."""
-        effects: list[OpeningEffect] = []
         is_news = False
         for verified in units:
-            news, records = self._following.read(verified, now)
-            is_news = is_news or news
-            effects += records
-        return [*effects, *self._readers.unlocked()] if is_news else effects
+            is_news = self._following.read(verified, now) or is_news
+        if is_news:
+            self._readers.hand_unlocked()
 
-    def look(self, now: float) -> list[OpeningEffect]:
+    def look_for_keys(self, now: float) -> None:
         """Look for the keys of what could not be read, after something was handed over."""
-        return [*self._search.look(now)]
+        self._search.look(now)
 
-    def storage(self, nodes: dict[PeerId, Contact]) -> None:
+    def set_storage(self, nodes: dict[PeerId, Contact]) -> None:
         """These nodes keep the stream."""
-        self._search.storage(nodes)
+        self._search.set_storage(nodes)
 
-    def fired(self, now: float) -> list[OpeningEffect]:
+    def ask_again(self, now: float) -> None:
         """Whoever was asked for a key took too long."""
-        return [*self._search.fired(now)]
+        self._search.ask_again(now)
 
-    def stop(self) -> list[OpeningEffect]:
+    def stop(self) -> None:
         """Nobody wants to read any more."""
-        return [*self._search.stop()]
+        self._search.stop()

@@ -14,6 +14,7 @@ from linnet.delivery.context import Context
 from linnet.delivery.items import Unreadable
 from linnet.event.event import MESSAGE, Event, Tail
 from linnet.groups.ids import Device
+from linnet.machine.outbox import Outbox
 from linnet.streams.policy import Governance
 from linnet.streams.sealed import epochs, owning
 from linnet.streams.sealed.envelope import (
@@ -34,13 +35,13 @@ from linnet.streams.sealed.vault import Vault
 class Sealed:
     """The secrets of one stream and their use. In a stream that nobody sealed all stays as it is."""
 
-    def __init__(self, topic: TopicId, context: Context, governance: Governance) -> None:
+    def __init__(self, topic: TopicId, context: Context, governance: Governance, out: Outbox) -> None:
         self._topic = topic
         self._context = context
         self._governance = governance
         self._me = Device(context.author, context.device)
         self.vault = Vault(topic, context.store.cells, context.config)
-        self.following = Following(topic, governance.owner, context, self.vault)
+        self.following = Following(topic, governance.owner, context, self.vault, out)
         self._is_revoked_looked_for = True
 
     def open(self, event: Event) -> Event | Unreadable:

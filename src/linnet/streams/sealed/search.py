@@ -7,93 +7,102 @@ a later message names it, but not at once.
 
 from __future__ import annotations
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.delivery.gaps import Gaps
 from linnet.delivery.messages import Resend
+from linnet.machine.outbox import Outbox
 from linnet.streams.sealed.following import Following
 from linnet.trace.records import Kind, Record
 
-OWNER = "sealed"
 PAUSE = 30.0
 """Seconds before something that nobody had is looked for again."""
 
-SearchEffect = Send[Resend] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class KeySearchDue(Timer, frozen=True, gc=False):
+    """Whoever was asked for the announcement of a key had the time to answer."""
+
+    topic: TopicId
 
 
 class Search:
     """The search of one stream: for one announcement at a time, since each names the one before."""
 
-    def __init__(self, topic: TopicId, context: Context, gaps: Gaps, following: Following) -> None:
+    def __init__(
+        self, topic: TopicId, context: Context, gaps: Gaps, following: Following, out: Outbox
+    ) -> None:
         self._topic = topic
         self._owner = following.owner
         self._context = context
         self._gaps = gaps
         self._following = following
+        self._out = out
         self._storage: dict[PeerId, Contact] = {}
         self._held: PeerId | None = None
         self._sought: tuple[DeviceId, int] | None = None
         self._tries = 0
         self._given_up_at: float | None = None
-        self._tick = Tick(OWNER, "seek", topic)
+        self._timer = KeySearchDue(topic)
         self._purpose = f"keys {topic.hex()[:16]}"
 
-    def storage(self, nodes: dict[PeerId, Contact]) -> None:
+    def set_storage(self, nodes: dict[PeerId, Contact]) -> None:
         """These nodes keep the stream."""
         self._storage = nodes
 
-    def look(self, now: float) -> list[SearchEffect]:
+    def look(self, now: float) -> None:
         """Look for what is missing now, if that is something else than before."""
         missing = self._following.missing()
         if missing == self._sought and (self._given_up_at is None or now < self._given_up_at + PAUSE):
-            return []
+            return
         if missing is None:
-            return self.stop()
+            self.stop()
+            return
         self._sought, self._tries, self._given_up_at = missing, 0, None
-        return self._ask(now)
+        self._ask(now)
 
-    def fired(self, now: float) -> list[SearchEffect]:
-        """Nobody answered, or whoever did had nothing."""
-        if self._sought is None or self._given_up_at is not None:
-            return []
-        return self._ask(now)
+    def ask_again(self, now: float) -> None:
+        """Nobody answered, or whoever did had nothing: ask the next."""
+        if self._sought is not None and self._given_up_at is None:
+            self._ask(now)
 
-    def stop(self) -> list[SearchEffect]:
+    def stop(self) -> None:
         """Nothing is looked for any more."""
-        if self._sought is None:
-            return []
-        self._sought = self._given_up_at = None
-        return [CancelTimer(self._tick), *self._release()]
+        if self._sought is not None:
+            self._sought = self._given_up_at = None
+            self._out.cancel_timer(self._timer)
+            self._release_storage()
 
-    def _ask(self, now: float) -> list[SearchEffect]:
+    def _ask(self, now: float) -> None:
         if self._sought is None or self._owner is None:
-            return []
+            return
         device, number = self._sought
         config = self._context.config
-        candidates = self._gaps.candidates(self._owner + device)
-        if self._tries >= config.gap_tries + len(candidates):
+        sources = self._gaps.sources_for(self._owner + device)
+        if self._tries >= config.gap_tries + len(sources):
             self._given_up_at = now
             place = (self._topic, None, device, number)
-            dropped = Record(Kind.DROPPED, *place, reason=Reason.KEY_MISSING, note="announcement")
-            return [dropped, *self._release()]
+            self._out.record(Record(Kind.DROPPED, *place, reason=Reason.KEY_MISSING, note="announcement"))
+            self._release_storage()
+            return
         self._tries += 1
-        if not candidates:
-            return [*self._hold(), SetTimer(config.gap_backoff, self._tick)]
-        peer = candidates[(self._tries - 1) % len(candidates)]
-        question = Resend(self._topic, self._owner, device, number, number)
-        return [Send(peer, question), SetTimer(config.gap_timeout, self._tick)]
+        if not sources:
+            self._hold_storage()
+            self._out.set_timer(config.gap_backoff, self._timer)
+            return
+        peer = sources[(self._tries - 1) % len(sources)]
+        self._out.send(peer, Resend(self._topic, self._owner, device, number, number))
+        self._out.set_timer(config.gap_timeout, self._timer)
 
-    def _hold(self) -> list[SearchEffect]:
+    def _hold_storage(self) -> None:
         """Get a link to a storage node, since there is none to anyone who may have it."""
-        if self._held is not None or not self._storage:
-            return []
-        contact = next(iter(self._storage.values()))
-        self._held = contact.peer
-        return [Hold(contact.peer, contact.hints, self._purpose)]
+        if self._held is None and self._storage:
+            contact = next(iter(self._storage.values()))
+            self._held = contact.peer
+            self._out.hold(contact.peer, contact.hints, self._purpose)
 
-    def _release(self) -> list[SearchEffect]:
+    def _release_storage(self) -> None:
         held, self._held = self._held, None
-        return [] if held is None else [Release(held, self._purpose)]
+        if held is not None:
+            self._out.release(held, self._purpose)
