@@ -12,6 +12,7 @@ from linnet.content.predicates import read_predicate
 from linnet.content.reach import Reach
 from linnet.content.table import FilterTable
 from linnet.core.ids import Contact, PeerId
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.content_world import ContentWorld
 
@@ -27,7 +28,9 @@ class Nobody:
 
 def machine() -> tuple[Predecessors, Claims, Copies, FilterTable]:
     config = ContentConfig(refresh=100.0)
-    claims, copies, table = Claims(config, Nobody(), Reach(config)), Copies(config), FilterTable()
+    out = Outbox()
+    claims = Claims(config, Nobody(), Reach(config, out), out)
+    copies, table = Copies(config), FilterTable()
     return Predecessors(OURS, config, claims, copies, table), claims, copies, table
 
 

@@ -14,6 +14,7 @@ from linnet.content.successions import Successions
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 
 HEIR, LEADER, OURS = sorted(
@@ -37,8 +38,9 @@ class Node:
 
     def __init__(self) -> None:
         config = ContentConfig()
-        self.reach, self.lately = Reach(config), Lately(config)
-        self.claims = Claims(config, Empty(), self.reach)
+        self.out = Outbox()
+        self.reach, self.lately = Reach(config, self.out), Lately(config)
+        self.claims = Claims(config, Empty(), self.reach, self.out)
         self.successions = Successions(OURS, self.reach, self.claims, self.lately)
         for peer in (HEIR, LEADER):
             self.reach.link_up(peer)
@@ -49,11 +51,15 @@ class Node:
 
     def claimed(self, peer: PeerId, now: float = 1.0) -> list[object]:
         self.claims.heard(peer, "stock")
-        return [each.message for each in self.successions.claimed("stock", now) if isinstance(each, Send)]
+        self.out.clear()
+        self.successions.claimed("stock", now)
+        return [each.message for each in self.out.take() if isinstance(each, Send)]
 
     def gone(self, peer: PeerId) -> list[object]:
         self.reach.gone(peer, Reason.CRASHED)
-        return [each.message for each in self.successions.gone(peer, 1.0) if isinstance(each, Send)]
+        self.out.clear()
+        self.successions.gone(peer, 1.0)
+        return [each.message for each in self.out.take() if isinstance(each, Send)]
 
 
 def test_the_next_is_handed_what_was_tracked_once() -> None:

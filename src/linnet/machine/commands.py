@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.reasons import Reason
 
 
@@ -12,3 +13,10 @@ class Declined(Struct, frozen=True, gc=False):
 
     reason: Reason
     detail: str
+
+
+def declined(error: BadText | Refused | RemoteError) -> Declined:
+    """What an application is answered whose command ended in this error."""
+    if isinstance(error, BadText):
+        return Declined(Reason.MALFORMED, str(error))
+    return Declined(error.reason, error.detail)

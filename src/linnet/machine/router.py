@@ -10,10 +10,9 @@ from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.messages import Message
-from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.commands import Declined
-from linnet.machine.outbox import Notice, Outbox, TopicNotice
+from linnet.machine.commands import declined
+from linnet.machine.outbox import InPlaceNotice, Notice, Outbox
 from linnet.machine.part import InputSort, Part
 
 Route: TypeAlias = tuple[int, Callable[..., None]]
@@ -79,12 +78,9 @@ class Router:
         before = self.out.mark()
         try:
             handle(self.parts[index], request, command, now)
-        except BadText as error:
+        except (BadText, Refused, RemoteError) as error:
             self.out.forget_since(before)
-            self.out.reply(request, Declined(Reason.MALFORMED, str(error)))
-        except (Refused, RemoteError) as error:
-            self.out.forget_since(before)
-            self.out.reply(request, Declined(error.reason, error.detail))
+            self.out.reply(request, declined(error))
         self.pass_on_notices(now)
 
     def link(self, event: LinkUp | LinkDown | DialFailed, now: float) -> None:
@@ -99,7 +95,7 @@ class Router:
         while out.has_notices:
             later: list[Notice] = []
             for said in out.take_said():
-                if isinstance(said, TopicNotice):
+                if isinstance(said, InPlaceNotice):
                     self._notify(said, now)  # What it asks for stands here.
                 elif isinstance(said, Notice):
                     later.append(said)
