@@ -39,14 +39,14 @@ class LoneClaims(Claims):
         self.out = Outbox()
         reach = Reach(config, self.out)
         for peer in (FIRST, SECOND, THIRD):
-            reach.say(Contact(peer), Claim("held"))
-            reach.link_up(peer, HINTS)
+            reach.send(Contact(peer), Claim("held"))
+            reach.handle_link_up(peer, HINTS)
         self.out.clear()
         super().__init__(config, Known(*known), reach, self.out)
 
     def after_claim(self, peer: PeerId, attribute: str) -> list[Effect]:
         """What comes of a claim of a peer."""
-        self.heard(peer, attribute)
+        self.handle_claim(peer, attribute)
         return self.out.take()
 
 
@@ -72,9 +72,9 @@ def test_of_two_who_claim_the_farther_is_told_whoever_came_first() -> None:
         Send(FIRST, Before("stock", Contact(SECOND, HINTS))),
     ]
     assert heard.after_claim(FIRST, "stock") == []
-    heard.turn()
+    heard.begin_period()
     assert heard.claimant("stock") == Contact(FIRST, HINTS)
-    heard.turn()
+    heard.begin_period()
     assert heard.after_claim(THIRD, "stock") == []
 
 

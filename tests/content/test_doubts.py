@@ -45,7 +45,7 @@ def rendezvous(config: ContentConfig = CONFIG) -> tuple[Elections, Doubtful]:
     table.add(OURSELVES, "stock", read_predicate("stock"))
     doubts = Doubtful(config, table)
     doubts.elections.decide("stock", 0.0)
-    doubts.elections.located(Located(KEY, (Contact(FAR),)), 0.0)
+    doubts.elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), 0.0)
     doubts.out.take_said()
     return doubts.elections, doubts
 
@@ -63,7 +63,7 @@ def test_it_looks_soon_and_then_as_often_as_events_are_kept_and_no_more_after_a_
         effects = doubts.after(doubts.look_again, DUE, now)
         if effects:
             assert effects[0] == Locate(KEY)
-            elections.located(Located(KEY, (Contact(FAR),)), now)
+            elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), now)
     assert waits == [2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 10.0, 10.0]
     assert doubts.after(doubts.begin, "stock", now) == [SetTimer(2.0, DUE)], "and may begin anew"
 
@@ -72,7 +72,7 @@ def test_it_looks_no_more_when_another_is_the_rendezvous() -> None:
     elections, doubts = rendezvous()
     doubts.after(doubts.begin, "stock", 0.0)
     assert doubts.after(doubts.look_again, DUE, 2.0)[0] == Locate(KEY)
-    elections.located(Located(KEY, (Contact(NEAR),)), 2.0)
+    elections.handle_nodes_found(Located(KEY, (Contact(NEAR),)), 2.0)
     assert (elections.held, elections.left) == ([], ["stock"])
     assert doubts.after(doubts.look_again, DUE, 6.0) == []
 
@@ -86,13 +86,13 @@ def test_without_events_that_are_kept_it_looks_as_long_as_a_lookup_counts() -> N
 def test_where_nothing_is_asked_for_it_looks_only_while_it_reaches_nobody() -> None:
     doubts = Doubtful(CONFIG, FilterTable())
     elections = doubts.elections
-    elections.link_gone(FAR, Reason.CRASHED, 0.0)
+    elections.handle_link_down(FAR, Reason.CRASHED, 0.0)
     elections.decide("stock", 0.0)
-    elections.located(Located(KEY, ()), 0.0)
+    elections.handle_nodes_found(Located(KEY, ()), 0.0)
     doubts.begin("stock", 0.0)
     doubts.out.take_said()
     assert doubts.after(doubts.look_again, DUE, 2.0) == [Locate(KEY), SetTimer(4.0, DUE)]
-    elections.located(Located(KEY, (Contact(FAR),)), 2.0)
+    elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), 2.0)
     assert elections.held == ["stock"]
     assert doubts.after(doubts.look_again, DUE, 6.0) == []
 
@@ -109,12 +109,12 @@ def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
 def test_where_who_keeps_its_filters_is_gone_it_looks_for_a_shorter_time() -> None:
     config = ContentConfig(resend=2.0, lately=10.0, refresh=60.0, avoided=5.0)
     elections, doubts = rendezvous(config)
-    assert doubts.after(doubts.abandoned, "stock", 0.0) == [SetTimer(2.0, DUE)]
+    assert doubts.after(doubts.handle_keeper_loss, "stock", 0.0) == [SetTimer(2.0, DUE)]
     assert doubts.after(doubts.look_again, DUE, 9.0) == [Locate(KEY), SetTimer(4.0, DUE)]
-    elections.located(Located(KEY, (Contact(FAR),)), 9.0)
+    elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), 9.0)
     assert doubts.after(doubts.look_again, DUE, 10.0) == []
     doubts.after(doubts.begin, "stock", 0.0)
-    assert doubts.after(doubts.abandoned, "stock", 1.0) == []
+    assert doubts.after(doubts.handle_keeper_loss, "stock", 1.0) == []
     assert doubts.after(doubts.look_again, DUE, 59.0) == [Locate(KEY), SetTimer(4.0, DUE)], (
         "the longer time counts"
     )

@@ -53,7 +53,7 @@ def test_who_knows_of_nobody_closer_looks_first_and_only_once() -> None:
     assert chosen.decision(0.0) == (PENDING, [Locate(KEY)])
     assert chosen.decision(0.0) == (PENDING, [])
     assert chosen.held == []
-    assert chosen.located(Located(KEY, (Contact(FAR),)), 1.0) == "stock"
+    assert chosen.handle_nodes_found(Located(KEY, (Contact(FAR),)), 1.0) == "stock"
     assert chosen.decision(1.0) == (OURS, [])
     assert chosen.held == ["stock"]
 
@@ -61,14 +61,14 @@ def test_who_knows_of_nobody_closer_looks_first_and_only_once() -> None:
 def test_a_lookup_that_finds_somebody_closer_decides() -> None:
     chosen = elections(FAR)
     chosen.decision(0.0)
-    chosen.located(Located(KEY, (Contact(NEAR, ("tls://a:1",)), Contact(FAR))), 1.0)
+    chosen.handle_nodes_found(Located(KEY, (Contact(NEAR, ("tls://a:1",)), Contact(FAR))), 1.0)
     assert chosen.decision(1.0) == (Contact(NEAR, ("tls://a:1",)), [])
 
 
 def test_what_was_confirmed_is_looked_up_again_after_a_while() -> None:
     chosen = elections()
     chosen.decision(0.0)
-    chosen.located(Located(KEY, ()), 0.0)
+    chosen.handle_nodes_found(Located(KEY, ()), 0.0)
     assert chosen.decision(299.0) == (OURS, [])
     assert chosen.decision(300.0) == (PENDING, [Locate(KEY)])
 
@@ -87,9 +87,9 @@ def test_who_did_not_answer_is_left_out_for_a_while() -> None:
 
 def test_who_cut_us_off_is_left_out_though_a_link_comes_up_and_a_lookup_names_it() -> None:
     chosen = elections(NEAR, confirm=False)
-    chosen.link_gone(NEAR, Reason.NOT_NEEDED, 0.0)
+    chosen.handle_link_down(NEAR, Reason.NOT_NEEDED, 0.0)
     assert chosen.decision(0.0) == (Contact(NEAR), [])
-    chosen.link_gone(NEAR, Reason.FLOODING, 0.0)
+    chosen.handle_link_down(NEAR, Reason.FLOODING, 0.0)
     chosen.forgive(NEAR)
     assert chosen.decision(1.0) == (OURS, [])
     chosen.tidy(61.0)
@@ -100,13 +100,13 @@ def test_who_answers_a_lookup_is_not_left_out_though_a_link_to_it_broke() -> Non
     chosen = elections(NEAR)
     chosen.avoid(NEAR, 0.0)
     assert chosen.decision(1.0) == (PENDING, [Locate(KEY)])
-    chosen.located(Located(KEY, (Contact(NEAR),)), 1.0)
+    chosen.handle_nodes_found(Located(KEY, (Contact(NEAR),)), 1.0)
     assert chosen.decision(1.0) == (Contact(NEAR), [])
     assert chosen.held == []
 
 
 def test_a_lookup_that_nobody_asked_for_decides_nothing() -> None:
-    assert elections().located(Located(KEY, ()), 0.0) is None
+    assert elections().handle_nodes_found(Located(KEY, ()), 0.0) is None
 
 
 def test_closer_is_closer_to_the_attribute() -> None:
@@ -122,25 +122,25 @@ def test_who_names_a_rendezvous_that_cannot_be_reached_is_not_heeded_again_and_o
 
     def becomes_rendezvous() -> None:
         chosen.decision(0.0)
-        chosen.located(Located(KEY, (Contact(FAR),)), 0.0)
+        chosen.handle_nodes_found(Located(KEY, (Contact(FAR),)), 0.0)
         assert chosen.decision(0.0) == (OURS, [])
 
     becomes_rendezvous()
     liar, honest = PeerId(b"l" * 32), PeerId(b"h" * 32)
-    assert chosen.heed("stock", Contact(NEAR), 0.0, liar)
+    assert chosen.yield_to("stock", Contact(NEAR), 0.0, liar)
     assert chosen.decision(0.0) == (Contact(NEAR), [])
     chosen.avoid(NEAR, 0.0)
     becomes_rendezvous()
     chosen.forgive(NEAR)
-    assert not chosen.heed("stock", Contact(NEAR), 1.0, liar)
-    assert chosen.heed("stock", Contact(NEAR), 1.0, honest)
+    assert not chosen.yield_to("stock", Contact(NEAR), 1.0, liar)
+    assert chosen.yield_to("stock", Contact(NEAR), 1.0, honest)
 
 
 def test_a_false_rendezvous_that_is_farther_changes_nothing() -> None:
     chosen = elections()
     chosen.decision(0.0)
-    chosen.located(Located(KEY, ()), 0.0)
-    assert not chosen.heed("stock", Contact(FAR), 0.0, FAR)
+    chosen.handle_nodes_found(Located(KEY, ()), 0.0)
+    assert not chosen.yield_to("stock", Contact(FAR), 0.0, FAR)
     assert chosen.held == ["stock"]
 
 
@@ -148,18 +148,18 @@ def test_who_finds_nobody_though_others_are_known_is_lost_and_who_knows_of_none_
     chosen = elections(FAR)
 
     def looks(*found: PeerId) -> bool:
-        chosen.look("stock")
-        chosen.located(Located(KEY, tuple(map(Contact, found))), 0.0)
+        chosen.look_up("stock")
+        chosen.handle_nodes_found(Located(KEY, tuple(map(Contact, found))), 0.0)
         return chosen.is_lost("stock")
 
     assert not looks()
-    chosen.link_gone(FAR, Reason.UNSUPPORTED, 0.0)
+    chosen.handle_link_down(FAR, Reason.UNSUPPORTED, 0.0)
     assert not looks(), "who takes no part in content is not missed"
     chosen.forgive(FAR)
-    chosen.link_gone(FAR, Reason.CRASHED, 0.0)
+    chosen.handle_link_down(FAR, Reason.CRASHED, 0.0)
     assert looks()
     assert not chosen.lost_sight("stock", 0.0)
     assert not looks(FAR)
-    chosen.link_gone(NEAR, Reason.CRASHED, 0.0)
+    chosen.handle_link_down(NEAR, Reason.CRASHED, 0.0)
     assert chosen.lost_sight("stock", 0.0)
     assert not chosen.lost_sight("stock", 60.0), "for as long as it is left out"

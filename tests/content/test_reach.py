@@ -23,15 +23,15 @@ def dropped(reason: Reason) -> Record:
 def test_what_is_said_waits_for_a_link_that_is_held() -> None:
     out = Outbox()
     reach = Reach(ContentConfig(waiting=2), out)
-    reach.say(CONTACT, ONE)
+    reach.send(CONTACT, ONE)
     assert out.take() == [Hold(PEER, CONTACT.hints, PURPOSE)]
-    reach.say(CONTACT, TWO)
+    reach.send(CONTACT, TWO)
     assert out.take() == []
-    reach.say(CONTACT, THREE)
+    reach.send(CONTACT, THREE)
     assert out.take() == [dropped(Reason.QUEUE_FULL)]
-    reach.link_up(PEER)
+    reach.handle_link_up(PEER)
     assert out.take() == [Send(PEER, ONE), Send(PEER, TWO)]
-    reach.say(CONTACT, THREE)
+    reach.send(CONTACT, THREE)
     assert out.take() == [Send(PEER, THREE)]
     reach.answer(PEER, ONE)
     assert out.take() == [Send(PEER, ONE)]
@@ -42,18 +42,18 @@ def test_where_there_is_no_link_nothing_is_lost_without_a_word() -> None:
     reach = Reach(ContentConfig(), out)
     reach.answer(PEER, ONE)
     assert out.take() == [dropped(Reason.UNREACHABLE)]
-    reach.say(CONTACT, ONE)
+    reach.send(CONTACT, ONE)
     out.clear()
-    reach.gone(PEER, Reason.DIAL_TIMEOUT)
+    reach.handle_link_down(PEER, Reason.DIAL_TIMEOUT)
     assert out.take() == [Release(PEER, PURPOSE), dropped(Reason.DIAL_TIMEOUT)]
-    reach.gone(PEER, Reason.DIAL_TIMEOUT)
+    reach.handle_link_down(PEER, Reason.DIAL_TIMEOUT)
     assert out.take() == []
 
 
 def test_that_an_event_arrived_is_said_as_promises_are() -> None:
     out = Outbox()
     reach = Reach(ContentConfig(), out, lambda: out.committed)
-    reach.link_up(PEER)
+    reach.handle_link_up(PEER)
     way = (EventId(bytes(32)), "stock")
     so_far = SoFar(1, 0, 0, 1, ())
     plain = (Taken(*way, None), Held(*way), ONE)
@@ -69,13 +69,13 @@ def test_that_an_event_arrived_is_said_as_promises_are() -> None:
 def test_links_that_are_not_needed_are_let_go() -> None:
     out = Outbox()
     reach = Reach(ContentConfig(), out)
-    reach.say(CONTACT, ONE)
+    reach.send(CONTACT, ONE)
     out.clear()
-    reach.keep({})
+    reach.release_idle({})
     assert out.take() == []
-    reach.link_up(PEER)
+    reach.handle_link_up(PEER)
     out.clear()
-    reach.keep({PEER: None})
+    reach.release_idle({PEER: None})
     assert out.take() == []
-    reach.keep({})
+    reach.release_idle({})
     assert out.take() == [Release(PEER, PURPOSE)]

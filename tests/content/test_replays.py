@@ -35,7 +35,7 @@ class Node:
         self.out = out = Outbox()
         reach = Reach(config, out)
         for route in (ROUTE, OTHER):
-            reach.link_up(route)
+            reach.handle_link_up(route)
             self.table.add(route, "stock", STOCK)
         book, copies = RouteBook(config, reach, out), Copies(config)
         self.notices = Notices(OURS, config, reach, self.table, book, copies, lambda *_: Count(1, 0), out)
@@ -57,8 +57,8 @@ def told(effects: list[object]) -> list[PeerId]:
 
 def test_who_comes_back_is_sent_what_went_down_here_or_was_tracked_here() -> None:
     node, pear = Node(), event("pear/stock")
-    node.after(node.notices.down, "stock", PASSING, 0, None, None, 0.0)
-    assert node.after(node.replays.tracked, tracked(pear), 0.0) == [], "nobody is back"
+    node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)
+    assert node.after(node.replays.replay_tracked, tracked(pear), 0.0) == [], "nobody is back"
     assert told([*node.after(node.replays.replay, ROUTE, "stock", STOCK, 1.0)]) == [ROUTE, ROUTE]
     assert told([*node.after(node.replays.replay, OTHER, "stock", read_predicate("pear/stock"), 1.0)]) == [
         OTHER
@@ -68,9 +68,9 @@ def test_who_comes_back_is_sent_what_went_down_here_or_was_tracked_here() -> Non
 def test_what_is_heard_of_later_goes_to_who_is_back_alone_and_once() -> None:
     node = Node()
     assert node.after(node.replays.replay, ROUTE, "stock", STOCK, 0.0) == []
-    assert told([*node.after(node.replays.tracked, tracked(), 1.0)]) == [ROUTE]
-    assert node.after(node.replays.tracked, tracked(), 1.0) == []
-    assert node.after(node.replays.tracked, tracked(event("stock/apple")), 31.0) == [], (
+    assert told([*node.after(node.replays.replay_tracked, tracked(), 1.0)]) == [ROUTE]
+    assert node.after(node.replays.replay_tracked, tracked(), 1.0) == []
+    assert node.after(node.replays.replay_tracked, tracked(event("stock/apple")), 31.0) == [], (
         "it came back too long ago"
     )
 
@@ -78,5 +78,5 @@ def test_what_is_heard_of_later_goes_to_who_is_back_alone_and_once() -> None:
 def test_what_went_down_here_is_not_sent_again_because_it_was_tracked_too() -> None:
     node = Node()
     node.after(node.replays.replay, ROUTE, "stock", STOCK, 0.0)
-    assert told([*node.after(node.notices.down, "stock", PASSING, 0, None, None, 0.0)]) == [ROUTE, OTHER]
-    assert node.after(node.replays.tracked, tracked(), 1.0) == []
+    assert told([*node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)]) == [ROUTE, OTHER]
+    assert node.after(node.replays.replay_tracked, tracked(), 1.0) == []

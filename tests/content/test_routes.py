@@ -29,7 +29,7 @@ def test_the_link_knows_best_where_a_route_is_and_the_last_word_counts_without_o
     book = RouteBook(ContentConfig(), reach, out)
     book.learn(FIRST, (Contact(SECOND),), Contact(FIRST, ("tls://old:1",)))
     assert book.contact(FIRST) == Contact(FIRST, ("tls://old:1",))
-    reach.link_up(FIRST, ("tls://new:1",))
+    reach.handle_link_up(FIRST, ("tls://new:1",))
     assert book.contact(FIRST) == Contact(FIRST, ("tls://new:1",))
     assert (book.backups(FIRST), book.backups(SECOND)) == ((Contact(SECOND),), ())
 
@@ -39,14 +39,14 @@ def test_a_route_that_stays_away_lapses_and_one_that_comes_back_does_not() -> No
     reach = Reach(ContentConfig(), out)
     book = RouteBook(ContentConfig(avoided=60.0), reach, out)
     book.learn(FIRST, (Contact(SECOND),))
-    book.gone(SECOND)
+    book.handle_link_down(SECOND)
     assert out.take() == []
-    book.gone(FIRST)
+    book.handle_link_down(FIRST)
     assert out.take() == [SetTimer(60.0, RouteLapse(FIRST))]
-    reach.link_up(FIRST)
-    assert not book.lapsed(FIRST)
+    reach.handle_link_up(FIRST)
+    assert not book.forget_lapsed(FIRST)
     assert book.backups(FIRST) == (Contact(SECOND),)
-    assert book.lapsed(SECOND)
+    assert book.forget_lapsed(SECOND)
 
 
 def test_the_oldest_are_forgotten() -> None:

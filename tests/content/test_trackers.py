@@ -46,7 +46,7 @@ class LoneTrackers(Trackers):
         config = ContentConfig(**more)  # type: ignore[arg-type] # its fields
         reach, table = Reach(config, out), FilterTable()
         for peer in (FIRST, SECOND):
-            reach.link_up(peer)
+            reach.handle_link_up(peer)
         elections = Elections(OURS, config, Known(), out)
         book = RouteBook(config, reach, out)
         backups = Backups(OURS, config, Known(), elections, reach, table, book, out)
@@ -77,14 +77,18 @@ def test_trackers_know_of_an_event_of_who_answered_and_of_its_end() -> None:
     log = Log("stock", PASSING.unit, PASSING.card, 3)
     assert sends([*leading.after(leading.lead, WAY, PASSING, 3, START)]) == [(FIRST, log), (SECOND, log)]
     assert leading.after(leading.lead, WAY, PASSING, 3, START) == [], "once"
-    (soon,) = leading.after(leading.answered, WAY, ROUTE, Count(4, 1))
+    (soon,) = leading.after(leading.note_answer, WAY, ROUTE, Count(4, 1))
     assert isinstance(soon, SetTimer)
     told = Logged((ANSWER,), ())
-    assert sends([*leading.after(leading.fired)]) == [(FIRST, told), (SECOND, told)]
-    assert [type(each) for each in leading.after(leading.finished, WAY)] == [SetTimer]
+    assert sends([*leading.after(leading.tell_trackers)]) == [(FIRST, told), (SECOND, told)]
+    assert [type(each) for each in leading.after(leading.note_end, WAY)] == [SetTimer]
     end = Logged((), (END,))
-    assert sends([*leading.after(leading.fired)]) == [(FIRST, end), (SECOND, end)]
-    assert (leading.after(leading.finished, WAY), leading.after(leading.fired), len(leading)) == ([], [], 0)
+    assert sends([*leading.after(leading.tell_trackers)]) == [(FIRST, end), (SECOND, end)]
+    assert (leading.after(leading.note_end, WAY), leading.after(leading.tell_trackers), len(leading)) == (
+        [],
+        [],
+        0,
+    )
 
 
 def test_what_is_to_be_told_of_many_events_goes_together_and_ends_alone_for_what_is_finished() -> None:
@@ -93,12 +97,12 @@ def test_what_is_to_be_told_of_many_events_goes_together_and_ends_alone_for_what
     timers: list[Effect] = []
     for way in ways:
         leading.after(leading.lead, way, PASSING, 3, START)
-        timers += leading.after(leading.answered, way, ROUTE, Count(1, 0))
-        timers += leading.after(leading.finished, way)
+        timers += leading.after(leading.note_answer, way, ROUTE, Count(1, 0))
+        timers += leading.after(leading.note_end, way)
     leading.after(leading.lead, WAY, PASSING, 3, START)
-    timers += leading.after(leading.answered, WAY, ROUTE, Count(4, 1))
+    timers += leading.after(leading.note_answer, WAY, ROUTE, Count(4, 1))
     assert len(timers) == 1
-    (_, first), (_, second) = sends([*leading.after(leading.fired)])
+    (_, first), (_, second) = sends([*leading.after(leading.tell_trackers)])
     assert isinstance(first, Logged)
     assert (first.answers, len(first.finished)) == ((ANSWER,), LOGGED)
     assert second == Logged((), (Tracked(*ways[-1]),))
@@ -106,13 +110,13 @@ def test_what_is_to_be_told_of_many_events_goes_together_and_ends_alone_for_what
 
 def test_what_is_unfinished_when_the_rendezvous_is_gone_goes_on_without_those_who_answered() -> None:
     tracking = trackers()
-    tracking.log(FIRST, WAY, PASSING, 3, START)
-    tracking.logged(FIRST, Logged((ANSWER,), ()))
-    assert tracking.gone(SECOND) == []
-    assert tracking.gone(FIRST) == [("stock", PASSING, 3)]
-    assert tracking.known(WAY) == {ROUTE: Count(4, 1)}
-    tracking.logged(FIRST, Logged((), (END,)))
-    assert (tracking.gone(FIRST), tracking.known(WAY), len(tracking)) == ([], {}, 0)
+    tracking.add_log(FIRST, WAY, PASSING, 3, START)
+    tracking.handle_logged(FIRST, Logged((ANSWER,), ()))
+    assert tracking.unfinished_of(SECOND) == []
+    assert tracking.unfinished_of(FIRST) == [("stock", PASSING, 3)]
+    assert tracking.answers_of(WAY) == {ROUTE: Count(4, 1)}
+    tracking.handle_logged(FIRST, Logged((), (END,)))
+    assert (tracking.unfinished_of(FIRST), tracking.answers_of(WAY), len(tracking)) == ([], {}, 0)
 
 
 def test_the_next_rendezvous_sends_an_event_to_those_alone_who_have_not_answered() -> None:
@@ -131,10 +135,10 @@ def test_the_next_rendezvous_sends_an_event_to_those_alone_who_have_not_answered
 
 def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:
     tracking = trackers()
-    tracking.log(FIRST, WAY, PASSING, 3, START)
+    tracking.add_log(FIRST, WAY, PASSING, 3, START)
     for peer, way in ((SECOND, WAY), (FIRST, (PASSING.id, "other"))):
         for told in (Logged((), (Tracked(*way),)), Logged((Answered(*way, ROUTE, 1, 0),), ())):
-            (record,) = tracking.after(tracking.logged, peer, told)
+            (record,) = tracking.after(tracking.handle_logged, peer, told)
             assert isinstance(record, Record)
             assert (record.kind, record.reason) == (Kind.REJECTED, Reason.STALE)
     assert len(tracking) == 1
@@ -142,8 +146,8 @@ def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:
 
 def test_logs_are_bounded_in_number_and_time() -> None:
     tracking = trackers(tracked=1, refresh=10.0)
-    tracking.log(FIRST, WAY, PASSING, 3, START)
-    (evicted,) = tracking.after(tracking.log, FIRST, (PASSING.id, "other"), PASSING, 3, START)
+    tracking.add_log(FIRST, WAY, PASSING, 3, START)
+    (evicted,) = tracking.after(tracking.add_log, FIRST, (PASSING.id, "other"), PASSING, 3, START)
     assert isinstance(evicted, Record)
     assert (evicted.kind, len(tracking)) == (Kind.EVICTED, 1)
     tracking.tidy(START + tracking._config.taken_for)

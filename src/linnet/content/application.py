@@ -127,8 +127,8 @@ class Application:
         signed = sign_unit(context.key, TOPIC, context.author, context.device, None, None, (tail,))
         return Passing(signed.events[-1], attributes, signed.unit, context.card)
 
-    def published(self, request: int, passing: Passing, confirm: float) -> None:
-        """An event sets out: its fates are waited for, or there will be none."""
+    def note_published(self, request: int, passing: Passing, confirm: float) -> None:
+        """Wait for the fates of an event that sets out, unless there will be none."""
         size = len(passing.event.body)
         self._out.record(Record(Kind.PUBLISHED, topic=TOPIC, event=passing.id, bytes=size))
         if not self._config.reliable:
@@ -139,8 +139,8 @@ class Application:
         if confirm > 0:
             self._out.set_timer(confirm, ConfirmDue(passing.id))
 
-    def ended(self, event: EventId, attribute: str, count: Count, reason: Reason | None) -> None:
-        """What became of an event at one rendezvous; with the last of them it is answered."""
+    def note_end(self, event: EventId, attribute: str, count: Count, reason: Reason | None) -> None:
+        """Note what became of an event at one rendezvous, and answer with the last of them."""
         publication = self._publications.get(event)
         if publication is None:
             return
@@ -153,8 +153,8 @@ class Application:
             return
         self._answer_if_known(event, publication)
 
-    def stalled(self, event: EventId, attribute: str, so_far: SoFar) -> None:
-        """All who live have answered at one rendezvous; that is the answer if others are not waited for."""
+    def note_stall(self, event: EventId, attribute: str, so_far: SoFar) -> None:
+        """Note that all who live have answered at one rendezvous, and answer if others need not."""
         publication = self._publications.get(event)
         if publication is None or ((known := publication.fates.get(attribute)) is not None and known.settled):
             return

@@ -108,12 +108,12 @@ class Backups:
         pool = self._directory.closest(position(self._ours), _CANDIDATES)
         return tuple(self._mend(self._near, pool, now).values())
 
-    def named(self, peer: PeerId, keepers: tuple[Contact, ...]) -> None:
-        """A next hop was told who keeps our filters."""
+    def note_named(self, peer: PeerId, keepers: tuple[Contact, ...]) -> None:
+        """Note that a next hop was told who keeps our filters."""
         self._named[peer] = keepers
 
-    def untold(self, now: float) -> list[PeerId]:
-        """The next hops that have to be told anew, each once."""
+    def take_untold(self, now: float) -> list[PeerId]:
+        """The next hops that have to be told anew; each is returned once."""
         keepers = self.contacts(now)
         untold = [peer for peer, told in self._named.items() if told and told != keepers]
         self._named.update(dict.fromkeys(untold, keepers))
@@ -140,15 +140,15 @@ class Backups:
     def _is_fit(self, peer: PeerId, now: float) -> bool:
         return self._unwilling.get(peer, 0.0) <= now and not self._elections.is_avoided(peer, now)
 
-    def changed(
+    def tell_change(
         self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool, now: float
     ) -> None:
-        """A route asks for something more, or for nothing but this any more."""
-        self._mirror_changed(attribute, route, predicates, whole)
+        """Tell keepers that a route asks for something more, or for nothing but this."""
+        self._mirror_change(attribute, route, predicates, whole)
         if self._config.backups and route != self._ours:
-            self.mend(attribute, now, but=(route, predicates, whole))
+            self.mend_keepers(attribute, now, but=(route, predicates, whole))
 
-    def mend(
+    def mend_keepers(
         self,
         attribute: str,
         now: float,
@@ -183,7 +183,7 @@ class Backups:
             message = Backup(0, part_name(attribute, part), False, number == 0, routes)
             self._tell(contact, message)
 
-    def _mirror_changed(
+    def _mirror_change(
         self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool
     ) -> None:
         """A route, or this node itself, asks for something more, or for nothing but this."""
@@ -197,8 +197,8 @@ class Backups:
         is_held = part in self._mirrors.get(attribute, {})
         return is_held and all(waits.message.attribute != name for waits in self._open.values())
 
-    def waits(self, attribute: str, waiters: list[tuple[PeerId, int]]) -> bool:
-        """Whether an answer to these has to wait until all who hold a part know what they asked for."""
+    def defer_answers(self, attribute: str, waiters: list[tuple[PeerId, int]]) -> bool:
+        """Answer these when all who hold a part know what they asked for; not if all do already."""
         if attribute not in self._mirrors or not self._is_open(attribute):
             return False
         self._waiters.setdefault(attribute, []).extend(waiters)
@@ -208,7 +208,7 @@ class Backups:
         names = [waits.message.attribute for waits in self._open.values()]
         return any(is_part(name) and base_of(name) == attribute for name in names)
 
-    def _released(self) -> None:
+    def _answer_waiters(self) -> None:
         for attribute in [name for name in self._waiters if not self._is_open(name)]:
             for peer, number in self._waiters.pop(attribute):
                 self._reach.answer(peer, Subscribed(number, None))
@@ -218,15 +218,15 @@ class Backups:
         for part, contact in self._mirrors.pop(attribute, {}).items():
             self._tell(contact, Backup(0, part_name(attribute, part), False, True, ()))
 
-    def located(self, attribute: str, found: tuple[Contact, ...], now: float) -> None:
-        """A lookup found the nodes closest to an attribute."""
+    def handle_nodes_found(self, attribute: str, found: tuple[Contact, ...], now: float) -> None:
+        """Have the nodes that a lookup found keep what is asked for under an attribute."""
         self._found[attribute] = found[:_CANDIDATES]
         if not self._config.backups:
             return
         if is_part(attribute):
             return
         if attribute in self._elections.held or attribute in self._given:
-            self.mend(attribute, now)
+            self.mend_keepers(attribute, now)
             return
 
     def _tell_all(self, contact: Contact, attribute: str, held: bool) -> None:
@@ -263,11 +263,11 @@ class Backups:
         self._open[self._number] = waits = _Open(contact, numbered)
         waits.tries = tries
         wait = self._config.resend * 2**tries
-        self._reach.say(contact, numbered)
+        self._reach.send(contact, numbered)
         self._out.set_timer(wait, BackupDue(self._number))
 
-    def kept(self, peer: PeerId, message: Kept, now: float) -> None:
-        """A keeper has it, or will not."""
+    def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
+        """Note that a keeper has our filters, or replace it if it will not."""
         waits = self._open.get(message.number)
         if waits is None or waits.contact.peer != peer:
             self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Kept"))
@@ -275,14 +275,14 @@ class Backups:
         del self._open[message.number]
         self._out.cancel_timer(BackupDue(message.number))
         if message.reason is None:
-            self._released()
+            self._answer_waiters()
             return
         self._unwilling[peer] = now + self._config.refresh
         note = "does not keep our filters"
         self._out.record(Record(Kind.CONTROL, peer=peer, reason=message.reason, note=note))
-        self.gone(peer, now)
+        self.replace_keeper(peer, now)
 
-    def fired(self, timer: BackupDue, now: float) -> None:
+    def handle_timeout(self, timer: BackupDue, now: float) -> None:
         """Tell a keeper once more, and in the end another."""
         waits = self._open.pop(timer.number, None)
         if waits is None:
@@ -294,10 +294,10 @@ class Backups:
         self._unwilling[peer] = now + self._config.avoided
         note = "does not keep our filters"
         self._out.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note=note))
-        self.gone(peer, now)
+        self.replace_keeper(peer, now)
 
-    def gone(self, peer: PeerId, now: float) -> None:
-        """Who is gone, or unwilling, is replaced, and the next one told all."""
+    def replace_keeper(self, peer: PeerId, now: float) -> None:
+        """Replace a keeper that is gone or unwilling, and tell the next one all."""
         if self._is_fit(peer, now):
             return
         for number in [number for number, waits in self._open.items() if waits.contact.peer == peer]:
@@ -309,11 +309,11 @@ class Backups:
                 del held[part]
         for attribute in [name for name, given in self._given.items() if peer in given]:
             del self._given[attribute][peer]
-            self.mend(attribute, now)
-        self._released()
+            self.mend_keepers(attribute, now)
+        self._answer_waiters()
 
-    def turn(self, now: float) -> None:
-        """A period is over: the closest are chosen anew, and told all."""
+    def begin_period(self, now: float) -> None:
+        """Choose the closest anew, and tell them all."""
         if not self._config.backups:
             return
         self._unwilling = {peer: until for peer, until in self._unwilling.items() if until > now}
@@ -326,7 +326,7 @@ class Backups:
         self._found = {name: self._found[name] for name in told if name in self._found}
         self._given = {name: {} for name in told}
         for attribute in told:
-            self.mend(attribute, now)
+            self.mend_keepers(attribute, now)
         for attribute, held in self._mirrors.items():
             for part, contact in held.items():
                 self._mirror_all(attribute, part, contact)

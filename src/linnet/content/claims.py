@@ -32,12 +32,12 @@ class Claims:
         """Those of the period before."""
 
     def claim(self, attribute: str, found: tuple[Contact, ...]) -> None:
-        """This node is the rendezvous of an attribute: say so to the closest that a lookup found."""
+        """Tell the closest that a lookup found that this node is the rendezvous of an attribute."""
         for contact in found[: self._config.claims]:
-            self._reach.say(contact, Claim(attribute))
+            self._reach.send(contact, Claim(attribute))
 
-    def heard(self, peer: PeerId, attribute: str) -> None:
-        """A peer claims an attribute: if somebody closer is known it is told, or else who did so before."""
+    def handle_claim(self, peer: PeerId, attribute: str) -> None:
+        """Tell a peer that claims an attribute who is closer, or else who claimed it before."""
         key = attribute_key(attribute)
         claimant = self._reach.contact(peer)
         before = self.claimant(attribute)
@@ -52,13 +52,13 @@ class Claims:
         self._claims[attribute] = claimant
         if before is None or before.peer == peer:
             return
-        self._reach.say(before, Closer(attribute, claimant))
+        self._reach.send(before, Closer(attribute, claimant))
         self._reach.answer(peer, Before(attribute, before))
 
     def claimant(self, attribute: str) -> Contact | None:
         """Who claimed an attribute last, as far as this node heard."""
         return self._claims.get(attribute) or self._older.get(attribute)
 
-    def turn(self) -> None:
-        """A period is over: who still is a rendezvous will say so again."""
+    def begin_period(self) -> None:
+        """Begin to forget claims: who still is a rendezvous will say so again."""
         self._older, self._claims = self._claims, {}

@@ -33,11 +33,11 @@ class Doubts:
         self._until: dict[str, float] = {}
 
     def begin(self, attribute: str, now: float) -> None:
-        """Somebody closer was there and is not found any more, or nobody is found at all."""
+        """Look for a period, since somebody closer was there and is not found, or nobody is."""
         self._begin(attribute, now + self._config.refresh)
 
-    def abandoned(self, attribute: str, now: float) -> None:
-        """One who keeps the filters of this node as rendezvous is gone."""
+    def handle_keeper_loss(self, attribute: str, now: float) -> None:
+        """Look for a while, since one is gone who keeps our filters as rendezvous."""
         self._begin(attribute, now + 2 * self._config.avoided)
 
     def _begin(self, attribute: str, until: float) -> None:
@@ -55,7 +55,7 @@ class Doubts:
             del self._until[attribute], self._looks[attribute]
             return
         self._looks[attribute] += 1
-        self._elections.look(attribute)
+        self._elections.look_up(attribute)
         self._set_timer(attribute)
 
     def _is_open(self, attribute: str) -> bool:

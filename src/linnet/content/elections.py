@@ -78,11 +78,11 @@ class Elections:
         if not self._config.confirm or now < self._confirmed.get(attribute, 0.0):
             self._confirmed.setdefault(attribute, now)
             return OURS
-        self.look(attribute)
+        self.look_up(attribute)
         return PENDING
 
-    def located(self, found: Located, now: float) -> str | None:
-        """A lookup has ended: the attribute that can be decided now."""
+    def handle_nodes_found(self, found: Located, now: float) -> str | None:
+        """Learn what a lookup found; the attribute that can be decided now."""
         attribute = self._pending.pop(found.key, None)
         if attribute is None:
             return None
@@ -103,7 +103,7 @@ class Elections:
                 self.left.append(attribute)
         return attribute
 
-    def look(self, attribute: str) -> None:
+    def look_up(self, attribute: str) -> None:
         """Look all over the network again; until that ends, what was decided counts."""
         key = attribute_key(attribute)
         if key not in self._pending:
@@ -122,8 +122,8 @@ class Elections:
         """Whether this node is the rendezvous since it reaches none of those whom it knows."""
         return attribute in self._lost and attribute in self._confirmed
 
-    def heed(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
-        """Somebody says that another is closer to what we act as rendezvous of; whether that is so.
+    def yield_to(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
+        """Yield to a node that is said to be closer to what we are rendezvous of; whether it is so.
 
         Anybody can make up an id that is closer. Who named one that cannot be reached is not heeded for a
         period, so a rendezvous is led astray once, and comes back.
@@ -146,7 +146,7 @@ class Elections:
         if sender is not None:
             self._unheeded[sender] = now + self._config.refresh
 
-    def link_gone(self, peer: PeerId, reason: Reason, now: float) -> None:
+    def handle_link_down(self, peer: PeerId, reason: Reason, now: float) -> None:
         """A link is down, or none came up.
 
         Who cut us off does so at each dial: that a link opens is no proof then.

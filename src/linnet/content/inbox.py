@@ -125,8 +125,8 @@ class Inbox:
         self._readers[reader] = number
         return number, is_there
 
-    def stands(self, number: int, attribute: str) -> None:
-        """It goes to the rendezvous of this attribute."""
+    def note_attribute(self, number: int, attribute: str) -> None:
+        """Note to which attribute's rendezvous a subscription goes."""
         self._boxes[number].attribute = attribute
 
     def attribute(self, number: int) -> str:

@@ -53,7 +53,7 @@ class Keeping:
 
     def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
         """Note whether a peer keeps our filters."""
-        self._backups.kept(peer, message, now)
+        self._backups.handle_kept(peer, message, now)
         self.name_keepers(now)
 
     def handle_stand_in(self, peer: PeerId, message: StandIn, now: float) -> None:
@@ -69,16 +69,16 @@ class Keeping:
         """Track an event for its rendezvous."""
         passing = check(message.unit, message.card, self._context, self._config, now)
         check_asked(message.attribute, passing.attributes, message.hops)
-        self.trackers.log(peer, (passing.id, message.attribute), passing, message.hops, now)
+        self.trackers.add_log(peer, (passing.id, message.attribute), passing, message.hops, now)
 
     def handle_logged(self, peer: PeerId, message: Logged, now: float) -> None:
         """Note how far events are that are tracked here, and send those who came back what is finished."""
-        for way, passing, hops in self.trackers.logged(peer, message):
-            self._replays.tracked(WentBy(now, way, passing, hops, peer), now)
+        for way, passing, hops in self.trackers.handle_logged(peer, message):
+            self._replays.replay_tracked(WentBy(now, way, passing, hops, peer), now)
 
     def name_keepers(self, now: float) -> None:
         """Tell those who send us what we asked for who keeps our filters, if that is others now."""
-        for peer in self._backups.untold(now):
+        for peer in self._backups.take_untold(now):
             self._reach.answer(peer, Keepers(self._backups.contacts(now)))
 
     def tidy(self, now: float) -> None:

@@ -86,7 +86,7 @@ class Notices:
         self.counted: list[tuple[Way, Count]] = []
         """Events for which all below have answered now."""
 
-    def known(self, way: Way) -> bool:
+    def is_known(self, way: Way) -> bool:
         """Whether an event has gone down this way already."""
         return way in self._ledgers
 
@@ -103,7 +103,7 @@ class Notices:
     def __len__(self) -> int:
         return len(self._ledgers)
 
-    def down(
+    def send_down(
         self,
         attribute: str,
         passing: Passing,
@@ -148,7 +148,7 @@ class Notices:
             others = tuple(each for each in keepers if each.peer != contact.peer)
             self._begin(way, ledger, contact, now, others, awaited=False)
         if ledger.open:
-            self._time(way, ledger, min(self._config.resend, ledger.deadline - now))
+            self._set_timer(way, ledger, min(self._config.resend, ledger.deadline - now))
         self._close(way, ledger, now)
 
     def _wanted(
@@ -160,7 +160,7 @@ class Notices:
         wanted = self._table.interested(base_of(attribute), passing.attributes)
         return [route for route in wanted if route == self._ours] if own_only else wanted
 
-    def _time(self, way: Way, ledger: Ledger, wait: float) -> None:
+    def _set_timer(self, way: Way, ledger: Ledger, wait: float) -> None:
         ledger.timed = True
         self._out.set_timer(wait, NoticeDue(*way))
 
@@ -184,14 +184,14 @@ class Notices:
         if shortcut is not None and self._reach.is_up(shortcut.peer) and shortcut.peer not in ledger.served:
             branch.contact = shortcut
             ledger.served[shortcut.peer] = None
-            self._sent(way, ledger, route, now)
+            self._send_to(way, ledger, route, now)
             return
         if not self._reach.is_up(route) and (branch.backups or not awaited):
             self._seek(way, ledger, route, now)
             return
-        self._sent(way, ledger, route, now)
+        self._send_to(way, ledger, route, now)
 
-    def _sent(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> None:
+    def _send_to(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> None:
         self._send(way, ledger, ledger.open[route], now)
         if not self._config.reliable:
             del ledger.open[route]
@@ -211,7 +211,7 @@ class Notices:
         notice = Notice(way[1], ledger.passing.unit, ledger.passing.card, ledger.hops + 1, left)
         contact = branch.contact
         if contact.hints or self._reach.is_up(branch.target):
-            self._reach.say(contact, notice)
+            self._reach.send(contact, notice)
             return
         self._reach.answer(branch.target, notice)
 
@@ -222,24 +222,24 @@ class Notices:
             return
         own = self._copies.routes(route, base_of(way[1]), ledger.passing.attributes)
         if own is not None:
-            self._instead(way, ledger, route, own, now)
+            self._send_instead(way, ledger, route, own, now)
             return
         if branch.backups:
             asked = branch.backups.pop(0)
             branch.asked[asked.peer] = None
             text = ledger.passing.attributes.text
-            self._reach.say(asked, StandIn(*way, text, route))
+            self._reach.send(asked, StandIn(*way, text, route))
             return
         if branch.awaited or branch.asked:
             return
-        self._missed(way, ledger, route)
+        self._give_up(way, ledger, route)
 
-    def _missed(self, way: Way, ledger: Ledger, route: PeerId) -> None:
+    def _give_up(self, way: Way, ledger: Ledger, route: PeerId) -> None:
         del ledger.open[route]
         ledger.count = ledger.count.plus(Count(0, 1))
         self._out.record(Record(Kind.DROPPED, event=way[0], peer=route, reason=Reason.TIMEOUT, note=NOTICE))
 
-    def _instead(
+    def _send_instead(
         self, way: Way, ledger: Ledger, route: PeerId, routes: Iterable[KeptRoute], now: float
     ) -> None:
         """Send the event to the routes of one that is gone, or seems to be."""
@@ -253,8 +253,8 @@ class Notices:
                 self._book.learn(each.contact.peer, each.backups, each.contact)
                 self._begin(way, ledger, each.contact, now)
 
-    def routed(self, peer: PeerId, message: Routes, now: float) -> None:
-        """Somebody who keeps the filters of a route that is gone says who below it wants an event."""
+    def handle_routes(self, peer: PeerId, message: Routes, now: float) -> None:
+        """Send an event to those whom a keeper of a route's filters names, since the route is gone."""
         way = (message.event, message.attribute)
         ledger = self._ledgers.get(way)
         branch = None if ledger is None else ledger.open.get(message.absent)
@@ -268,13 +268,13 @@ class Notices:
             )
             self._seek(way, ledger, message.absent, now)
         else:
-            self._instead(way, ledger, message.absent, message.routes, now)
+            self._send_instead(way, ledger, message.absent, message.routes, now)
             if message.more:
                 ledger.open[message.absent] = branch
         self._close(way, ledger, now)
 
-    def held(self, peer: PeerId, message: Held, now: float) -> None:
-        """A route has it and waits for others: nobody has to stand in. It may say whom it waits for."""
+    def handle_held(self, peer: PeerId, message: Held, now: float) -> None:
+        """Note that a route has an event and waits for others, and perhaps for whom."""
         way = (message.event, message.attribute)
         ledger = self._ledgers.get(way)
         route = None if ledger is None else ledger.branch(peer)
@@ -286,8 +286,8 @@ class Notices:
             ledger.open[route].so_far = message.so_far
         self._close(way, ledger, now)
 
-    def gone(self, peer: PeerId, now: float) -> None:
-        """A link is down: who keeps that route's filters is asked."""
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Ask who keeps the filters of a route whose link is down."""
         for way in list(self._ledgers.open):
             ledger = self._ledgers[way]
             for route in [route for route, each in ledger.open.items() if peer in each.asked]:
@@ -295,7 +295,7 @@ class Notices:
                 self._seek(way, ledger, route, now)
             route_gone = ledger.branch(peer)
             if route_gone is not None and self._lengthen(route_gone, ledger.open[route_gone]):
-                self._sent(way, ledger, route_gone, now)
+                self._send_to(way, ledger, route_gone, now)
             elif route_gone is not None and ledger.open[route_gone].stood_in:
                 del ledger.open[route_gone]
             elif route_gone is not None:
@@ -306,7 +306,7 @@ class Notices:
             self._close(way, ledger, now)
 
     def adopt(self, event: WentBy) -> None:
-        """What went down elsewhere is from now on as if it had gone down here, unless it had."""
+        """Treat an event that went down elsewhere as if it had gone down here."""
         if event.way in self._ledgers:
             return
         self.lately.went_down(event)
@@ -323,7 +323,7 @@ class Notices:
         # What it was sent before it was elsewhere need not have got there: it has all tries again.
         ledger.tries, ledger.deadline, ledger.so_far = 0, now + self._patience(), None
         self._ledgers.open[event.way] = None
-        self._time(event.way, ledger, self._config.resend)
+        self._set_timer(event.way, ledger, self._config.resend)
         ledger.served.pop(route, None)
         self._begin(event.way, ledger, self._book.contact(route), now)
         self._close(event.way, ledger, now)
@@ -332,8 +332,8 @@ class Notices:
         """Seconds until a branch is given up, at a rendezvous: all tries, each twice as long as the last."""
         return float(min(self._config.resend * (2**self._config.tries - 1), MOST_PATIENCE / 1000))
 
-    def again(self, peer: PeerId, way: Way, said_as: str) -> None:
-        """The same event comes down the same way once more: what is known is said again."""
+    def repeat_answer(self, peer: PeerId, way: Way, said_as: str) -> None:
+        """Say again what is known of an event that comes down the same way once more."""
         ledger = self._ledgers[way]
         self._out.record(Record(Kind.DUPLICATE, event=way[0], peer=peer, note=NOTICE))
         if not self._config.reliable:
@@ -353,8 +353,8 @@ class Notices:
         ledger = self._ledgers.get(way)
         return ledger is not None and ledger.branch(peer) is not None
 
-    def reached(self, peer: PeerId, message: Reached, now: float) -> None:
-        """A route answers for all below it."""
+    def handle_reached(self, peer: PeerId, message: Reached, now: float) -> None:
+        """Count the answer of a route for all below it."""
         way = (message.event, message.attribute)
         ledger = self._ledgers.get(way)
         route = None if ledger is None else ledger.branch(peer)
@@ -366,7 +366,7 @@ class Notices:
         del ledger.open[route]
         self._close(way, ledger, now)
 
-    def fired(self, timer: NoticeDue, now: float) -> None:
+    def handle_timeout(self, timer: NoticeDue, now: float) -> None:
         """Send an event once more, or ask others in a route's place, and in the end go on without it."""
         way = (timer.event, timer.attribute)
         ledger = self._ledgers.get(way)
@@ -376,21 +376,21 @@ class Notices:
         left = ledger.deadline - now
         if left <= 0.001:
             for route in list(ledger.open):
-                self._missed(way, ledger, route)
+                self._give_up(way, ledger, route)
             self._close(way, ledger, now)
             return
         for route, branch in list(ledger.open.items()):
             is_up = self._reach.is_up(branch.target)
             if not branch.has_it and self._lengthen(route, branch):
-                self._sent(way, ledger, route, now)
+                self._send_to(way, ledger, route, now)
             elif branch.backups and not branch.has_it and (branch.sent >= _UNHEARD or not is_up):
                 self._seek(way, ledger, route, now)
             elif branch.awaited or is_up:
-                self._sent(way, ledger, route, now)
+                self._send_to(way, ledger, route, now)
         seeking = any(branch.backups and not branch.has_it for branch in ledger.open.values())
         if ledger.open:
             wait = self._config.resend * (1 if seeking else 2**ledger.tries)
-            self._time(way, ledger, min(left, wait))
+            self._set_timer(way, ledger, min(left, wait))
         self._close(way, ledger, now)
 
     def _close(self, way: Way, ledger: Ledger, now: float) -> None:

@@ -180,7 +180,7 @@ class Content(Part):
         refusals: list[Declined] = []
         if wanted.via is not Via.FAST:
             try:
-                self._inbox.stands(number, self.scout.admit_subscription(number, wanted.predicate))
+                self._inbox.note_attribute(number, self.scout.admit_subscription(number, wanted.predicate))
             except (BadText, Refused) as error:
                 refusals.append(declined(error))
         if wanted.via is not Via.SCOUT:

@@ -69,10 +69,10 @@ class Passage:
         self._table.check_room(peer, message.attribute, predicate, self._config)
         stands = self._table.add(peer, message.attribute, predicate).stands
         self._book.learn(peer, message.backups, self._reach.contact(peer))
-        self._book.shorten(peer, message.attribute, message.shortcut)
+        self._book.set_shortcut(peer, message.attribute, message.shortcut)
         waiters = [(peer, message.number)] if self._config.reliable else []
         hops, moved = message.hops + 1, message.moved
-        self._backups.changed(message.attribute, peer, (predicate,), False, now)
+        self._backups.tell_change(message.attribute, peer, (predicate,), False, now)
         self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
         if moved:
             self._replays.replay(peer, message.attribute, predicate, now)
@@ -85,7 +85,7 @@ class Passage:
         if not self._table.replace(peer, message.attribute, left) and left:
             self._table.replace(peer, message.attribute, ())
             raise RemoteError(Reason.STALE, "it had asked for nothing")
-        self._backups.changed(message.attribute, peer, left, True, now)
+        self._backups.tell_change(message.attribute, peer, left, True, now)
         self._upstream.withdraw(message.attribute)
 
     def handle_publish(self, peer: PeerId, message: Publish, now: float) -> None:
@@ -93,8 +93,8 @@ class Passage:
         passing = check(message.unit, message.card, self._context, self._config, now)
         self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=True)
         way = (passing.id, message.attribute)
-        if self._walks.known(way):
-            self._walks.again(peer, way)
+        if self._walks.is_known(way):
+            self._walks.repeat_answer(peer, way)
             return
         self._walks.begin(message.attribute, passing, peer, message.hops, now)
 
@@ -104,13 +104,15 @@ class Passage:
         self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=False)
         base = base_of(message.attribute)
         way = (passing.id, base)
-        if self._notices.known(way):
-            self._notices.again(peer, way, message.attribute)
+        if self._notices.is_known(way):
+            self._notices.repeat_answer(peer, way, message.attribute)
             return
         hops, patience = message.hops, message.patience / 1000
         self._out.record(Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=hops, note=NOTICE))
         said, own_only = message.attribute, is_part(message.attribute) and base in self._elections.held
-        self._notices.down(base, passing, hops, peer, None, now, patience, said_as=said, own_only=own_only)
+        self._notices.send_down(
+            base, passing, hops, peer, None, now, patience, said_as=said, own_only=own_only
+        )
 
     def _check_way(self, peer: PeerId, attribute: str, asked: Predicate, hops: int, upwards: bool) -> None:
         """Walks go to nodes closer to the rendezvous, and notices come from them: none goes in circles."""

@@ -29,7 +29,7 @@ class Reach:
         self._held: dict[PeerId, None] = {}
         self._waiting: dict[PeerId, list[ContentMessage]] = {}
 
-    def say(self, contact: Contact, message: ContentMessage) -> None:
+    def send(self, contact: Contact, message: ContentMessage) -> None:
         """Send a message, if need be as soon as there is a link."""
         peer = contact.peer
         self.hold(contact)
@@ -66,14 +66,14 @@ class Reach:
         """A peer, and where it can be dialled as far as it said."""
         return Contact(peer, self._up.get(peer, ()))
 
-    def link_up(self, peer: PeerId, hints: tuple[str, ...] = ()) -> None:
-        """A link is up: what waited for it goes."""
+    def handle_link_up(self, peer: PeerId, hints: tuple[str, ...] = ()) -> None:
+        """Send what waited for a link that is up."""
         self._up[peer] = hints
         for message in self._waiting.pop(peer, ()):
             self._out.send(peer, message)
 
-    def gone(self, peer: PeerId, reason: Reason) -> None:
-        """A link is down, or none came up: what waits for it is lost, and sent anew by who wants it so."""
+    def handle_link_down(self, peer: PeerId, reason: Reason) -> None:
+        """Drop what waited for a link that is down or did not come up; who wants it so sends it anew."""
         self._up.pop(peer, None)
         if peer in self._held:
             del self._held[peer]
@@ -81,7 +81,7 @@ class Reach:
         for message in self._waiting.pop(peer, ()):
             self._drop(peer, reason, message)
 
-    def keep(self, needed: dict[PeerId, None]) -> None:
+    def release_idle(self, needed: dict[PeerId, None]) -> None:
         """Let all links go but these, and those for which something waits."""
         idle = [peer for peer in self._held if peer not in needed and peer not in self._waiting]
         for peer in idle:

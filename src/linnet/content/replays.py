@@ -18,7 +18,7 @@ class Replays:
         self._table = table
 
     def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> None:
-        """A route was elsewhere until now: send it what it wants of what there was."""
+        """Send a route that was elsewhere what it wants of what there was."""
         self._lately.came_back(attribute, route, now)
         for event in self._lately.elsewhere(attribute, now):
             if predicate.covers(event.passing.attributes):
@@ -27,13 +27,13 @@ class Replays:
             if predicate.covers(event.passing.attributes):
                 self._notices.resend(route, event, now)
 
-    def tracked(self, event: WentBy, now: float) -> None:
-        """An event is finished that was tracked here: who came back before we had it has not got it."""
+    def replay_tracked(self, event: WentBy, now: float) -> None:
+        """Send a finished event that was tracked here to those who came back before we had it."""
         self._lately.finished_elsewhere(event)
         attribute = event.way[1]
         wanted = self._table.interested(attribute, event.passing.attributes)
         back = [route for route in wanted if self._lately.is_back(attribute, route, now)]
-        if not back or self._notices.known(event.way):
+        if not back or self._notices.is_known(event.way):
             return
         self._notices.adopt(event)
         for route in back:

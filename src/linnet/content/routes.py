@@ -46,8 +46,8 @@ class RouteBook:
         known = self._reach.contact(peer)
         return known if known.hints else self._contacts.get(peer, known)
 
-    def shorten(self, peer: PeerId, attribute: str, shortcut: Contact | None) -> None:
-        """A route says where to send in its place, or that it has to be sent to itself from now on."""
+    def set_shortcut(self, peer: PeerId, attribute: str, shortcut: Contact | None) -> None:
+        """Note where to send in place of a route; None: to the route itself."""
         self._shortcuts.pop((peer, attribute), None)
         if shortcut is None or len(self._shortcuts) >= self._config.routes:
             return
@@ -63,18 +63,18 @@ class RouteBook:
         """Peers to which links are worth holding."""
         return {contact.peer: None for contact in self._shortcuts.values()}
 
-    def keep(self, routes: dict[str, list[PeerId]]) -> None:
-        """A period is over: shortcuts past routes that there are no more are forgotten."""
+    def keep_shortcuts(self, routes: dict[str, list[PeerId]]) -> None:
+        """Forget shortcuts past routes that there are no more."""
         left = {pair: each for pair, each in self._shortcuts.items() if pair[0] in routes.get(pair[1], ())}
         self._shortcuts = left
 
-    def gone(self, peer: PeerId) -> None:
-        """The link to a peer is down: if it is a route, it is asked later whether that lasts."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Have a route whose link is down lapse, unless it comes back in time."""
         if peer in self._backups:
             self._out.set_timer(self._config.avoided, RouteLapse(peer))
 
-    def lapsed(self, peer: PeerId) -> bool:
-        """Whether a route is gone for so long that all below it have moved elsewhere; it is forgotten."""
+    def forget_lapsed(self, peer: PeerId) -> bool:
+        """Forget a route unless it is back; whether it was forgotten."""
         if self._reach.is_up(peer):
             return False
         self._backups.pop(peer, None)

@@ -189,7 +189,7 @@ class Scout(Part):
         """Ask for it no more."""
         attribute, left = self._application.unsubscribe(number)
         self.table.replace(self._ours, attribute, left)
-        self._backups.changed(attribute, self._ours, left, True, now)
+        self._backups.tell_change(attribute, self._ours, left, True, now)
         self._upstream.withdraw(attribute)
 
     def reads(self, subscription: int) -> bool:
@@ -199,14 +199,14 @@ class Scout(Part):
     def _tell_own(self, attribute: str, predicate: Predicate, now: float, returns: bool = False) -> None:
         for piece in predicate.pieces:
             stands = self.table.add(self._ours, attribute, piece).stands
-            self._backups.changed(attribute, self._ours, (piece,), False, now)
+            self._backups.tell_change(attribute, self._ours, (piece,), False, now)
             self._upstream.tell(attribute, stands, 0, [], now, moved=returns)
 
     @on_command(PublishContent)
     def publish(self, request: int, command: PublishContent, now: float) -> None:
         """Sign an event, and send it to the rendezvous of each of its attributes."""
         passing = self._application.sign(command, now)
-        self._application.published(request, passing, command.confirm)
+        self._application.note_published(request, passing, command.confirm)
         for attribute in passing.attributes.names:
             name = self._splits.choose(attribute, passing.id, now)
             self._walks.begin(name, passing, None, 0, now)
@@ -240,7 +240,7 @@ class Scout(Part):
     @on_message(Subscribed)
     def handle_subscribed(self, peer: PeerId, message: Subscribed, now: float) -> None:
         """Note whether a predicate stands all the way to the rendezvous."""
-        self._hear(peer, message, self._upstream.answered, now)
+        self._hear(peer, message, self._upstream.handle_answer, now)
 
     @on_message(Replace)
     def handle_replace(self, peer: PeerId, message: Replace, now: float) -> None:
@@ -255,12 +255,12 @@ class Scout(Part):
     @on_message(Taken)
     def handle_taken(self, peer: PeerId, message: Taken, now: float) -> None:
         """Note that the rendezvous has an event, or that the next hop could not bring it there."""
-        self._hear(peer, message, self._walks.taken, now)
+        self._hear(peer, message, self._walks.handle_taken, now)
 
     @on_message(Settled)
     def handle_settled(self, peer: PeerId, message: Settled, now: float) -> None:
         """Note what became of an event at its rendezvous."""
-        self._hear(peer, message, self._walks.settled, now)
+        self._hear(peer, message, self._walks.handle_settled, now)
 
     @on_message(Notice)
     def handle_notice(self, peer: PeerId, message: Notice, now: float) -> None:
@@ -270,7 +270,7 @@ class Scout(Part):
     @on_message(Held)
     def handle_held(self, peer: PeerId, message: Held, now: float) -> None:
         """Note that a route has an event and waits for others."""
-        self._hear(peer, message, self._notices.held, now)
+        self._hear(peer, message, self._notices.handle_held, now)
 
     @on_message(Reached)
     def handle_reached(self, peer: PeerId, message: Reached, now: float) -> None:
@@ -281,8 +281,8 @@ class Scout(Part):
         way = (message.event, message.attribute)
         if self._notices.owes(peer, way):
             count = Count(message.delivered, message.missed, message.again, message.matches)
-            self._trackers.answered(way, peer, count)
-        self._notices.reached(peer, message, now)
+            self._trackers.note_answer(way, peer, count)
+        self._notices.handle_reached(peer, message, now)
 
     @on_message(StandIn)
     def handle_stand_in(self, peer: PeerId, message: StandIn, now: float) -> None:
@@ -292,7 +292,7 @@ class Scout(Part):
     @on_message(Routes)
     def handle_routes(self, peer: PeerId, message: Routes, now: float) -> None:
         """Send an event to the routes of one that is gone."""
-        self._hear(peer, message, self._notices.routed, now)
+        self._hear(peer, message, self._notices.handle_routes, now)
 
     @on_message(Backup)
     def handle_backup(self, peer: PeerId, message: Backup, now: float) -> None:
@@ -328,8 +328,8 @@ class Scout(Part):
 
     def _hear_claim(self, peer: PeerId, message: Claim, now: float) -> None:
         self._give_way(message.attribute, self._reach.contact(peer), now, peer)
-        self._claims.heard(peer, message.attribute)
-        self._successions.claimed(message.attribute, now)
+        self._claims.handle_claim(peer, message.attribute)
+        self._successions.hand_over(message.attribute, now)
 
     @on_message(Closer)
     def handle_closer(self, peer: PeerId, message: Closer, now: float) -> None:
@@ -351,17 +351,17 @@ class Scout(Part):
 
     def _give_way(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
         """Let another be rendezvous in our place; not unless we are that and it is closer."""
-        if not self.elections.heed(attribute, contact, now, sender):
+        if not self.elections.yield_to(attribute, contact, now, sender):
             return False
         self._leave(attribute, now)
         return True
 
     def _leave(self, attribute: str, now: float) -> None:
         """Who is closer is young: it is helped by being told at once what we know, and what came lately."""
-        self._predecessors.left(attribute)
-        self._splits.left(attribute)
+        self._predecessors.forget(attribute)
+        self._splits.unsplit(attribute)
         self._upstream.retell(attribute, now)
-        self._walks.moved(attribute, now)
+        self._walks.send_on(attribute, now)
 
     # Links and lookups.
 
@@ -369,7 +369,7 @@ class Scout(Part):
         """Send what waits for a link, and give way to a peer that is closer to what we are rendezvous of."""
         contact = Contact(event.peer, event.hello.listens[:8])
         self.elections.forgive(event.peer)
-        self._reach.link_up(event.peer, contact.hints)
+        self._reach.handle_link_up(event.peer, contact.hints)
         for attribute in self.elections.held if contact.hints else ():
             self._give_way(attribute, contact, now)
         self._finish(now)
@@ -377,42 +377,42 @@ class Scout(Part):
     def handle_link_loss(self, event: LinkDown | DialFailed, now: float) -> None:
         """Send another way what went over a link that is down, or that did not come up."""
         peer = event.peer
-        self._reach.gone(peer, event.reason)
-        self._book.gone(peer)
-        self.elections.link_gone(peer, event.reason, now)
+        self._reach.handle_link_down(peer, event.reason)
+        self._book.handle_link_down(peer)
+        self.elections.handle_link_down(peer, event.reason, now)
         for attribute in self._backups.kept_by(peer) if self.elections.is_avoided(peer, now) else ():
-            self._doubts.abandoned(attribute, now)
-        self._backups.gone(peer, now)
+            self._doubts.handle_keeper_loss(attribute, now)
+        self._backups.replace_keeper(peer, now)
         self._keeping.name_keepers(now)
-        self._upstream.gone(peer, now)
-        self._notices.gone(peer, now)
-        self._successions.gone(peer, now)
-        self._walks.orphaned(peer, now)
-        self._walks.gone(peer, now)
-        for attribute, passing, hops in self._trackers.gone(peer):
-            if not self._walks.known((passing.id, attribute)):
+        self._upstream.handle_link_down(peer, now)
+        self._notices.handle_link_down(peer, now)
+        self._successions.handle_link_down(peer, now)
+        self._walks.note_lost_owner(peer, now)
+        self._walks.handle_link_down(peer, now)
+        for attribute, passing, hops in self._trackers.unfinished_of(peer):
+            if not self._walks.is_known((passing.id, attribute)):
                 self._walks.begin(attribute, passing, None, hops, now)
         self._finish(now)
 
     def handle_nodes_found(self, found: Located, now: float) -> None:
         """Go on with what waited for a lookup."""
         before = self.elections.held
-        self._splits.located(found)
-        attribute = self.elections.located(found, now)
+        self._splits.handle_nodes_found(found)
+        attribute = self.elections.handle_nodes_found(found, now)
         if attribute is None:
             return
         if attribute in self.elections.held:
             self._claims.claim(attribute, found.contacts)
             if attribute not in before:
-                self._predecessors.took(attribute, now)
+                self._predecessors.begin(attribute, now)
             if not found.contacts or self.elections.lost_sight(attribute, now):
                 self._doubts.begin(attribute, now)
         else:
-            self._predecessors.left(attribute)
-            self._splits.left(attribute)
-        self._backups.located(attribute, found.contacts, now)
-        self._upstream.decided(attribute, now)
-        self._walks.decided(attribute, now)
+            self._predecessors.forget(attribute)
+            self._splits.unsplit(attribute)
+        self._backups.handle_nodes_found(attribute, found.contacts, now)
+        self._upstream.resume(attribute, now)
+        self._walks.resume(attribute, now)
         self._finish(now)
 
     # Time.
@@ -420,30 +420,30 @@ class Scout(Part):
     @on_timer(SubscribeDue)
     def resend_subscription(self, timer: SubscribeDue, now: float) -> None:
         """Tell the next hop a predicate once more."""
-        self._upstream.fired(timer, now)
+        self._upstream.handle_timeout(timer, now)
 
     @on_timer(WalkDue)
     def resend_event(self, timer: WalkDue, now: float) -> None:
         """Send an event up once more."""
-        self._walks.fired(timer, now)
+        self._walks.handle_timeout(timer, now)
         self._finish(now)
 
     @on_timer(NoticeDue)
     def resend_notice(self, timer: NoticeDue, now: float) -> None:
         """Send an event down once more."""
-        self._notices.fired(timer, now)
+        self._notices.handle_timeout(timer, now)
         self._finish(now)
 
     @on_timer(BackupDue)
     def resend_backup(self, timer: BackupDue, now: float) -> None:
         """Have our filters kept by one who did not answer, or by another."""
-        self._backups.fired(timer, now)
+        self._backups.handle_timeout(timer, now)
         self._keeping.name_keepers(now)
 
     @on_timer(LogDue)
     def tell_trackers(self, timer: LogDue, now: float) -> None:
         """Tell those who track events of ours how far these are."""
-        self._trackers.fired()
+        self._trackers.tell_trackers()
 
     @on_timer(ConfirmDue)
     def end_confirmation(self, timer: ConfirmDue, now: float) -> None:
@@ -458,8 +458,8 @@ class Scout(Part):
     @on_timer(RouteLapse)
     def forget_route(self, timer: RouteLapse, now: float) -> None:
         """Forget a route that is gone for so long that all below it have moved elsewhere."""
-        for attribute in self.table.drop(timer.peer) if self._book.lapsed(timer.peer) else ():
-            self._backups.changed(attribute, timer.peer, (), True, now)
+        for attribute in self.table.drop(timer.peer) if self._book.forget_lapsed(timer.peer) else ():
+            self._backups.tell_change(attribute, timer.peer, (), True, now)
             self._upstream.withdraw(attribute)
 
     @on_timer(PeriodDue)
@@ -467,7 +467,7 @@ class Scout(Part):
         """Tell our own subscriptions again, and forget what others did not."""
         self.table.turn()
         self.elections.tidy(now)
-        self._claims.turn()
+        self._claims.begin_period()
         self._budgets.turn()
         self._keeping.tidy(now)
         self._successions.tidy()
@@ -475,14 +475,14 @@ class Scout(Part):
         self._walks.tidy(now)
         self._notices.tidy(now)
         self._application.tidy(now)
-        self._splits.turn(now)
-        self._backups.turn(now)
-        self._upstream.turn(now)
+        self._splits.begin_period(now)
+        self._backups.begin_period(now)
+        self._upstream.begin_period(now)
         for attribute, predicate in self._application.own.values():
             self._tell_own(attribute, predicate, now)
-        self._book.keep({name: self.table.routes(name) for name in self.table.attributes})
+        self._book.keep_shortcuts({name: self.table.routes(name) for name in self.table.attributes})
         hops = {**self._upstream.next_hops, **self._walks.next_hops}
-        self._reach.keep({**hops, **self._backups.keepers, **self._book.shortcuts})
+        self._reach.release_idle({**hops, **self._backups.keepers, **self._book.shortcuts})
         self._out.set_timer(self._config.refresh, PeriodDue())
 
     def _finish(self, now: float) -> None:
@@ -495,12 +495,12 @@ class Scout(Part):
         self._notices.stalled.clear()
         for way, count in self._notices.counted:
             self._walks.settle(way, count)
-            self._trackers.finished(way)
+            self._trackers.note_end(way)
         self._notices.counted.clear()
-        self._walks.fell_back(now)
+        self._walks.fall_back(now)
         for (event, attribute), count, reason in self._walks.ended:
-            self._application.ended(event, base_of(attribute), count, reason)
+            self._application.note_end(event, base_of(attribute), count, reason)
         self._walks.ended.clear()
         for (event, attribute), so_far in self._walks.stalled:
-            self._application.stalled(event, base_of(attribute), so_far)
+            self._application.note_stall(event, base_of(attribute), so_far)
         self._walks.stalled.clear()

@@ -43,8 +43,8 @@ class Splits:
 
     # At the rendezvous.
 
-    def arrived(self, attribute: str, now: float) -> None:
-        """An event came to this node, which is the rendezvous; if there are too many it splits."""
+    def count_arrival(self, attribute: str, now: float) -> None:
+        """Count an event at its rendezvous, which splits if there are too many."""
         if not self._config.hot or is_part(attribute):
             return
         since, count = self._counted.get(attribute, (now, 0))
@@ -68,8 +68,8 @@ class Splits:
             self._pending[key] = (attribute, part)
             self._out.notify(Locate(key))
 
-    def located(self, found: Located) -> None:
-        """A lookup has ended: if it was for a part, the closest holds it."""
+    def handle_nodes_found(self, found: Located) -> None:
+        """Have the closest node that a lookup found hold a part, if it was for one."""
         attribute, part = self._pending.pop(found.key, ("", 0))
         if not part:
             return
@@ -89,20 +89,20 @@ class Splits:
     def _holds(self, attribute: str, part: int) -> bool:
         return part_name(attribute, part) in self._local or self._backups.is_mirrored(attribute, part)
 
-    def left(self, attribute: str) -> None:
-        """Another is the rendezvous now: those who hold parts are told that they do not any more."""
+    def unsplit(self, attribute: str) -> None:
+        """Tell those who hold parts of an attribute that they do not any more."""
         for part in range(1, self._wanted.pop(attribute, 1)):
             self._local.pop(part_name(attribute, part), None)
         self._counted.pop(attribute, None)
         self._backups.unmirror(attribute)
 
-    def turn(self, now: float) -> None:
-        """A period is over: what has cooled down is whole again."""
+    def begin_period(self, now: float) -> None:
+        """Make whole again what has cooled down."""
         self._known = {name: each for name, each in self._known.items() if each[1] > now}
         for attribute in list(self._wanted):
             since, count = self._counted.get(attribute, (now, 0))
             if since + 2 * WINDOW <= now or count < self._config.hot * WINDOW / 4:
-                self.left(attribute)
+                self.unsplit(attribute)
 
     # At publishers.
 

@@ -71,7 +71,7 @@ class Trackers:
     # At the rendezvous.
 
     def lead(self, way: Way, passing: Passing, hops: int, now: float) -> None:
-        """This node is the rendezvous: have others know of an event."""
+        """Have others track an event of which this node is the rendezvous."""
         if not self._config.reliable or way in self._led:
             return
         trackers = self._backups.around(way[1], now) if self._config.backups else ()
@@ -79,28 +79,28 @@ class Trackers:
             return
         self._led[way] = trackers
         for contact in trackers:
-            self._reach.say(contact, Log(way[1], passing.unit, passing.card, hops))
+            self._reach.send(contact, Log(way[1], passing.unit, passing.card, hops))
 
-    def answered(self, way: Way, route: PeerId, count: Count) -> None:
-        """A route has answered for all below it."""
+    def note_answer(self, way: Way, route: PeerId, count: Count) -> None:
+        """Note for trackers that a route has answered for all below it."""
         is_first = not self._untold
         for contact in self._led.get(way, ()):
             self._untold.setdefault(contact.peer, _Untold()).answers[way, route] = count
-        self._told_soon(is_first)
+        self._set_timer(is_first)
 
-    def finished(self, way: Way) -> None:
-        """All have: there is nothing left to take over."""
+    def note_end(self, way: Way) -> None:
+        """Note for trackers that an event is finished."""
         self._logs.pop(way, None)
         is_first = not self._untold
         for contact in self._led.pop(way, ()):
             self._untold.setdefault(contact.peer, _Untold()).ended[way] = None
-        self._told_soon(is_first)
+        self._set_timer(is_first)
 
-    def _told_soon(self, is_first: bool) -> None:
+    def _set_timer(self, is_first: bool) -> None:
         if is_first and self._untold:
             self._out.set_timer(_TOLD, LogDue())
 
-    def fired(self) -> None:
+    def tell_trackers(self) -> None:
         """Tell all trackers how far events are."""
         untold, self._untold = self._untold, {}
         for tracker, news in untold.items():
@@ -113,8 +113,8 @@ class Trackers:
 
     # At the others.
 
-    def log(self, leader: PeerId, way: Way, passing: Passing, hops: int, now: float) -> None:
-        """A rendezvous has an event; the oldest are given up where there are too many."""
+    def add_log(self, leader: PeerId, way: Way, passing: Passing, hops: int, now: float) -> None:
+        """Track an event of a rendezvous; the oldest is given up where there are too many."""
         self._logs[way] = _Log(leader, passing, hops, now)
         if len(self._logs) <= self._config.tracked:
             return
@@ -122,8 +122,8 @@ class Trackers:
         del self._logs[oldest]
         self._out.record(Record(Kind.EVICTED, event=oldest[0], reason=Reason.TOO_MANY, note="Log"))
 
-    def logged(self, leader: PeerId, message: Logged) -> list[tuple[Way, Passing, int]]:
-        """A rendezvous tells how far events are; those that are finished."""
+    def handle_logged(self, leader: PeerId, message: Logged) -> list[tuple[Way, Passing, int]]:
+        """Note how far events are that a rendezvous tells of; those that are finished."""
         strange, ended = 0, list[tuple[Way, Passing, int]]()
         for each in message.answers:
             log = self._log_of(leader, (each.event, each.attribute))
@@ -153,11 +153,11 @@ class Trackers:
         old = now - self._config.taken_for
         self._logs = {way: log for way, log in self._logs.items() if log.at > old}
 
-    def known(self, way: Way) -> dict[PeerId, Count]:
+    def answers_of(self, way: Way) -> dict[PeerId, Count]:
         """The routes that have answered the rendezvous before, of an event that goes on here."""
         log = self._logs.get(way)
         return {} if log is None else log.answered
 
-    def gone(self, leader: PeerId) -> list[tuple[str, Passing, int]]:
-        """A node is gone: what it led and did not finish."""
+    def unfinished_of(self, leader: PeerId) -> list[tuple[str, Passing, int]]:
+        """What a node led and did not finish."""
         return [(way[1], log.passing, log.hops) for way, log in self._logs.items() if log.leader == leader]

@@ -106,30 +106,30 @@ class Upstream:
             return
         ask = _Ask(attribute, added.stands, hops, waiters)
         ask.moved = moved
-        self._go(ask, now)
+        self._ask_next_hop(ask, now)
 
-    def _go(self, ask: _Ask, now: float) -> None:
+    def _ask_next_hop(self, ask: _Ask, now: float) -> None:
         decided = self._elections.decide(ask.attribute, now)
         if decided is PENDING:
             self._parked.setdefault(ask.attribute, []).append(ask)
             return
         if isinstance(decided, Verdict):
-            self._left(ask.attribute)
-            if not self._backups.waits(ask.attribute, ask.waiters):
+            self._leave_next_hop(ask.attribute)
+            if not self._backups.defer_answers(ask.attribute, ask.waiters):
                 self._answer(ask.waiters, None)
             return
         before = self._next.get(ask.attribute)
         is_another = before is not None and before.peer != decided.peer
         if is_another:
             self._elsewhere[ask.attribute] = None
-        self._left(ask.attribute, decided)
+        self._leave_next_hop(ask.attribute, decided)
         self._next[ask.attribute] = decided
         self._number += 1
         keepers, shortcut = self._said[ask.attribute] = self._beside(ask.attribute, now)
-        self._backups.named(decided.peer, keepers)
+        self._backups.note_named(decided.peer, keepers)
         text, moved = ask.predicate.text, ask.moved or ask.attribute in self._elsewhere
         message = Subscribe(self._number, ask.attribute, text, ask.hops, moved, keepers, shortcut)
-        self._reach.say(decided, message)
+        self._reach.send(decided, message)
         if self._config.reliable:
             ask.peer = decided.peer
             self._open[self._number] = ask
@@ -160,7 +160,7 @@ class Upstream:
         not send past us any more. All the way up: there may be a shortcut past any node on it."""
         return attribute in self._next and self._said.get(attribute) != self._beside(attribute, now)
 
-    def _left(self, attribute: str, chosen: Contact | None = None) -> None:
+    def _leave_next_hop(self, attribute: str, chosen: Contact | None = None) -> None:
         """Tell a next hop that another one is that now."""
         old = self._next.get(attribute)
         if old is None or (chosen is not None and old.peer == chosen.peer):
@@ -168,8 +168,8 @@ class Upstream:
         del self._next[attribute]
         self._reach.answer(old.peer, Replace(attribute, ()))
 
-    def answered(self, peer: PeerId, message: Subscribed, now: float) -> None:
-        """The next hop says that a predicate stands all the way, or why not."""
+    def handle_answer(self, peer: PeerId, message: Subscribed, now: float) -> None:
+        """Note that a predicate stands all the way, or ask another way."""
         ask = self._open.get(message.number)
         if ask is None or ask.peer != peer:
             self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Subscribed"))
@@ -180,9 +180,9 @@ class Upstream:
             self._answer(ask.waiters, None)
             return
         self._elections.avoid(peer, now)
-        self._again(ask, now)
+        self._ask_again(ask, now)
 
-    def fired(self, timer: SubscribeDue, now: float) -> None:
+    def handle_timeout(self, timer: SubscribeDue, now: float) -> None:
         """Ask once more, and in the end by another way."""
         ask = self._open.pop(timer.number, None)
         if ask is None or ask.peer is None:
@@ -190,27 +190,27 @@ class Upstream:
         ask.tries += 1
         if ask.tries % self._config.tries == 0:
             self._elections.avoid(ask.peer, now)
-        self._again(ask, now)
+        self._ask_again(ask, now)
 
-    def _again(self, ask: _Ask, now: float) -> None:
+    def _ask_again(self, ask: _Ask, now: float) -> None:
         if ask.tries >= self._config.tries * self._config.tries:
             note = f"a subscription under {ask.attribute}"
             self._out.record(Record(Kind.DROPPED, peer=ask.peer, reason=Reason.TIMEOUT, note=note))
             self._answer(ask.waiters, Reason.TIMEOUT)
             return
-        self._go(ask, now)
+        self._ask_next_hop(ask, now)
 
-    def decided(self, attribute: str, now: float) -> None:
-        """A lookup has ended: what waited for it goes on."""
+    def resume(self, attribute: str, now: float) -> None:
+        """Ask what waited for a lookup."""
         for ask in self._parked.pop(attribute, ()):
-            self._go(ask, now)
+            self._ask_next_hop(ask, now)
 
-    def gone(self, peer: PeerId, now: float) -> None:
-        """A peer is gone: all that was told to it is told to another."""
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Tell another all that was told to a peer that is gone."""
         for number, ask in [each for each in self._open.items() if each[1].peer == peer]:
             del self._open[number]
             self._out.cancel_timer(SubscribeDue(number))
-            self._go(ask, now)
+            self._ask_next_hop(ask, now)
         for attribute in [name for name, contact in self._next.items() if contact.peer == peer]:
             del self._next[attribute]
             self._said.pop(attribute, None)
@@ -223,7 +223,7 @@ class Upstream:
             self.tell(attribute, predicate, 0, [], now, moved=True)
 
     def withdraw(self, attribute: str) -> None:
-        """Something is not asked for any more: tell the next hop what still is."""
+        """Tell the next hop what is still asked for, since something is not any more."""
         contact = self._next.get(attribute)
         if contact is None:
             self._told.pop(attribute, None)
@@ -237,12 +237,12 @@ class Upstream:
             return
         self._told[attribute] = asked
         texts = tuple(each.text for each in asked)
-        self._reach.say(contact, Replace(attribute, texts))
+        self._reach.send(contact, Replace(attribute, texts))
         if not texts:
             del self._next[attribute], self._told[attribute]
 
-    def turn(self, now: float) -> None:
-        """A period is over: all is told anew as it comes, and at once where the way is another."""
+    def begin_period(self, now: float) -> None:
+        """Tell all anew as it comes, and at once where the way is another."""
         self._told.clear()
         self._elsewhere.clear()
         for attribute, contact in list(self._next.items()):

@@ -102,18 +102,18 @@ class Walks:
         """Whether nothing is under way, as far as this node would know."""
         return not any(walk.passing is not None for walk in self._walks.values())
 
-    def known(self, way: Way) -> bool:
+    def is_known(self, way: Way) -> bool:
         """Whether an event has come up this way already."""
         return way in self._walks
 
     def begin(self, attribute: str, passing: Passing, before: PeerId | None, hops: int, now: float) -> None:
-        """An event that was not seen on this way begins it here, or goes on."""
+        """Send an event up that was not seen on this way before."""
         way = (passing.id, attribute)
         self._walks[way] = _Walk(passing, before, hops, now)
         self._forget()
-        self._go(way, now)
+        self._send_up(way, now)
 
-    def _go(self, way: Way, now: float) -> None:
+    def _send_up(self, way: Way, now: float) -> None:
         walk = self._walks[way]
         passing = walk.passing
         if passing is None:
@@ -128,46 +128,46 @@ class Walks:
             return
         if decided is OURS:
             self._lately.append((now, way, passing))
-            self._arrived(way, walk, passing, now)
+            self._arrive(way, walk, passing, now)
             return
         if not isinstance(decided, Contact):
             raise TypeError(decided)
         walk.next = decided.peer
-        self._reach.say(decided, Publish(way[1], passing.unit, passing.card, walk.hops + 1))
+        self._reach.send(decided, Publish(way[1], passing.unit, passing.card, walk.hops + 1))
         if self._config.reliable:
             wait = self._config.resend * 2 ** (walk.tries % self._config.tries)
             self._out.set_timer(wait, WalkDue(*way))
             return
         walk.passing = None
-        if not self._notices.known(way):
+        if not self._notices.is_known(way):
             # On the way up those below each node hear of it at once; the next one leaves them out.
-            self._notices.down(way[1], passing, walk.hops, None, walk.before, now)
+            self._notices.send_down(way[1], passing, walk.hops, None, walk.before, now)
 
-    def _arrived(self, way: Way, walk: _Walk, passing: Passing, now: float) -> None:
+    def _arrive(self, way: Way, walk: _Walk, passing: Passing, now: float) -> None:
         """This node is the rendezvous."""
         walk.taken, walk.next = True, None
         self.arrivals += 1
         if is_part(way[1]) and base_of(way[1]) not in self._elections.held:
             self._serve_part(way, walk, passing, now)
             return
-        if self._notices.known(way):
+        if self._notices.is_known(way):
             if self._config.reliable:
-                self._back(walk, Taken(*way, None))
+                self._send_back(walk, Taken(*way, None))
             known = self._notices.count(way)
             if known is not None:
                 self._end(way, known, None)
             return
-        self._splits.arrived(way[1], now)
+        self._splits.count_arrival(way[1], now)
         self._trackers.lead(way, passing, walk.hops, now)
         parts = self._splits.parts(base_of(way[1]))
         if self._config.reliable:
-            self._back(walk, Taken(*way, None, parts))
+            self._send_back(walk, Taken(*way, None, parts))
         if walk.before is None:
             self.learned.append((base_of(way[1]), parts))
         but = None if self._config.reliable else walk.before
         before = self._predecessors.of(way[1], now)
         keepers = self._backups.around(way[1], now) if before else ()
-        self._notices.down(
+        self._notices.send_down(
             way[1],
             passing,
             walk.hops,
@@ -176,7 +176,7 @@ class Walks:
             now,
             before=before,
             keepers=keepers,
-            answered=self._trackers.known(way),
+            answered=self._trackers.answers_of(way),
             unknown=self._elections.is_lost(way[1]),
         )
         if not self._config.reliable:
@@ -192,29 +192,29 @@ class Walks:
             return
         owner = min(owners, key=lambda peer: distance(peer, key))
         routes = self._copies.routes(owner, way[1], passing.attributes)
-        self._back(walk, Taken(*way, None))
-        if not self._notices.known(way):
-            self._notices.down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
+        self._send_back(walk, Taken(*way, None))
+        if not self._notices.is_known(way):
+            self._notices.send_down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
 
-    def fell_back(self, now: float) -> None:
-        """Heed what was learned of parts, and send what found no holder to the rendezvous."""
+    def fall_back(self, now: float) -> None:
+        """Use what was learned of parts, and send to the rendezvous what found no holder."""
         for attribute, parts in self.learned:
             self._splits.learn(attribute, parts, now)
         self.learned.clear()
         while self.fallen:
             base, passing = self.fallen.pop(0)
             self._splits.learn(base, 1, now)
-            if not self.known((passing.id, base)):
+            if not self.is_known((passing.id, base)):
                 self.begin(base, passing, None, 0, now)
 
-    def orphaned(self, owner: PeerId, now: float) -> None:
-        """A rendezvous is gone whose parts are held here: what came lately goes to the next one as well."""
+    def note_lost_owner(self, owner: PeerId, now: float) -> None:
+        """Have what came lately to parts of a rendezvous that is gone go to the next one as well."""
         for at, way, passing in self._lately:
             if is_part(way[1]) and owner in self._copies.owners(way[1]) and at + self._config.lately > now:
                 self.fallen.append((base_of(way[1]), passing))
 
-    def moved(self, attribute: str, now: float) -> None:
-        """Another node turns out to be the rendezvous: what came here lately goes there as well."""
+    def send_on(self, attribute: str, now: float) -> None:
+        """Send what came here lately to another node, which turns out to be the rendezvous."""
         lately, self._lately = self._lately, deque(maxlen=self._config.waiting)
         for at, way, passing in lately:
             walk = self._walks.get(way)
@@ -223,40 +223,40 @@ class Walks:
             if way[1] != attribute:
                 self._lately.append((at, way, passing))
                 continue
-            self._go_again(way, passing, now)
+            self._send_up_again(way, passing, now)
         for event in self._notices.lately.elsewhere(attribute, now):
             # Tracked here for one who is gone: the new rendezvous may be it, back without its memory.
-            if not self.known(event.way):
+            if not self.is_known(event.way):
                 self.begin(attribute, event.passing, None, event.hops, now)
             elif self._walks[event.way].fate is not None:
-                self._go_again(event.way, event.passing, now)
+                self._send_up_again(event.way, event.passing, now)
 
-    def _go_again(self, way: Way, passing: Passing, now: float) -> None:
+    def _send_up_again(self, way: Way, passing: Passing, now: float) -> None:
         walk = self._walks[way]
         if walk.fate is not None:
             walk.before, walk.fate, walk.so_far = None, None, None
         walk.passing, walk.taken, walk.tries = passing, False, 0
-        self._go(way, now)
+        self._send_up(way, now)
 
     def settle(self, way: Way, count: Count) -> None:
-        """All below this node, which is the rendezvous, have answered."""
+        """End an event for which all below this node, its rendezvous, have answered."""
         walk = self._walks.get(way)
         if walk is None or walk.fate is not None or walk.next is not None:
             return
         self._end(way, count, None)
 
     def stall(self, way: Way, so_far: SoFar) -> None:
-        """All below this node, which is the rendezvous, have answered but those who say nothing."""
+        """Tell back what is known when only those below are left who say nothing."""
         walk = self._walks.get(way)
         if walk is None or walk.fate is not None or walk.next is not None:
             return
-        self._stalled(way, walk, so_far, self._splits.parts(base_of(way[1])))
+        self._note_stall(way, walk, so_far, self._splits.parts(base_of(way[1])))
 
-    def _stalled(self, way: Way, walk: _Walk, so_far: SoFar, parts: int) -> None:
+    def _note_stall(self, way: Way, walk: _Walk, so_far: SoFar, parts: int) -> None:
         walk.so_far = so_far
         if walk.before is None:
             self.stalled.append((way, so_far))
-        self._back(walk, Taken(*way, None, parts, so_far))
+        self._send_back(walk, Taken(*way, None, parts, so_far))
 
     def _end(self, way: Way, count: Count, reason: Reason | None) -> None:
         walk = self._walks[way]
@@ -272,25 +272,25 @@ class Walks:
     def _tell_fate(self, way: Way, walk: _Walk) -> None:
         if walk.fate is None:
             if walk.taken:
-                self._back(walk, Taken(*way, None, so_far=walk.so_far))
+                self._send_back(walk, Taken(*way, None, so_far=walk.so_far))
             return
         count, reason = walk.fate
-        self._back(walk, Settled(*way, *count) if reason is None else Taken(*way, reason))
+        self._send_back(walk, Settled(*way, *count) if reason is None else Taken(*way, reason))
 
-    def _back(self, walk: _Walk, message: Taken | Settled) -> None:
+    def _send_back(self, walk: _Walk, message: Taken | Settled) -> None:
         if walk.before is not None:
             self._reach.answer(walk.before, message)
 
-    def again(self, peer: PeerId, way: Way) -> None:
-        """The same event comes up the same way once more: what is known is said again."""
+    def repeat_answer(self, peer: PeerId, way: Way) -> None:
+        """Say again what is known of an event that comes up the same way once more."""
         walk = self._walks[way]
         self._out.record(Record(Kind.DUPLICATE, event=way[0], peer=peer, note=WALK))
         if self._config.reliable:
             walk.before = peer if walk.before is not None else None
             self._tell_fate(way, walk)
 
-    def taken(self, peer: PeerId, message: Taken, now: float) -> None:
-        """The rendezvous has it, or the next hop could not bring it there."""
+    def handle_taken(self, peer: PeerId, message: Taken, now: float) -> None:
+        """Note that the rendezvous has an event, or send it another way."""
         way = (message.event, message.attribute)
         walk = self._walks.get(way)
         if walk is None or walk.next != peer or walk.passing is None:
@@ -308,12 +308,12 @@ class Walks:
         if walk.before is None and not is_part(way[1]):
             self.learned.append((way[1], message.parts))
         if message.so_far is not None:
-            self._stalled(way, walk, message.so_far, message.parts)
+            self._note_stall(way, walk, message.so_far, message.parts)
             return
-        self._back(walk, Taken(*way, None, message.parts))
+        self._send_back(walk, Taken(*way, None, message.parts))
 
-    def settled(self, peer: PeerId, message: Settled, now: float) -> None:
-        """The rendezvous knows what became of it."""
+    def handle_settled(self, peer: PeerId, message: Settled, now: float) -> None:
+        """End an event of which the rendezvous says what became of it."""
         way = (message.event, message.attribute)
         walk = self._walks.get(way)
         if walk is None or walk.next != peer or walk.fate is not None:
@@ -322,7 +322,7 @@ class Walks:
         count = Count(message.delivered, message.missed, message.again, message.matches)
         self._end(way, count, None)
 
-    def fired(self, timer: WalkDue, now: float) -> None:
+    def handle_timeout(self, timer: WalkDue, now: float) -> None:
         """Send an event once more, and in the end by another way."""
         way = (timer.event, timer.attribute)
         walk = self._walks.get(way)
@@ -343,19 +343,19 @@ class Walks:
             )
             self._end(way, Count(0, 0), Reason.TIMEOUT)
             return
-        self._go(way, now)
+        self._send_up(way, now)
 
-    def gone(self, peer: PeerId, now: float) -> None:
-        """A peer is gone: what was on its way through it takes another."""
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Send another way what was on its way through a peer that is gone."""
         for way, walk in list(self._walks.items()):
             if walk.next == peer and walk.passing is not None:
-                self._go(way, now)
+                self._send_up(way, now)
 
-    def decided(self, attribute: str, now: float) -> None:
-        """A lookup has ended: what waited for it goes on."""
+    def resume(self, attribute: str, now: float) -> None:
+        """Send up what waited for a lookup."""
         for way in self._parked.pop(attribute, ()):
             if way in self._walks:
-                self._go(way, now)
+                self._send_up(way, now)
 
     @property
     def next_hops(self) -> dict[PeerId, None]:

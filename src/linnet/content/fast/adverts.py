@@ -83,8 +83,8 @@ class Adverts:
         expires = int(now + 3 * self._config.refresh)
         return make_posting(self._context, self._listens, predicate, opened, self._issued, expires)
 
-    def located(self, found: Located, now: float) -> None:
-        """A lookup has ended: the closest nodes have the board."""
+    def handle_nodes_found(self, found: Located, now: float) -> None:
+        """Put advertisements on the boards of the closest nodes that a lookup found."""
         for group, attribute in self._located.pop(found.key, {}).items():
             advert = self._adverts.get(group)
             if advert is None:
@@ -112,15 +112,15 @@ class Adverts:
         number = self._requests.next_number()
         self._requests.ask(number, contact, Post(number, attribute, advert.posting), task, hasty=True)
 
-    def answered(self, task: Advertising, answer: Posted) -> None:
-        """It is on a board, or not."""
+    def handle_answer(self, task: Advertising, answer: Posted) -> None:
+        """Note that an advertisement is on a board, or try another."""
         if answer.reason is None:
             self._open.pop(task, None)
             return
-        self.failed(task, answer.reason)
+        self.handle_failure(task, answer.reason)
 
-    def failed(self, task: Advertising, reason: Reason) -> None:
-        """A node does not have it on its board: the next closest one may."""
+    def handle_failure(self, task: Advertising, reason: Reason) -> None:
+        """Try the next closest node, as one does not have it on its board."""
         self._open.pop(task, None)
         self._out.record(Record(Kind.REJECTED, topic=task.group, peer=task.at, reason=reason, note="Post"))
         advert = self._adverts.get(task.group)
@@ -136,7 +136,7 @@ class Adverts:
         return [peer for name, peer in advert.stands if name == attribute]
 
     def withdraw(self, group: Group, now: float) -> None:
-        """A group is closed: say so on the boards where it stands."""
+        """Say on the boards where a group stands that it is closed."""
         advert = self._adverts.pop(group.id, None)
         if advert is None:
             return

@@ -110,7 +110,7 @@ class Charges:
         """Bring an event to those who want it; the publisher hears when all have answered or time is up."""
         event = passing.id
         if event in self._gathering:
-            self._again(event, message.number)
+            self._repeat_answer(event, message.number)
             return
         charge = self._charges.get(passing.event.topic, _Charge())
         wanted = dict.fromkeys(peer for peer, _ in charge.index.matching(passing.attributes))
@@ -133,7 +133,7 @@ class Charges:
         self._requests.answer(publisher, waiting)
         self._out.set_timer(message.patience / 1000, ReceiptsDue(event))
 
-    def _again(self, event: EventId, number: int) -> None:
+    def _repeat_answer(self, event: EventId, number: int) -> None:
         """The publisher asks once more: what is known is said again."""
         gathering = self._gathering[event]
         answer = gathering.answer
@@ -144,8 +144,8 @@ class Charges:
             return
         self._tell(event, gathering)
 
-    def answered(self, task: Forwarding, answer: Conveyed) -> None:
-        """A member has an event, or says why it does not take it."""
+    def handle_answer(self, task: Forwarding, answer: Conveyed) -> None:
+        """Keep the receipt of a member, or go on without it."""
         gathering = self._gathering.get(task.event)
         if gathering is None or task.member not in gathering.open:
             return
@@ -157,17 +157,17 @@ class Charges:
             self._out.record(
                 Record(Kind.REJECTED, event=task.event, peer=task.member, reason=reason, note="Convey")
             )
-        self._all_in(task.event, gathering)
+        self._tell_if_all(task.event, gathering)
 
-    def failed(self, task: Forwarding) -> None:
-        """A member does not answer."""
+    def handle_failure(self, task: Forwarding) -> None:
+        """Go on without a member that does not answer."""
         gathering = self._gathering.get(task.event)
         if gathering is None or task.member not in gathering.open:
             return
         del gathering.open[task.member]
-        self._all_in(task.event, gathering)
+        self._tell_if_all(task.event, gathering)
 
-    def fired(self, timer: ReceiptsDue) -> None:
+    def end_gathering(self, timer: ReceiptsDue) -> None:
         """Leave it to the publisher to see to those who have not answered."""
         event = timer.event
         gathering = self._gathering.get(event)
@@ -181,7 +181,7 @@ class Charges:
         gathering.open = {}
         self._tell(event, gathering)
 
-    def _all_in(self, event: EventId, gathering: _Gathering) -> None:
+    def _tell_if_all(self, event: EventId, gathering: _Gathering) -> None:
         if gathering.open:
             return
         self._out.cancel_timer(ReceiptsDue(event))

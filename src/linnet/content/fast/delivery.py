@@ -300,9 +300,9 @@ class FastDelivery(Part):
         self._requests.answer(peer, Parted(message.number))
         if self.memberships.publisher(message.group) == peer:
             self._charges.release(message.group)
-            self.memberships.closed(message.group)
+            self.memberships.handle_close(message.group)
         else:
-            self.publisher.quit(peer, message.group)
+            self.publisher.remove_member(peer, message.group)
 
     # Answers.
 
@@ -340,23 +340,23 @@ class FastDelivery(Part):
         task = self._requests.pending(peer, message.number)
         if not isinstance(task, Publishing):
             raise RemoteError(Reason.MALFORMED, "it serves nobody here")
-        self.publisher.publications.waiting(task, message)
+        self.publisher.publications.handle_waiting(task, message)
 
     def _hear_answer(self, peer: PeerId, message: A, now: float) -> None:
         task = self._requests.handle_answer(peer, message.number)
         match task, message:
             case Advertising(), Posted():
-                self._adverts.answered(task, message)
+                self._adverts.handle_answer(task, message)
             case Browsing(), Browsed():
-                self._searches.answered(task, message, now)
+                self._searches.handle_answer(task, message, now)
             case Entering(), Enrolled():
-                self.memberships.answered(task, message, now)
+                self.memberships.handle_answer(task, message, now)
             case Entrusting(), Entrusted():
-                self.publisher.entrusted(task, message, now)
+                self.publisher.handle_entrusted(task, message, now)
             case Publishing(), Conveyed():
-                self.publisher.publications.answered(task, message, now)
+                self.publisher.publications.handle_answer(task, message, now)
             case Forwarding(), Conveyed():
-                self._charges.answered(task, message)
+                self._charges.handle_answer(task, message)
             case Leaving(), Parted():
                 pass
             case _:
@@ -368,17 +368,17 @@ class FastDelivery(Part):
         """Go on without an answer."""
         match task:
             case Advertising():
-                self._adverts.failed(task, reason)
+                self._adverts.handle_failure(task, reason)
             case Browsing():
-                self._searches.failed(task, reason, now)
+                self._searches.handle_failure(task, reason, now)
             case Entering():
-                self.memberships.failed(task, reason, now)
+                self.memberships.handle_failure(task, reason, now)
             case Entrusting():
-                self.publisher.not_entrusted(task, reason, now)
+                self.publisher.handle_refusal(task, reason, now)
             case Publishing():
-                self.publisher.publications.failed(task, reason, now)
+                self.publisher.publications.handle_failure(task, reason, now)
             case Forwarding():
-                self._charges.failed(task)
+                self._charges.handle_failure(task)
             case Leaving():
                 pass
             case _:
@@ -404,19 +404,19 @@ class FastDelivery(Part):
             self._fail(each.context, each.reason, now)
         for task in silent:
             if isinstance(task, Publishing):
-                self.publisher.publications.silenced(task)
+                self.publisher.publications.handle_silence(task)
         self._finish(now)
 
     def handle_nodes_found(self, found: Located, now: float) -> None:
         """Go on with what waited for a lookup."""
-        self._adverts.located(found, now)
-        self._searches.located(found, now)
+        self._adverts.handle_nodes_found(found, now)
+        self._searches.handle_nodes_found(found, now)
         self._finish(now)
 
     @on_timer(ReceiptsDue)
     def end_gathering(self, timer: ReceiptsDue, now: float) -> None:
         """Leave it to a publisher to see to those who gave no receipt."""
-        self._charges.fired(timer)
+        self._charges.end_gathering(timer)
         self._finish(now)
 
     @on_timer(GroupConfirmDue)
@@ -452,5 +452,5 @@ class FastDelivery(Part):
         while self._searches.ended:
             ended, self._searches.ended = self._searches.ended, []
             for search, listings, unanswered in ended:
-                self._subscriptions.found(search, listings, unanswered, now)
-        self.publisher.errands()
+                self._subscriptions.handle_found(search, listings, unanswered, now)
+        self.publisher.tell_deputies()

@@ -140,7 +140,7 @@ class Memberships:
             try:
                 self._join(subscription, predicate, listing, region, capacity, now)
             except Refused as error:
-                self._decided(listing, subscription, error.reason)
+                self._note_decision(listing, subscription, error.reason)
 
     def _join(
         self,
@@ -159,7 +159,7 @@ class Memberships:
             self._memberships[listing.group] = known
         elif subscription in known.wanted:
             if known.stands:
-                self._decided(listing, subscription, None)
+                self._note_decision(listing, subscription, None)
             return
         before = known.predicates
         known.wanted[subscription] = predicate
@@ -169,12 +169,12 @@ class Memberships:
             raise Refused(Reason.TOO_MANY, "too many predicates for one group")
         if listing.publisher.peer == self._context.peer:
             known.stands = True
-            self._decided(listing, subscription, None)
+            self._note_decision(listing, subscription, None)
             return
         if subscription in self._joining:
             self._joining[subscription].open[listing.group] = None
         if known.stands and before == after:
-            self._decided(listing, subscription, None)
+            self._note_decision(listing, subscription, None)
             return
         self._ask(known, now)
 
@@ -203,15 +203,15 @@ class Memberships:
         message = Enrol(number, listing.predicate, enrolment, known.key)
         self._requests.ask(number, listing.publisher, message, Entering(listing.group))
 
-    def answered(self, task: Entering, answer: Enrolled, now: float) -> None:
-        """A publisher says whether we are a member."""
-        self._ended(task.group, answer.reason, now)
+    def handle_answer(self, task: Entering, answer: Enrolled, now: float) -> None:
+        """Note whether a publisher has us as a member."""
+        self._note_outcome(task.group, answer.reason, now)
 
-    def failed(self, task: Entering, reason: Reason, now: float) -> None:
-        """A publisher says nothing."""
-        self._ended(task.group, reason, now)
+    def handle_failure(self, task: Entering, reason: Reason, now: float) -> None:
+        """Note that a publisher says nothing."""
+        self._note_outcome(task.group, reason, now)
 
-    def _ended(self, group: TopicId, reason: Reason | None, now: float) -> None:
+    def _note_outcome(self, group: TopicId, reason: Reason | None, now: float) -> None:
         known = self._memberships.get(group)
         if known is None:
             return
@@ -223,10 +223,10 @@ class Memberships:
             publisher = known.listing.publisher.peer
             self._out.record(Record(Kind.REJECTED, peer=publisher, topic=group, reason=reason, note="Enrol"))
         for subscription in known.wanted:
-            self._decided(known.listing, subscription, reason)
+            self._note_decision(known.listing, subscription, reason)
 
     def leave(self, subscription: int, now: float) -> None:
-        """A subscription has ended: groups of which nothing else is wanted are left."""
+        """Leave the groups of which only a subscription that has ended wanted something."""
         self._joining.pop(subscription, None)
         for group, known in list(self._memberships.items()):
             if known.wanted.pop(subscription, None) is None:
@@ -244,8 +244,8 @@ class Memberships:
                 self._requests.withdraw(publisher.peer, Entering(group))
                 self._requests.ask(number, publisher, Quit(number, group), task)
 
-    def closed(self, group: TopicId) -> None:
-        """The publisher has closed a group."""
+    def handle_close(self, group: TopicId) -> None:
+        """Forget a group that its publisher has closed."""
         known = self._memberships.pop(group)
         publisher = known.listing.publisher.peer
         note = "the group was closed"
@@ -254,22 +254,22 @@ class Memberships:
         )
         self._requests.withdraw(publisher, Entering(group))
         for subscription in known.wanted:
-            self._decided(known.listing, subscription, Reason.REMOTE_CLOSED)
+            self._note_decision(known.listing, subscription, Reason.REMOTE_CLOSED)
 
     def renew(self, now: float) -> None:
-        """A period is over: stay for longer, and knock once more where nobody answered."""
+        """Stay for longer, and knock once more where nobody answered."""
         for known in self._memberships.values():
             if known.listing.publisher.peer != self._context.peer and not known.asking:
                 self._ask(known, now)
 
     # What the application waits for.
 
-    def waits(self, request: int | None, subscription: int, predicate: str, unanswered: int) -> None:
-        """An application waits to hear which groups have taken its subscription; they are joined next."""
+    def expect_answers(self, request: int | None, subscription: int, predicate: str, unanswered: int) -> None:
+        """Expect the answers of groups that are joined next, for a subscription."""
         self._joining[subscription] = _Joining(request, predicate, unanswered)
 
-    def told(self, subscription: int) -> None:
-        """All groups were asked: if all have answered, the application is told."""
+    def answer_if_known(self, subscription: int) -> None:
+        """Tell which groups have taken a subscription, if all have answered."""
         joining = self._joining.get(subscription)
         if joining is None or joining.open:
             return
@@ -282,7 +282,7 @@ class Memberships:
         else:
             self._out.reply(joining.request, result)
 
-    def _decided(self, listing: Listing, subscription: int, reason: Reason | None) -> None:
+    def _note_decision(self, listing: Listing, subscription: int, reason: Reason | None) -> None:
         joining = self._joining.get(subscription)
         if joining is None:
             return
@@ -292,12 +292,12 @@ class Memberships:
         else:
             joining.refused.append(NotJoined(listing, reason))
         if was_open:
-            self.told(subscription)
+            self.answer_if_known(subscription)
 
     # Events.
 
     def take(self, passing: Passing, hops: int) -> bool:
-        """An event of a group: hand it to those subscriptions that accept it; whether it was new."""
+        """Hand an event of a group to the subscriptions that accept it; whether it was new."""
         event = passing.event
         known = self._memberships.get(event.topic)
         if event.id in self._seen:

@@ -106,30 +106,30 @@ class Publications:
         contact = publication.group.contact(peer)
         self._requests.ask(number, contact, message, Publishing(passing.id, peer), hasty=serves)
 
-    def waiting(self, task: Publishing, answer: Conveyed) -> None:
-        """A deputy has it, and gathers receipts."""
+    def handle_waiting(self, task: Publishing, answer: Conveyed) -> None:
+        """Give a deputy time that has an event and gathers receipts."""
         publication = self._open.get(task.event)
         if publication is None:
             return
         self._own_receipt(publication, task.member, answer)
         self._requests.extend(answer.number, _ANSWERING * self._config.patience)
 
-    def answered(self, task: Publishing, answer: Conveyed, now: float) -> None:
-        """A member has it, or a deputy all receipts that it could get."""
+    def handle_answer(self, task: Publishing, answer: Conveyed, now: float) -> None:
+        """Count the receipt of a member, or those that a deputy could get."""
         publication = self._open.get(task.event)
         if publication is None:
             return
         peer = task.member
         if answer.reason in _NOT_THERE:
-            self._failed_member(publication, peer, answer.reason, now)
+            self._fail_member(publication, peer, answer.reason, now)
             publication.group.remove(peer)
             self._settle(publication)
             return
         self._own_receipt(publication, peer, answer)
         if peer in publication.deputies:
-            self._receipts(publication, peer, answer, now)
+            self._check_receipts(publication, peer, answer, now)
         if answer.reason is not None and peer in publication.open:
-            self._failed_member(publication, peer, answer.reason, now)
+            self._fail_member(publication, peer, answer.reason, now)
         self._settle(publication)
 
     def _own_receipt(self, publication: _Publication, peer: PeerId, answer: Conveyed) -> None:
@@ -153,7 +153,9 @@ class Publications:
         note = "a member did not get an event from it"
         self._out.record(Record(Kind.DROPPED, event=event, peer=deputy, reason=Reason.LOST, note=note))
 
-    def _receipts(self, publication: _Publication, deputy: PeerId, answer: Conveyed, now: float) -> None:
+    def _check_receipts(
+        self, publication: _Publication, deputy: PeerId, answer: Conveyed, now: float
+    ) -> None:
         """What a deputy shows for those whom it serves."""
         owed = publication.deputies.pop(deputy)
         group, event = publication.group, publication.passing.id
@@ -182,15 +184,15 @@ class Publications:
             publication.open[peer] = deputy
             self._send(publication, peer)
 
-    def failed(self, task: Publishing, reason: Reason, now: float) -> None:
-        """Nothing came back from a member, whatever was tried."""
+    def handle_failure(self, task: Publishing, reason: Reason, now: float) -> None:
+        """Go on without a member from which nothing came back."""
         publication = self._open.get(task.event)
         if publication is None:
             return
-        self._failed_member(publication, task.member, reason, now)
+        self._fail_member(publication, task.member, reason, now)
         self._settle(publication)
 
-    def _failed_member(self, publication: _Publication, peer: PeerId, reason: Reason, now: float) -> None:
+    def _fail_member(self, publication: _Publication, peer: PeerId, reason: Reason, now: float) -> None:
         owed = publication.deputies.pop(peer, None)
         if owed is not None:
             self._relieve(publication, peer, reason, "it did not answer")
@@ -234,8 +236,8 @@ class Publications:
         if publication is not None:
             self._answer(publication)
 
-    def silenced(self, task: Publishing) -> None:
-        """A member says nothing so far: if all others have answered, who said it need not wait."""
+    def handle_silence(self, task: Publishing) -> None:
+        """Answer who published if all have answered but those who say nothing."""
         publication = self._open.get(task.event)
         if publication is not None:
             self._settle(publication)

@@ -101,11 +101,11 @@ class Publisher:
             task = Leaving(group.id, peer)
             self._requests.ask(number, group.contact(peer), Quit(number, group.id), task)
         if group.id in self._memberships:
-            self._memberships.closed(group.id)
+            self._memberships.handle_close(group.id)
         self._adverts.withdraw(group, now)
 
     def publish(self, request: int, command: PublishToGroup, now: float) -> None:
-        """Say something in a group."""
+        """Send an event to the members of a group."""
         group = self._own(command.group)
         attributes = read_attributes(command.attributes, self._content.attributes)
         if not group.predicate.covers(attributes):
@@ -140,7 +140,7 @@ class Publisher:
     # Members.
 
     def enrol(self, peer: PeerId, message: Enrol, now: float) -> None:
-        """One wants to be a member, or to stay one."""
+        """Take a peer as a member, or let it stay one."""
         enrolment = message.enrolment
         foreign_predicate(message.group, self._content.attributes)
         group = self.groups.get(group_id(self._context.peer, message.group))
@@ -154,13 +154,13 @@ class Publisher:
         if peer in group.linked:
             self._requests.hold(enrolment.member)
 
-    def quit(self, peer: PeerId, group: TopicId) -> None:
-        """One is no member any more."""
+    def remove_member(self, peer: PeerId, group: TopicId) -> None:
+        """Forget a member that leaves."""
         known = self.groups.get(group)
         if known is None or not known.remove(peer):
             self._out.record(Record(Kind.REJECTED, peer=peer, topic=group, reason=Reason.STALE, note="Quit"))
 
-    def errands(self) -> None:
+    def tell_deputies(self) -> None:
         """Tell deputies what is new for them."""
         for group in self.groups.values():
             for errand, enrolments in group.errands():
@@ -169,17 +169,17 @@ class Publisher:
                 task = Entrusting(group.id, errand.deputy)
                 self._requests.ask(number, group.contact(errand.deputy), message, task)
 
-    def entrusted(self, task: Entrusting, answer: Entrusted, now: float) -> None:
-        """A deputy says whether it serves whom it was asked to serve."""
+    def handle_entrusted(self, task: Entrusting, answer: Entrusted, now: float) -> None:
+        """Note whether a deputy serves whom it was asked to serve."""
         if answer.reason is not None:
-            self.not_entrusted(task, answer.reason, now)
+            self.handle_refusal(task, answer.reason, now)
             return
         group = self.groups.get(task.group)
         if group is not None:
             group.agreed(task.deputy)
 
-    def not_entrusted(self, task: Entrusting, reason: Reason, now: float) -> None:
-        """One who said that it could serve others does not; it is not asked again for a while."""
+    def handle_refusal(self, task: Entrusting, reason: Reason, now: float) -> None:
+        """Relieve one who said that it could serve others and does not, for a while."""
         group = self.groups.get(task.group)
         if group is None:
             return
@@ -189,7 +189,7 @@ class Publisher:
         )
 
     def renew(self, now: float) -> None:
-        """A period is over."""
+        """Forget members that did not renew, and advertise again."""
         for group in self.groups.values():
             for peer in group.expired(now):
                 group.remove(peer)

@@ -83,8 +83,8 @@ class Searches:
             self._out.notify(Locate(key))
         return self._next
 
-    def located(self, found: Located, now: float) -> None:
-        """A lookup has ended: ask the closest."""
+    def handle_nodes_found(self, found: Located, now: float) -> None:
+        """Ask the closest nodes that a lookup found."""
         for number in self._located.pop(found.key, ()):
             search = self._searches[number]
             nodes = closest(self._context.peer, found)
@@ -107,14 +107,14 @@ class Searches:
         message = Browse(asked, search.attribute, search.predicate.text, after)
         self._requests.ask(asked, contact, message, Browsing(number, contact.peer), hasty=True)
 
-    def answered(self, task: Browsing, answer: Browsed, now: float) -> None:
-        """A board says what is on it, or a page of that."""
+    def handle_answer(self, task: Browsing, answer: Browsed, now: float) -> None:
+        """Read what a board says is on it, or a page of that."""
         search = self._searches.get(task.search)
         if search is None:
             return
         contact = search.open.pop(task.at)
         if answer.reason is not None:
-            self.failed(task, answer.reason, now)
+            self.handle_failure(task, answer.reason, now)
             return
         last = b""
         for posting in answer.postings:
@@ -150,8 +150,8 @@ class Searches:
         else:
             search.found.pop(group, None)
 
-    def failed(self, task: Browsing, reason: Reason, now: float) -> None:
-        """A board does not answer: another node that may have it is asked instead."""
+    def handle_failure(self, task: Browsing, reason: Reason, now: float) -> None:
+        """Ask another node that may have the board of one that does not answer."""
         search = self._searches.get(task.search)
         if search is None:
             return

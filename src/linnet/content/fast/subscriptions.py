@@ -67,7 +67,7 @@ class Subscriptions:
         return subscription in self._subscriptions
 
     def search(self, request: int, text: str) -> None:
-        """The application wants to know which groups there are."""
+        """Look for groups for the application."""
         number = self._searches.begin(read_predicate(text, self._attributes))
         self._searching[number] = (request, None)
 
@@ -118,8 +118,8 @@ class Subscriptions:
         subscription.search = self._searches.begin(subscription.predicate)
         self._searching[subscription.search] = (0, number)
 
-    def found(self, search: int, listings: tuple[Listing, ...], unanswered: int, now: float) -> None:
-        """A search has ended: its groups are told, or joined."""
+    def handle_found(self, search: int, listings: tuple[Listing, ...], unanswered: int, now: float) -> None:
+        """Tell or join the groups that a search found."""
         request, number = self._searching.pop(search)
         if number is None:
             self._out.reply(request, GroupsFound(listings, unanswered))
@@ -134,8 +134,8 @@ class Subscriptions:
         subscription = self._subscriptions[number]
         command, predicate = subscription.command, subscription.predicate
         if not subscription.is_told or subscription.request is None:
-            self._memberships.waits(subscription.request, number, predicate.text, unanswered)
+            self._memberships.expect_answers(subscription.request, number, predicate.text, unanswered)
             subscription.is_told = True
         region = self._config.region if command.region is None else command.region
         self._memberships.join(number, predicate, listings, region, command.capacity, now)
-        self._memberships.told(number)
+        self._memberships.answer_if_known(number)
