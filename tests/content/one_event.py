@@ -11,6 +11,7 @@ from linnet.content.passing import Passing
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
+from linnet.machine.outbox import Outbox
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.store.memory import MemoryStore
@@ -19,4 +20,6 @@ from linnet.store.memory import MemoryStore
 def event(attributes: str = "stock") -> Passing:
     identity = seeded_identity(7, "n", START)
     context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit)
-    return Application(context, ContentConfig()).sign(PublishContent(attributes, b"x"), START)
+    out = Outbox()
+    application = Application(context, ContentConfig(), out, lambda *_: None, lambda: out)
+    return application.sign(PublishContent(attributes, b"x"), START)

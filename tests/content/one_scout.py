@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from random import Random
 
-from linnet.content.commands import PublishContent
+from linnet.content.commands import Match, PublishContent
 from linnet.content.config import ContentConfig
+from linnet.content.directory import Directory, Located
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Publish, Subscribe, Subscribed
 from linnet.content.scout import Scout
 from linnet.core.effects import Send
 from linnet.core.hello import WIRE_VERSION, Hello
-from linnet.core.ids import Contact
-from linnet.core.inputs import LinkUp
+from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified
 from linnet.event.signing import verify_unit
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.store.memory import MemoryStore
+from linnet.testing.lone_part import LonePart, Said
 from linnet.trace.records import Kind, Record
 
 KEY = attribute_key("stock")
@@ -40,12 +43,49 @@ class Known:
         return [Contact(NEAR, ("tls://near:1",))]
 
 
-def scout(config: ContentConfig | None = None) -> Scout:
-    identity = IDENTITIES[1]
-    context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit)
-    machine = Scout(context, config or ContentConfig(), Known())
+class LoneScout(LonePart):
+    """ScoutSubs of a node; what its subscriptions are handed is delivered under their own numbers."""
+
+    def __init__(self, place: int, directory: Directory, config: ContentConfig | None = None) -> None:
+        identity, out = IDENTITIES[place], Outbox()
+        context = Context(
+            identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit
+        )
+        chosen = config or ContentConfig()
+        self.scout = Scout(context, chosen, directory, out, self._hand, lambda: out)
+        super().__init__(self.scout, out)
+
+    def _hand(self, numbers: list[int], match: Match) -> None:
+        for number in numbers:
+            self.out.deliver(number, (match,))
+
+    def up(self, peer: PeerId) -> Said:
+        """A link to a peer that takes part is up."""
+        hello = Hello(WIRE_VERSION, WIRE_VERSION, {"content": 1})
+        self.scout.handle_link_up(LinkUp(peer, hello, False), START)
+        return self.out.take_said()
+
+    def down(self, peer: PeerId, reason: Reason = Reason.LOST) -> Said:
+        """The link to a peer is down."""
+        self.scout.handle_link_loss(LinkDown(peer, reason), START)
+        return self.out.take_said()
+
+    def find(self, key: NodeId, *contacts: Contact) -> Said:
+        """A lookup has ended."""
+        self.scout.handle_nodes_found(Located(key, contacts), START)
+        return self.out.take_said()
+
+    def subscribe(self, number: int, text: str) -> Said:
+        """The application wants what a predicate accepts."""
+        self.scout.admit_subscription(number, text)
+        self.scout.begin_subscription(number, START)
+        return self.out.take_said()
+
+
+def scout(config: ContentConfig | None = None) -> LoneScout:
+    machine = LoneScout(1, Known(), config)
     for peer in (NEAR, FAR, FARTHER):
-        machine.link_up(LinkUp(peer, Hello(WIRE_VERSION, WIRE_VERSION, {"content": 1}), False), START)
+        machine.up(peer)
     return machine
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -19,6 +19,7 @@ from linnet.content.table import FilterTable
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Effect, Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.content_world import ContentWorld
 from linnet.trace.records import Record
@@ -39,17 +40,23 @@ class Parts:
 
     def __init__(self, **more: object) -> None:
         config = ContentConfig(confirm=False, **more)  # type: ignore[arg-type] # its fields
-        self.reach, self.table = Reach(config), FilterTable()
+        self.out = out = Outbox()
+        self.reach, self.table = Reach(config, out), FilterTable()
         for peer in (ROUTE, OTHER, *KNOWN):
-            self.reach.link_up(peer)
-        self.elections = Elections(OURS, config, Known())
-        self.book = RouteBook(config, self.reach)
-        self.backups = Backups(OURS, config, Known(), self.elections, self.reach, self.table, self.book)
+            self.reach.handle_link_up(peer)
+        self.elections = Elections(OURS, config, Known(), out)
+        self.book = RouteBook(config, self.reach, out)
+        self.backups = Backups(OURS, config, Known(), self.elections, self.reach, self.table, self.book, out)
 
     def add(self, route: PeerId, text: str) -> list[tuple[PeerId, Backup]]:
         predicate = read_predicate(text)
         self.table.add(route, "stock", predicate)
-        return told(self.backups.changed("stock", route, (predicate,), False, 0.0))
+        return told(self.after(self.backups.tell_change, "stock", route, (predicate,), False, 0.0))
+
+    def after(self, act: Callable[..., None], *inputs: object) -> list[Effect]:
+        """What comes of an input."""
+        act(*inputs)
+        return self.out.take()
 
 
 def told(effects: Sequence[object]) -> list[tuple[PeerId, Backup]]:
@@ -88,15 +95,18 @@ def test_the_nearest_keep_filters_to_the_key_of_a_rendezvous_and_else_to_the_nod
             return [Contact(peer) for peer in sorted(others, key=lambda peer: distance(peer, key))][:count]
 
     config = ContentConfig(confirm=False, backups=3)
-    reach, table = Reach(config), FilterTable()
+    out = Outbox()
+    reach, table = Reach(config, out), FilterTable()
     for peer in others:
-        reach.link_up(peer)
-    elections = Elections(ours, config, Nearest())
+        reach.handle_link_up(peer)
+    elections = Elections(ours, config, Nearest(), out)
     elections.decide("stock", 0.0)
-    backups = Backups(ours, config, Nearest(), elections, reach, table, RouteBook(config, reach))
+    book = RouteBook(config, reach, out)
+    backups = Backups(ours, config, Nearest(), elections, reach, table, book, out)
     predicate = read_predicate("stock")
     table.add(ROUTE, "stock", predicate)
-    told_to = [peer for peer, _ in told(backups.changed("stock", ROUTE, (predicate,), False, 0.0))]
+    backups.tell_change("stock", ROUTE, (predicate,), False, 0.0)
+    told_to = [peer for peer, _ in told(out.take())]
     middle = key if is_rendezvous else position(ours)
     assert told_to == sorted(others, key=lambda peer: distance(peer, middle))[:3]
 
@@ -106,7 +116,7 @@ def test_a_dead_keeper_is_replaced_and_its_successor_told_all_and_the_others_go_
     parts.add(ROUTE, "stock/apple")
     parts.add(OTHER, "stock/pear")
     parts.elections.avoid(KNOWN[0], 0.0)
-    ((peer, message),) = told(parts.backups.gone(KNOWN[0], 0.0))
+    ((peer, message),) = told(parts.after(parts.backups.replace_keeper, KNOWN[0], 0.0))
     assert (peer, message.fresh) == (KNOWN[2], True)
     assert texts(message) == [(ROUTE, ("apple/stock",)), (OTHER, ("pear/stock",))]
     assert [peer for peer, _ in parts.add(ROUTE, "stock/fig")] == [KNOWN[1], KNOWN[2]]
@@ -116,12 +126,12 @@ def test_a_dead_keeper_is_replaced_and_its_successor_told_all_and_the_others_go_
 def test_who_does_not_answer_is_asked_again_and_then_replaced() -> None:
     parts = Parts(backups=1, tries=2)
     parts.add(ROUTE, "stock")
-    effects: list[object] = [*parts.backups.changed("stock", ROUTE, (read_predicate("stock"),), False, 0.0)]
+    effects = parts.after(parts.backups.tell_change, "stock", ROUTE, (read_predicate("stock"),), False, 0.0)
     (timer,) = [each.timer for each in effects if isinstance(each, SetTimer)]
-    again = parts.backups.fired(timer, 2.0)
+    again = parts.after(parts.backups.handle_timeout, timer, 2.0)
     assert [peer for peer, _ in told([*again])] == [KNOWN[0]]
     (timer,) = [each.timer for each in again if isinstance(each, SetTimer)]
-    given_up = parts.backups.fired(timer, 6.0)
+    given_up = parts.after(parts.backups.handle_timeout, timer, 6.0)
     assert [each.reason for each in given_up if isinstance(each, Record)] == [Reason.TIMEOUT]
     assert [peer for peer, _ in told([*given_up])] == [KNOWN[1]]
 
@@ -129,20 +139,20 @@ def test_who_does_not_answer_is_asked_again_and_then_replaced() -> None:
 def test_who_has_no_room_is_replaced_and_answers_count_only_from_who_was_told() -> None:
     parts = Parts(backups=1)
     ((peer, message),) = parts.add(ROUTE, "stock")
-    (stale,) = parts.backups.kept(OTHER, Kept(message.number, None), 0.0)
+    (stale,) = parts.after(parts.backups.handle_kept, OTHER, Kept(message.number, None), 0.0)
     assert isinstance(stale, Record)
     assert not parts.backups.is_settled
-    effects = parts.backups.kept(peer, Kept(message.number, Reason.TOO_MANY), 0.0)
+    effects = parts.after(parts.backups.handle_kept, peer, Kept(message.number, Reason.TOO_MANY), 0.0)
     assert [peer for peer, _ in told([*effects])] == [KNOWN[1]]
     ((_, again),) = told(effects)
-    parts.backups.kept(KNOWN[1], Kept(again.number, None), 0.0)
+    parts.backups.handle_kept(KNOWN[1], Kept(again.number, None), 0.0)
     assert parts.backups.is_settled
 
 
 def test_each_period_all_is_told_anew() -> None:
     parts = Parts(backups=1)
     parts.add(ROUTE, "stock/apple")
-    ((_, message),) = told(parts.backups.turn(900.0))
+    ((_, message),) = told(parts.after(parts.backups.begin_period, 900.0))
     assert (message.fresh, texts(message)) == (True, [(ROUTE, ("apple/stock",))])
 
 
@@ -150,7 +160,7 @@ def test_many_filters_are_told_in_parts() -> None:
     parts = Parts(backups=1)
     for number in range(100):
         parts.table.add(ROUTE, "stock", read_predicate(f"stock/a{number}"))
-    sent = [message for _, message in told([*parts.backups.mend("stock", 0.0)])]
+    sent = [message for _, message in told(parts.after(parts.backups.mend_keepers, "stock", 0.0))]
     assert sum(len(route.predicates) for message in sent for route in message.routes) == 100
     assert all(len(route.predicates) <= 32 for message in sent for route in message.routes)
 

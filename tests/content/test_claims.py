@@ -10,6 +10,7 @@ from linnet.content.reach import Reach
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Effect, Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.content_world import ContentWorld
 from linnet.trace.records import Kind, Record
@@ -31,47 +32,62 @@ class Known:
         return [Contact(peer) for peer in sorted(self.peers, key=lambda peer: distance(peer, key))[:count]]
 
 
-def claims(*known: PeerId, config: ContentConfig | None = None) -> Claims:
-    chosen = config or ContentConfig()
-    reach = Reach(chosen)
-    for peer in (FIRST, SECOND, THIRD):
-        reach.say(Contact(peer), Claim("held"))
-        reach.link_up(peer, HINTS)
-    return Claims(chosen, Known(*known), reach)
+class LoneClaims(Claims):
+    """Claims with an outbox of their own."""
+
+    def __init__(self, config: ContentConfig, *known: PeerId) -> None:
+        self.out = Outbox()
+        reach = Reach(config, self.out)
+        for peer in (FIRST, SECOND, THIRD):
+            reach.send(Contact(peer), Claim("held"))
+            reach.handle_link_up(peer, HINTS)
+        self.out.clear()
+        super().__init__(config, Known(*known), reach, self.out)
+
+    def after_claim(self, peer: PeerId, attribute: str) -> list[Effect]:
+        """What comes of a claim of a peer."""
+        self.handle_claim(peer, attribute)
+        return self.out.take()
+
+
+def claims(*known: PeerId, config: ContentConfig | None = None) -> LoneClaims:
+    return LoneClaims(config or ContentConfig(), *known)
 
 
 def test_a_claim_goes_to_the_closest_that_were_found() -> None:
     found = tuple(Contact(peer) for peer in (FIRST, SECOND, THIRD))
-    sent = claims(config=ContentConfig(claims=2)).claim("stock", found)
-    assert sent == [Send(FIRST, Claim("stock")), Send(SECOND, Claim("stock"))]
-    assert claims(config=ContentConfig(claims=0)).claim("stock", found) == []
+    some, none = claims(config=ContentConfig(claims=2)), claims(config=ContentConfig(claims=0))
+    some.claim("stock", found)
+    assert some.out.take() == [Send(FIRST, Claim("stock")), Send(SECOND, Claim("stock"))]
+    none.claim("stock", found)
+    assert none.out.take() == []
 
 
 def test_of_two_who_claim_the_farther_is_told_whoever_came_first() -> None:
     heard = claims()
-    assert heard.heard(SECOND, "stock") == []
-    assert heard.heard(THIRD, "stock") == [Send(THIRD, Closer("stock", Contact(SECOND, HINTS)))]
-    assert heard.heard(FIRST, "stock") == [
+    assert heard.after_claim(SECOND, "stock") == []
+    assert heard.after_claim(THIRD, "stock") == [Send(THIRD, Closer("stock", Contact(SECOND, HINTS)))]
+    assert heard.after_claim(FIRST, "stock") == [
         Send(SECOND, Closer("stock", Contact(FIRST, HINTS))),
         Send(FIRST, Before("stock", Contact(SECOND, HINTS))),
     ]
-    assert heard.heard(FIRST, "stock") == []
-    heard.turn()
+    assert heard.after_claim(FIRST, "stock") == []
+    heard.begin_period()
     assert heard.claimant("stock") == Contact(FIRST, HINTS)
-    heard.turn()
-    assert heard.heard(THIRD, "stock") == []
+    heard.begin_period()
+    assert heard.after_claim(THIRD, "stock") == []
 
 
 def test_who_is_known_to_be_closer_is_named() -> None:
-    assert claims(FIRST).heard(SECOND, "stock") == [Send(SECOND, Closer("stock", Contact(FIRST)))]
-    assert claims(THIRD).heard(SECOND, "stock") == []
+    assert claims(FIRST).after_claim(SECOND, "stock") == [Send(SECOND, Closer("stock", Contact(FIRST)))]
+    assert claims(THIRD).after_claim(SECOND, "stock") == []
 
 
 def test_claims_are_bounded() -> None:
     heard = claims(config=ContentConfig(routes=1))
-    assert heard.heard(FIRST, "stock") == []
+    assert heard.after_claim(FIRST, "stock") == []
     record = Record(Kind.REJECTED, peer=SECOND, reason=Reason.TOO_MANY, note="Claim")
-    assert heard.heard(SECOND, "other") == [record]
+    assert heard.after_claim(SECOND, "other") == [record]
 
 
 def test_two_who_both_act_as_rendezvous_become_one_and_no_event_is_lost() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.content.test_elections import FAR, KEY, NEAR, OURSELVES, Known
 
 from linnet.content.commands import Fate, Outcome
 from linnet.content.config import ContentConfig
 from linnet.content.directory import Locate, Located
-from linnet.content.doubts import LOOK, Doubts
-from linnet.content.effects import OWNER
+from linnet.content.doubts import Doubts, LookDue
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, distance
 from linnet.content.predicates import read_predicate
@@ -17,66 +18,83 @@ from linnet.content.table import FilterTable
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.machine.outbox import Outbox
 from linnet.sim.content_world import ContentWorld
+from linnet.testing.lone_part import Said
 
-TICK = Tick(OWNER, LOOK, b"stock")
+DUE = LookDue("stock")
 CONFIG = ContentConfig(resend=2.0, lately=10.0, refresh=60.0)
 
 
-def rendezvous(config: ContentConfig = CONFIG) -> tuple[Elections, Doubts]:
-    elections = Elections(OURSELVES, config, Known(FAR))
-    elections.decide("stock", 0.0)
-    elections.located(Located(KEY, (Contact(FAR),)), 0.0)
+class Doubtful(Doubts):
+    """Doubts of a node that knows one that is farther; what is asked for is returned."""
+
+    def __init__(self, config: ContentConfig, table: FilterTable) -> None:
+        self.out = Outbox()
+        self.elections = Elections(OURSELVES, config, Known(FAR), self.out)
+        super().__init__(config, self.elections, table, self.out)
+
+    def after(self, act: Callable[..., None], *inputs: object) -> Said:
+        """What comes of an input."""
+        act(*inputs)
+        return self.out.take_said()
+
+
+def rendezvous(config: ContentConfig = CONFIG) -> tuple[Elections, Doubtful]:
     table = FilterTable()
     table.add(OURSELVES, "stock", read_predicate("stock"))
-    return elections, Doubts(config, elections, table)
+    doubts = Doubtful(config, table)
+    doubts.elections.decide("stock", 0.0)
+    doubts.elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), 0.0)
+    doubts.out.take_said()
+    return doubts.elections, doubts
 
 
 def test_it_looks_soon_and_then_as_often_as_events_are_kept_and_no_more_after_a_period() -> None:
     elections, doubts = rendezvous()
-    effects = doubts.begin("stock", 0.0)
-    assert doubts.begin("stock", 0.0) == [], "one timer is enough"
+    effects = doubts.after(doubts.begin, "stock", 0.0)
+    assert doubts.after(doubts.begin, "stock", 0.0) == [], "one timer is enough"
     now, waits = 0.0, []
     while effects:
         (timer,) = [each for each in effects if isinstance(each, SetTimer)]
-        assert timer.timer == TICK
+        assert timer.timer == DUE
         waits.append(timer.delay)
         now += timer.delay
-        effects = doubts.fired(TICK, now)
+        effects = doubts.after(doubts.look_again, DUE, now)
         if effects:
             assert effects[0] == Locate(KEY)
-            elections.located(Located(KEY, (Contact(FAR),)), now)
+            elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), now)
     assert waits == [2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 10.0, 10.0]
-    assert doubts.begin("stock", now) == [SetTimer(2.0, TICK)], "and may begin anew"
+    assert doubts.after(doubts.begin, "stock", now) == [SetTimer(2.0, DUE)], "and may begin anew"
 
 
 def test_it_looks_no_more_when_another_is_the_rendezvous() -> None:
     elections, doubts = rendezvous()
-    doubts.begin("stock", 0.0)
-    assert doubts.fired(TICK, 2.0)[0] == Locate(KEY)
-    elections.located(Located(KEY, (Contact(NEAR),)), 2.0)
+    doubts.after(doubts.begin, "stock", 0.0)
+    assert doubts.after(doubts.look_again, DUE, 2.0)[0] == Locate(KEY)
+    elections.handle_nodes_found(Located(KEY, (Contact(NEAR),)), 2.0)
     assert (elections.held, elections.left) == ([], ["stock"])
-    assert doubts.fired(TICK, 6.0) == []
+    assert doubts.after(doubts.look_again, DUE, 6.0) == []
 
 
 def test_without_events_that_are_kept_it_looks_as_long_as_a_lookup_counts() -> None:
     _, doubts = rendezvous(ContentConfig(resend=2.0, lately=0.0, confirmed=3.0))
-    doubts.begin("stock", 0.0)
-    assert doubts.fired(TICK, 2.0) == [Locate(KEY), SetTimer(3.0, TICK)]
+    doubts.after(doubts.begin, "stock", 0.0)
+    assert doubts.after(doubts.look_again, DUE, 2.0) == [Locate(KEY), SetTimer(3.0, DUE)]
 
 
 def test_where_nothing_is_asked_for_it_looks_only_while_it_reaches_nobody() -> None:
-    elections = Elections(OURSELVES, CONFIG, Known(FAR))
-    doubts = Doubts(CONFIG, elections, FilterTable())
-    elections.link_gone(FAR, Reason.CRASHED, 0.0)
+    doubts = Doubtful(CONFIG, FilterTable())
+    elections = doubts.elections
+    elections.handle_link_down(FAR, Reason.CRASHED, 0.0)
     elections.decide("stock", 0.0)
-    elections.located(Located(KEY, ()), 0.0)
+    elections.handle_nodes_found(Located(KEY, ()), 0.0)
     doubts.begin("stock", 0.0)
-    assert doubts.fired(TICK, 2.0) == [Locate(KEY), SetTimer(4.0, TICK)]
-    elections.located(Located(KEY, (Contact(FAR),)), 2.0)
+    doubts.out.take_said()
+    assert doubts.after(doubts.look_again, DUE, 2.0) == [Locate(KEY), SetTimer(4.0, DUE)]
+    elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), 2.0)
     assert elections.held == ["stock"]
-    assert doubts.fired(TICK, 6.0) == []
+    assert doubts.after(doubts.look_again, DUE, 6.0) == []
 
 
 def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
@@ -91,13 +109,15 @@ def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
 def test_where_who_keeps_its_filters_is_gone_it_looks_for_a_shorter_time() -> None:
     config = ContentConfig(resend=2.0, lately=10.0, refresh=60.0, avoided=5.0)
     elections, doubts = rendezvous(config)
-    assert doubts.abandoned("stock", 0.0) == [SetTimer(2.0, TICK)]
-    assert doubts.fired(TICK, 9.0) == [Locate(KEY), SetTimer(4.0, TICK)]
-    elections.located(Located(KEY, (Contact(FAR),)), 9.0)
-    assert doubts.fired(TICK, 10.0) == []
-    doubts.begin("stock", 0.0)
-    assert doubts.abandoned("stock", 1.0) == []
-    assert doubts.fired(TICK, 59.0) == [Locate(KEY), SetTimer(4.0, TICK)], "the longer time counts"
+    assert doubts.after(doubts.handle_keeper_loss, "stock", 0.0) == [SetTimer(2.0, DUE)]
+    assert doubts.after(doubts.look_again, DUE, 9.0) == [Locate(KEY), SetTimer(4.0, DUE)]
+    elections.handle_nodes_found(Located(KEY, (Contact(FAR),)), 9.0)
+    assert doubts.after(doubts.look_again, DUE, 10.0) == []
+    doubts.after(doubts.begin, "stock", 0.0)
+    assert doubts.after(doubts.handle_keeper_loss, "stock", 1.0) == []
+    assert doubts.after(doubts.look_again, DUE, 59.0) == [Locate(KEY), SetTimer(4.0, DUE)], (
+        "the longer time counts"
+    )
 
 
 @pytest.mark.parametrize("place", [0, 5])

@@ -26,34 +26,32 @@ from linnet.sim.clock import START
 
 def test_a_covered_subscription_goes_no_further_and_is_answered_when_the_cover_stands() -> None:
     machine = scout()
-    wide = machine.on_message(FAR, Subscribe(1, "stock", "stock", 0), START)
+    wide = machine.hear(FAR, Subscribe(1, "stock", "stock", 0), START)
     assert subscribes([*wide]) == [(NEAR, 1, "stock", 1)]
-    covered = machine.on_message(FARTHER, Subscribe(5, "stock", "apple/stock", 0), START)
+    covered = machine.hear(FARTHER, Subscribe(5, "stock", "apple/stock", 0), START)
     assert (subscribes([*covered]), subscribed([*covered])) == ([], [])
-    stands = machine.on_message(NEAR, Subscribed(1, None), START)
+    stands = machine.hear(NEAR, Subscribed(1, None), START)
     assert sends([*stands]) == [Send(FAR, Subscribed(1, None)), Send(FARTHER, Subscribed(5, None))]
-    later = machine.on_message(FARTHER, Subscribe(6, "stock", "pear/stock", 0), START)
+    later = machine.hear(FARTHER, Subscribe(6, "stock", "pear/stock", 0), START)
     assert (subscribes([*later]), subscribed([*later])) == ([], [(FARTHER, Subscribed(6, None))])
 
 
 def test_what_can_be_merged_goes_on_as_one() -> None:
     machine = scout()
-    machine.on_message(FAR, Subscribe(1, "stock", "price[1,5]/stock", 0), START)
-    merged = machine.on_message(FARTHER, Subscribe(1, "stock", "price[5,9]/stock", 0), START)
+    machine.hear(FAR, Subscribe(1, "stock", "price[1,5]/stock", 0), START)
+    merged = machine.hear(FARTHER, Subscribe(1, "stock", "price[5,9]/stock", 0), START)
     assert subscribes([*merged]) == [(NEAR, 2, "price[1,9]/stock", 1)]
 
 
 def test_walks_go_closer_and_notices_come_from_closer() -> None:
     machine = scout()
     event = published()
-    assert rejected([*machine.on_message(NEAR, Subscribe(1, "stock", "stock", 0), START)]) == [
+    assert rejected([*machine.hear(NEAR, Subscribe(1, "stock", "stock", 0), START)]) == [
         Reason.NOT_RESPONSIBLE
     ]
-    assert rejected([*machine.on_message(NEAR, Publish("stock", *event, 0), START)]) == [
-        Reason.NOT_RESPONSIBLE
-    ]
-    assert rejected([*machine.on_message(FAR, Notice("stock", *event, 0), START)]) == [Reason.NOT_RESPONSIBLE]
-    assert len(machine.table) == 0
+    assert rejected([*machine.hear(NEAR, Publish("stock", *event, 0), START)]) == [Reason.NOT_RESPONSIBLE]
+    assert rejected([*machine.hear(FAR, Notice("stock", *event, 0), START)]) == [Reason.NOT_RESPONSIBLE]
+    assert len(machine.scout.table) == 0
 
 
 @pytest.mark.parametrize(
@@ -74,15 +72,15 @@ def test_walks_go_closer_and_notices_come_from_closer() -> None:
 )
 def test_what_peers_must_not_send_is_named_and_changes_nothing(message: object, reason: Reason) -> None:
     machine = scout()
-    assert rejected([*machine.on_message(FAR, message, START)]) == [reason]  # type: ignore[arg-type] # one of them
-    assert len(machine.table) == 0
+    assert rejected([*machine.hear(FAR, message, START)]) == [reason]  # type: ignore[arg-type] # one of them
+    assert len(machine.scout.table) == 0
 
 
 def test_a_forged_event_is_not_passed_on() -> None:
     machine = scout()
     unit, card = published()
     forged = msgspec.structs.replace(unit, sig=bytes(64))
-    effects = machine.on_message(FAR, Publish("stock", forged, card, 0), START)
+    effects = machine.hear(FAR, Publish("stock", forged, card, 0), START)
     assert rejected([*effects]) == [Reason.BAD_SIGNATURE]
     assert sends([*effects]) == []
 
@@ -90,31 +88,31 @@ def test_a_forged_event_is_not_passed_on() -> None:
 def test_filters_and_routes_are_bounded() -> None:
     machine = scout(ContentConfig(filters=2, routes=1))
     for number in range(2):
-        machine.on_message(FAR, Subscribe(number, "stock", f"a{number}/stock", 0), START)
-    too_many = machine.on_message(FAR, Subscribe(9, "stock", "b/stock", 0), START)
+        machine.hear(FAR, Subscribe(number, "stock", f"a{number}/stock", 0), START)
+    too_many = machine.hear(FAR, Subscribe(9, "stock", "b/stock", 0), START)
     assert sends([*too_many]) == [Send(FAR, Subscribed(9, Reason.TOO_MANY))]
-    other = machine.on_message(FARTHER, Subscribe(3, "stock", "stock", 0), START)
+    other = machine.hear(FARTHER, Subscribe(3, "stock", "stock", 0), START)
     assert rejected([*other]) == [Reason.TOO_MANY]
-    assert len(machine.table) == 2
+    assert len(machine.scout.table) == 2
 
 
 def test_filters_in_all_and_those_with_two_ranges_are_bounded() -> None:
     machine = scout(ContentConfig(held=3, expensive=1))
     for number, text in enumerate(("a[1,2]/b[1,2]/stock", "a[5,6]/b[5,6]/stock")):
-        effects = machine.on_message(FAR, Subscribe(number, "stock", text, 0), START)
+        effects = machine.hear(FAR, Subscribe(number, "stock", text, 0), START)
     assert subscribed([*effects]) == [(FAR, Subscribed(1, Reason.TOO_MANY))]
     for number, text in enumerate(("c/stock", "d/stock", "e/stock")):
-        effects = machine.on_message(FARTHER, Subscribe(number, "stock", text, 0), START)
+        effects = machine.hear(FARTHER, Subscribe(number, "stock", text, 0), START)
     assert subscribed([*effects]) == [(FARTHER, Subscribed(2, Reason.TOO_MANY))]
-    assert len(machine.table) == 3
+    assert len(machine.scout.table) == 3
 
 
 def test_who_sends_more_than_its_budget_is_refused_by_name_and_others_are_served() -> None:
     machine = scout(ContentConfig(budget=2))
     refused = [
-        rejected([*machine.on_message(FAR, Subscribe(number, "stock", f"a{number}/stock", 0), START)])
+        rejected([*machine.hear(FAR, Subscribe(number, "stock", f"a{number}/stock", 0), START)])
         for number in range(4)
     ]
     assert refused == [[], [], [Reason.QUOTA], [Reason.QUOTA]]
-    assert rejected([*machine.on_message(FARTHER, Subscribe(9, "stock", "stock", 0), START)]) == []
-    assert len(machine.table) == 3
+    assert rejected([*machine.hear(FARTHER, Subscribe(9, "stock", "stock", 0), START)]) == []
+    assert len(machine.scout.table) == 3

@@ -15,6 +15,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
+from linnet.machine.outbox import Outbox
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.store.memory import MemoryStore
@@ -27,7 +28,9 @@ def test_what_is_sent_again_because_it_went_by_lately_is_never_too_old(
     identity = seeded_identity(7, "n", START)
     context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit)
     config = ContentConfig(refresh=refresh, lately=lately)
-    said = Application(context, config).sign(PublishContent("stock", b"x"), START)
+    out = Outbox()
+    application = Application(context, config, out, lambda *_: None, lambda: out)
+    said = application.sign(PublishContent("stock", b"x"), START)
     for age in (0.0, lately, limit - 1.0):
         assert check(said.unit, said.card, context, config, START + age).id == said.id
     with pytest.raises(InvalidEvent) as refused:

@@ -12,6 +12,7 @@ from linnet.content.predicates import read_predicate
 from linnet.content.reach import Reach
 from linnet.content.table import FilterTable
 from linnet.core.ids import Contact, PeerId
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.content_world import ContentWorld
 
@@ -27,16 +28,18 @@ class Nobody:
 
 def machine() -> tuple[Predecessors, Claims, Copies, FilterTable]:
     config = ContentConfig(refresh=100.0)
-    claims, copies, table = Claims(config, Nobody(), Reach(config)), Copies(config), FilterTable()
+    out = Outbox()
+    claims = Claims(config, Nobody(), Reach(config, out), out)
+    copies, table = Copies(config), FilterTable()
     return Predecessors(OURS, config, claims, copies, table), claims, copies, table
 
 
 def test_who_claimed_or_had_its_filters_kept_came_before_until_a_period_is_over() -> None:
     before, claims, copies, _ = machine()
-    claims.heard(FIRST, "stock")
+    claims.handle_claim(FIRST, "stock")
     copies.keep(SECOND, Backup(1, "stock", True, True, ()))
     assert before.of("stock", 0.0) == []
-    before.took("stock", 0.0)
+    before.begin("stock", 0.0)
     assert before.of("stock", 99.0) == [Contact(FIRST), Contact(SECOND)]
     assert before.of("stock", 100.0) == []
     before.tidy(100.0)
@@ -45,8 +48,8 @@ def test_who_claimed_or_had_its_filters_kept_came_before_until_a_period_is_over(
 
 def test_who_subscribed_here_is_a_route_like_others() -> None:
     before, claims, _, table = machine()
-    claims.heard(FIRST, "stock")
-    before.took("stock", 0.0)
+    claims.handle_claim(FIRST, "stock")
+    before.begin("stock", 0.0)
     table.add(FIRST, "stock", read_predicate("stock"))
     assert before.of("stock", 1.0) == []
 
@@ -54,11 +57,11 @@ def test_who_subscribed_here_is_a_route_like_others() -> None:
 def test_others_may_name_who_came_before_but_only_so_many_and_only_to_the_young() -> None:
     before, *_ = machine()
     assert not before.learn("stock", Contact(FIRST), 1.0)
-    before.took("stock", 0.0)
+    before.begin("stock", 0.0)
     assert not before.learn("stock", Contact(OURS), 1.0)
     peers = [PeerId(bytes([number]) * 32) for number in range(10, 16)]
     assert [before.learn("stock", Contact(peer), 1.0) for peer in peers] == [True] * 4 + [False] * 2
-    before.left("stock")
+    before.forget("stock")
     assert before.of("stock", 1.0) == []
 
 

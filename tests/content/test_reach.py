@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from linnet.content.config import ContentConfig
-from linnet.content.effects import PURPOSE
-from linnet.content.messages import Subscribed
-from linnet.content.reach import Reach
-from linnet.core.effects import Hold, Release, Send
-from linnet.core.ids import Contact, PeerId
+from linnet.content.messages import Held, Reached, Settled, SoFar, Subscribed, Taken
+from linnet.content.reach import PURPOSE, Reach
+from linnet.core.effects import AfterCommit, Hold, Release, Send
+from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 PEER = PeerId(b"p" * 32)
@@ -21,27 +21,61 @@ def dropped(reason: Reason) -> Record:
 
 
 def test_what_is_said_waits_for_a_link_that_is_held() -> None:
-    reach = Reach(ContentConfig(waiting=2))
-    assert reach.say(CONTACT, ONE) == [Hold(PEER, CONTACT.hints, PURPOSE)]
-    assert reach.say(CONTACT, TWO) == []
-    assert reach.say(CONTACT, THREE) == [dropped(Reason.QUEUE_FULL)]
-    assert reach.link_up(PEER) == [Send(PEER, ONE), Send(PEER, TWO)]
-    assert reach.say(CONTACT, THREE) == [Send(PEER, THREE)]
-    assert reach.answer(PEER, ONE) == [Send(PEER, ONE)]
+    out = Outbox()
+    reach = Reach(ContentConfig(waiting=2), out)
+    reach.send(CONTACT, ONE)
+    assert out.take() == [Hold(PEER, CONTACT.hints, PURPOSE)]
+    reach.send(CONTACT, TWO)
+    assert out.take() == []
+    reach.send(CONTACT, THREE)
+    assert out.take() == [dropped(Reason.QUEUE_FULL)]
+    reach.handle_link_up(PEER)
+    assert out.take() == [Send(PEER, ONE), Send(PEER, TWO)]
+    reach.send(CONTACT, THREE)
+    assert out.take() == [Send(PEER, THREE)]
+    reach.answer(PEER, ONE)
+    assert out.take() == [Send(PEER, ONE)]
 
 
 def test_where_there_is_no_link_nothing_is_lost_without_a_word() -> None:
-    reach = Reach(ContentConfig())
-    assert reach.answer(PEER, ONE) == [dropped(Reason.UNREACHABLE)]
-    reach.say(CONTACT, ONE)
-    assert reach.gone(PEER, Reason.DIAL_TIMEOUT) == [Release(PEER, PURPOSE), dropped(Reason.DIAL_TIMEOUT)]
-    assert reach.gone(PEER, Reason.DIAL_TIMEOUT) == []
+    out = Outbox()
+    reach = Reach(ContentConfig(), out)
+    reach.answer(PEER, ONE)
+    assert out.take() == [dropped(Reason.UNREACHABLE)]
+    reach.send(CONTACT, ONE)
+    out.clear()
+    reach.handle_link_down(PEER, Reason.DIAL_TIMEOUT)
+    assert out.take() == [Release(PEER, PURPOSE), dropped(Reason.DIAL_TIMEOUT)]
+    reach.handle_link_down(PEER, Reason.DIAL_TIMEOUT)
+    assert out.take() == []
+
+
+def test_that_an_event_arrived_is_said_as_promises_are() -> None:
+    out = Outbox()
+    reach = Reach(ContentConfig(), out, lambda: out.committed)
+    reach.handle_link_up(PEER)
+    way = (EventId(bytes(32)), "stock")
+    so_far = SoFar(1, 0, 0, 1, ())
+    plain = (Taken(*way, None), Held(*way), ONE)
+    arrivals = (Reached(*way, 1, 0), Settled(*way, 1, 0), Taken(*way, None, 1, so_far), Held(*way, so_far))
+    for message in (*plain, *arrivals):
+        reach.answer(PEER, message)
+    assert out.take() == [
+        *(Send(PEER, message) for message in plain),
+        *(AfterCommit((Send(PEER, message),)) for message in arrivals),
+    ]
 
 
 def test_links_that_are_not_needed_are_let_go() -> None:
-    reach = Reach(ContentConfig())
-    reach.say(CONTACT, ONE)
-    assert reach.keep({}) == []
-    reach.link_up(PEER)
-    assert reach.keep({PEER: None}) == []
-    assert reach.keep({}) == [Release(PEER, PURPOSE)]
+    out = Outbox()
+    reach = Reach(ContentConfig(), out)
+    reach.send(CONTACT, ONE)
+    out.clear()
+    reach.release_idle({})
+    assert out.take() == []
+    reach.handle_link_up(PEER)
+    out.clear()
+    reach.release_idle({PEER: None})
+    assert out.take() == []
+    reach.release_idle({})
+    assert out.take() == [Release(PEER, PURPOSE)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.content.one_event import event
 
 from linnet.content.branches import Count
@@ -18,6 +20,7 @@ from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId
+from linnet.machine.outbox import Effect, Outbox
 
 OURS, ROUTE, OTHER, LEADER = (PeerId(bytes([number]) * 32) for number in range(1, 5))
 STOCK = read_predicate("stock")
@@ -29,14 +32,19 @@ class Node:
 
     def __init__(self) -> None:
         config, self.table = ContentConfig(), FilterTable()
-        reach = Reach(config)
+        self.out = out = Outbox()
+        reach = Reach(config, out)
         for route in (ROUTE, OTHER):
-            reach.link_up(route)
+            reach.handle_link_up(route)
             self.table.add(route, "stock", STOCK)
-        self.notices = Notices(
-            OURS, config, reach, self.table, RouteBook(config, reach), Copies(config), lambda *_: Count(1, 0)
-        )
+        book, copies = RouteBook(config, reach, out), Copies(config)
+        self.notices = Notices(OURS, config, reach, self.table, book, copies, lambda *_: Count(1, 0), out)
         self.replays = Replays(self.notices, self.table)
+
+    def after(self, act: Callable[..., None], *inputs: object) -> list[Effect]:
+        """What comes of an input."""
+        act(*inputs)
+        return self.out.take()
 
 
 def tracked(passing: Passing = PASSING) -> WentBy:
@@ -49,22 +57,26 @@ def told(effects: list[object]) -> list[PeerId]:
 
 def test_who_comes_back_is_sent_what_went_down_here_or_was_tracked_here() -> None:
     node, pear = Node(), event("pear/stock")
-    node.notices.down("stock", PASSING, 0, None, None, 0.0)
-    assert node.replays.tracked(tracked(pear), 0.0) == [], "nobody is back"
-    assert told([*node.replays.replay(ROUTE, "stock", STOCK, 1.0)]) == [ROUTE, ROUTE]
-    assert told([*node.replays.replay(OTHER, "stock", read_predicate("pear/stock"), 1.0)]) == [OTHER]
+    node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)
+    assert node.after(node.replays.replay_tracked, tracked(pear), 0.0) == [], "nobody is back"
+    assert told([*node.after(node.replays.replay, ROUTE, "stock", STOCK, 1.0)]) == [ROUTE, ROUTE]
+    assert told([*node.after(node.replays.replay, OTHER, "stock", read_predicate("pear/stock"), 1.0)]) == [
+        OTHER
+    ]
 
 
 def test_what_is_heard_of_later_goes_to_who_is_back_alone_and_once() -> None:
     node = Node()
-    assert node.replays.replay(ROUTE, "stock", STOCK, 0.0) == []
-    assert told([*node.replays.tracked(tracked(), 1.0)]) == [ROUTE]
-    assert node.replays.tracked(tracked(), 1.0) == []
-    assert node.replays.tracked(tracked(event("stock/apple")), 31.0) == [], "it came back too long ago"
+    assert node.after(node.replays.replay, ROUTE, "stock", STOCK, 0.0) == []
+    assert told([*node.after(node.replays.replay_tracked, tracked(), 1.0)]) == [ROUTE]
+    assert node.after(node.replays.replay_tracked, tracked(), 1.0) == []
+    assert node.after(node.replays.replay_tracked, tracked(event("stock/apple")), 31.0) == [], (
+        "it came back too long ago"
+    )
 
 
 def test_what_went_down_here_is_not_sent_again_because_it_was_tracked_too() -> None:
     node = Node()
-    node.replays.replay(ROUTE, "stock", STOCK, 0.0)
-    assert told([*node.notices.down("stock", PASSING, 0, None, None, 0.0)]) == [ROUTE, OTHER]
-    assert node.replays.tracked(tracked(), 1.0) == []
+    node.after(node.replays.replay, ROUTE, "stock", STOCK, 0.0)
+    assert told([*node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)]) == [ROUTE, OTHER]
+    assert node.after(node.replays.replay_tracked, tracked(), 1.0) == []

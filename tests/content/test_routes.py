@@ -8,16 +8,13 @@ import pytest
 from tests.content.one_scout import FAR, FARTHER, NEAR, published, scout
 
 from linnet.content.config import ContentConfig
-from linnet.content.effects import OWNER
 from linnet.content.keys import attribute_key, distance, nearest_name
 from linnet.content.messages import Notice, Subscribe
 from linnet.content.reach import Reach
-from linnet.content.routes import LAPSE, RouteBook
+from linnet.content.routes import RouteBook, RouteLapse
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
-from linnet.core.inputs import LinkDown
-from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.machine.outbox import Outbox
 from linnet.sim.clock import START
 from linnet.sim.content_world import ContentWorld
 from linnet.trace.columns import ColumnTrace
@@ -27,29 +24,34 @@ FIRST, SECOND = (PeerId(bytes([number]) * 32) for number in range(1, 3))
 
 
 def test_the_link_knows_best_where_a_route_is_and_the_last_word_counts_without_one() -> None:
-    reach = Reach(ContentConfig())
-    book = RouteBook(ContentConfig(), reach)
+    out = Outbox()
+    reach = Reach(ContentConfig(), out)
+    book = RouteBook(ContentConfig(), reach, out)
     book.learn(FIRST, (Contact(SECOND),), Contact(FIRST, ("tls://old:1",)))
     assert book.contact(FIRST) == Contact(FIRST, ("tls://old:1",))
-    reach.link_up(FIRST, ("tls://new:1",))
+    reach.handle_link_up(FIRST, ("tls://new:1",))
     assert book.contact(FIRST) == Contact(FIRST, ("tls://new:1",))
     assert (book.backups(FIRST), book.backups(SECOND)) == ((Contact(SECOND),), ())
 
 
 def test_a_route_that_stays_away_lapses_and_one_that_comes_back_does_not() -> None:
-    reach = Reach(ContentConfig())
-    book = RouteBook(ContentConfig(avoided=60.0), reach)
+    out = Outbox()
+    reach = Reach(ContentConfig(), out)
+    book = RouteBook(ContentConfig(avoided=60.0), reach, out)
     book.learn(FIRST, (Contact(SECOND),))
-    assert book.gone(SECOND) == []
-    assert book.gone(FIRST) == [SetTimer(60.0, Tick(OWNER, LAPSE, FIRST))]
-    reach.link_up(FIRST)
-    assert not book.lapsed(FIRST)
+    book.handle_link_down(SECOND)
+    assert out.take() == []
+    book.handle_link_down(FIRST)
+    assert out.take() == [SetTimer(60.0, RouteLapse(FIRST))]
+    reach.handle_link_up(FIRST)
+    assert not book.forget_lapsed(FIRST)
     assert book.backups(FIRST) == (Contact(SECOND),)
-    assert book.lapsed(SECOND)
+    assert book.forget_lapsed(SECOND)
 
 
 def test_the_oldest_are_forgotten() -> None:
-    book = RouteBook(ContentConfig(routes=1), Reach(ContentConfig()))
+    out = Outbox()
+    book = RouteBook(ContentConfig(routes=1), Reach(ContentConfig(), out), out)
     book.learn(FIRST, (Contact(SECOND),))
     book.learn(SECOND, (Contact(FIRST),))
     assert (book.backups(FIRST), book.backups(SECOND)) == ((), (Contact(FIRST),))
@@ -153,15 +155,15 @@ def test_where_a_shortcut_is_dead_the_event_takes_the_route_and_then_others_stan
 def test_where_nothing_comes_back_from_a_shortcut_the_event_goes_to_the_route_itself(is_down: bool) -> None:
     machine = scout(ContentConfig(redirect=True))
     past = Contact(FARTHER, ("tls://farther:1",))
-    machine.on_message(FAR, Subscribe(1, "stock", "stock", 0, False, (), past), START)
+    machine.hear(FAR, Subscribe(1, "stock", "stock", 0, False, (), past), START)
     unit, card = published()
-    first = machine.on_message(NEAR, Notice("stock", unit, card, 1, 60_000), START)
+    first = machine.hear(NEAR, Notice("stock", unit, card, 1, 60_000), START)
     assert [each.peer for each in first if isinstance(each, Send)] == [FARTHER]
     if is_down:
-        then = machine.link_gone(LinkDown(FARTHER, Reason.LOST), START)
+        then = machine.down(FARTHER)
     else:
         (timer,) = [each for each in first if isinstance(each, SetTimer)]
-        then = machine.fired(timer.timer, START + timer.delay)
+        then = machine.fire(timer.timer, START + timer.delay)
     notices = [each for each in then if isinstance(each, Send) and isinstance(each.message, Notice)]
     assert [each.peer for each in notices] == [FAR]
 

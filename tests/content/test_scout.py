@@ -13,16 +13,15 @@ from tests.content.one_scout import (
     sends,
 )
 
-from linnet.content.commands import Ended, Fate, Outcome, PublishContent, Standing, SubscribeContent
+from linnet.content.commands import Ended, Fate, Outcome, PublishContent
 from linnet.content.config import ContentConfig
-from linnet.content.effects import OWNER
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Notice, Reached, Subscribe
-from linnet.content.scout import TURN
+from linnet.content.scout import PeriodDue
 from linnet.core.effects import Reply, Send, SetTimer
+from linnet.core.errors import BadText, Refused
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
 from linnet.sim.clock import START
 from linnet.sim.content_world import ContentWorld
@@ -137,11 +136,11 @@ def test_what_is_not_told_again_ends_within_three_periods() -> None:
 
 def test_what_is_not_told_again_over_a_link_that_stands_ends_within_three_periods() -> None:
     machine = scout()
-    machine.on_message(FAR, Subscribe(1, "stock", "stock", 0), START)
+    machine.hear(FAR, Subscribe(1, "stock", "stock", 0), START)
     left = []
     for _ in range(3):
-        machine.fired(Tick(OWNER, TURN), START)
-        left.append(len(machine.table))
+        machine.fire(PeriodDue(), START)
+        left.append(len(machine.scout.table))
     assert left == [1, 1, 0]
 
 
@@ -236,12 +235,14 @@ def test_a_branch_that_does_not_answer_is_told_to_the_publisher() -> None:
 
 def test_a_subscription_is_told_again_until_it_is_answered() -> None:
     machine = scout(ContentConfig(tries=2))
-    effects = machine.ask(1, SubscribeContent(9, "stock"), START)
-    assert effects[0] == Reply(1, Standing("stock", "stock"))
+    assert machine.scout.admit_subscription(9, "stock") == "stock"
+    assert machine.out.take_said() == []
+    machine.scout.begin_subscription(9, START)
+    effects = machine.out.take_said()
     told = [sends([*effects])]
     for _ in range(2):
         (timer,) = [each.timer for each in effects if isinstance(each, SetTimer)]
-        effects = machine.fired(timer, START)
+        effects = machine.fire(timer, START)
         told.append(sends([*effects]))
     assert told[0] == [Send(NEAR, Subscribe(1, "stock", "stock", 0))]
     assert told[1] == [Send(NEAR, Subscribe(2, "stock", "stock", 0))]
@@ -250,48 +251,45 @@ def test_a_subscription_is_told_again_until_it_is_answered() -> None:
 
 def test_what_the_application_asks_wrongly_is_declined() -> None:
     machine = scout(ContentConfig(subscriptions=1))
-    (reply,) = machine.ask(1, SubscribeContent(1, "stock["), START)
+    with pytest.raises(BadText, match=r"\^"):
+        machine.scout.admit_subscription(1, "stock[")
+    machine.subscribe(1, "stock")
+    for number, reason in ((1, Reason.IN_USE), (2, Reason.TOO_MANY)):
+        with pytest.raises(Refused) as caught:
+            machine.scout.admit_subscription(number, "a")
+        assert caught.value.reason is reason
+    assert machine.out.take_said() == []
+    (reply,) = machine.ask(3, PublishContent("stock", bytes(300_000)), START)
     assert isinstance(reply, Reply)
     assert isinstance(reply.result, Declined)
-    assert reply.result.reason is Reason.MALFORMED
-    assert "^" in reply.result.detail
-    machine.ask(2, SubscribeContent(1, "stock"), START)
-    for command in (
-        SubscribeContent(1, "a"),
-        SubscribeContent(2, "a"),
-        PublishContent("stock", bytes(300_000)),
-    ):
-        (reply,) = machine.ask(3, command, START)
-        assert isinstance(reply, Reply)
-        assert isinstance(reply.result, Declined)
 
 
 def test_an_acknowledgement_counts_only_from_who_owes_it() -> None:
     machine = scout()
-    machine.on_message(FAR, Subscribe(1, "stock", "stock", 0), START)
+    machine.hear(FAR, Subscribe(1, "stock", "stock", 0), START)
     unit, card = published()
-    effects = machine.on_message(NEAR, Notice("stock", unit, card, 1), START)
+    effects = machine.hear(NEAR, Notice("stock", unit, card, 1), START)
     (sent,) = sends([*effects])
     assert isinstance(sent, Send)
     assert (sent.peer, type(sent.message)) == (FAR, Notice)
     event = next(each.event for each in effects if isinstance(each, Record))
     assert event is not None
-    assert rejected([*machine.on_message(FARTHER, Reached(event, "stock", 9, 0), START)]) == [Reason.STALE]
-    done = machine.on_message(FAR, Reached(event, "stock", 1, 0), START)
+    assert rejected([*machine.hear(FARTHER, Reached(event, "stock", 9, 0), START)]) == [Reason.STALE]
+    done = machine.hear(FAR, Reached(event, "stock", 1, 0), START)
     assert sends([*done]) == [Send(NEAR, Reached(event, "stock", 1, 0))]
-    again = machine.on_message(NEAR, Notice("stock", unit, card, 1), START)
+    again = machine.hear(NEAR, Notice("stock", unit, card, 1), START)
     assert sends([*again]) == [Send(NEAR, Reached(event, "stock", 1, 0))]
 
 
 def test_a_node_answers_when_all_below_it_have() -> None:
     machine = scout()
     for peer in (FAR, FARTHER):
-        machine.on_message(peer, Subscribe(1, "stock", "stock", 0), START)
+        machine.hear(peer, Subscribe(1, "stock", "stock", 0), START)
     unit, card = published()
-    effects = machine.on_message(NEAR, Notice("stock", unit, card, 1), START)
+    effects = machine.hear(NEAR, Notice("stock", unit, card, 1), START)
     assert [each.peer for each in effects if isinstance(each, Send)] == [FAR, FARTHER]
     event = next(each.event for each in effects if isinstance(each, Record))
     assert event is not None
-    assert sends([*machine.on_message(FAR, Reached(event, "stock", 1, 0), START)]) == []
-    last = machine.on_message(FARTHER, Reached(event, "stock", 2, 0), START)
+    assert sends([*machine.hear(FAR, Reached(event, "stock", 1, 0), START)]) == []
+    last = machine.hear(FARTHER, Reached(event, "stock", 2, 0), START)
     assert sends([*last]) == [Send(NEAR, Reached(event, "stock", 3, 0))]

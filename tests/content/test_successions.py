@@ -14,6 +14,7 @@ from linnet.content.successions import Successions
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 
 HEIR, LEADER, OURS = sorted(
@@ -37,23 +38,28 @@ class Node:
 
     def __init__(self) -> None:
         config = ContentConfig()
-        self.reach, self.lately = Reach(config), Lately(config)
-        self.claims = Claims(config, Empty(), self.reach)
+        self.out = Outbox()
+        self.reach, self.lately = Reach(config, self.out), Lately(config)
+        self.claims = Claims(config, Empty(), self.reach, self.out)
         self.successions = Successions(OURS, self.reach, self.claims, self.lately)
         for peer in (HEIR, LEADER):
-            self.reach.link_up(peer)
+            self.reach.handle_link_up(peer)
         self.tracks(WAY)
 
     def tracks(self, way: tuple[EventId, str]) -> None:
         self.lately.finished_elsewhere(WentBy(0.0, way, PASSING, 2, LEADER))
 
     def claimed(self, peer: PeerId, now: float = 1.0) -> list[object]:
-        self.claims.heard(peer, "stock")
-        return [each.message for each in self.successions.claimed("stock", now) if isinstance(each, Send)]
+        self.claims.handle_claim(peer, "stock")
+        self.out.clear()
+        self.successions.hand_over("stock", now)
+        return [each.message for each in self.out.take() if isinstance(each, Send)]
 
     def gone(self, peer: PeerId) -> list[object]:
-        self.reach.gone(peer, Reason.CRASHED)
-        return [each.message for each in self.successions.gone(peer, 1.0) if isinstance(each, Send)]
+        self.reach.handle_link_down(peer, Reason.CRASHED)
+        self.out.clear()
+        self.successions.handle_link_down(peer, 1.0)
+        return [each.message for each in self.out.take() if isinstance(each, Send)]
 
 
 def test_the_next_is_handed_what_was_tracked_once() -> None:
@@ -75,7 +81,7 @@ def test_a_rendezvous_that_is_back_without_its_memory_is_handed_what_it_led() ->
     node = Node()
     assert node.claimed(LEADER) == HANDED
     assert node.gone(LEADER) == []
-    node.reach.link_up(LEADER)
+    node.reach.handle_link_up(LEADER)
     assert node.claimed(LEADER) == HANDED, "and once more, since it was gone once more"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from tests.content.one_event import event
 from tests.content.one_scout import FAR, FARTHER, KEY, NEAR, published, scout
@@ -10,7 +11,6 @@ from tests.content.one_scout import FAR, FARTHER, KEY, NEAR, published, scout
 from linnet.content.backups import Backups
 from linnet.content.branches import Count
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Located
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import LOGGED, Answered, Log, Logged, Notice, Subscribe, Tracked
@@ -20,9 +20,9 @@ from linnet.content.table import FilterTable
 from linnet.content.trackers import Trackers
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
-from linnet.core.inputs import LinkDown
 from linnet.core.reasons import Reason
 from linnet.event.signing import verify_unit
+from linnet.machine.outbox import Effect, Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.clock import START
 from linnet.sim.content_world import ContentWorld
@@ -38,14 +38,28 @@ class Known:
         return [Contact(FIRST), Contact(SECOND)][:count]
 
 
-def trackers(**more: object) -> Trackers:
-    config = ContentConfig(**more)  # type: ignore[arg-type] # its fields
-    reach, table = Reach(config), FilterTable()
-    for peer in (FIRST, SECOND):
-        reach.link_up(peer)
-    elections = Elections(OURS, config, Known())
-    book = RouteBook(config, reach)
-    return Trackers(config, reach, Backups(OURS, config, Known(), elections, reach, table, book))
+class LoneTrackers(Trackers):
+    """Trackers with an outbox of their own."""
+
+    def __init__(self, **more: object) -> None:
+        self.out = out = Outbox()
+        config = ContentConfig(**more)  # type: ignore[arg-type] # its fields
+        reach, table = Reach(config, out), FilterTable()
+        for peer in (FIRST, SECOND):
+            reach.handle_link_up(peer)
+        elections = Elections(OURS, config, Known(), out)
+        book = RouteBook(config, reach, out)
+        backups = Backups(OURS, config, Known(), elections, reach, table, book, out)
+        super().__init__(config, reach, backups, out)
+
+    def after(self, act: Callable[..., object], *inputs: object) -> list[Effect]:
+        """What comes of an input."""
+        act(*inputs)
+        return self.out.take()
+
+
+def trackers(**more: object) -> LoneTrackers:
+    return LoneTrackers(**more)
 
 
 PASSING = event()
@@ -61,29 +75,34 @@ def sends(effects: list[object]) -> list[tuple[PeerId, object]]:
 def test_trackers_know_of_an_event_of_who_answered_and_of_its_end() -> None:
     leading = trackers(backups=2)
     log = Log("stock", PASSING.unit, PASSING.card, 3)
-    assert sends([*leading.lead(WAY, PASSING, 3, START)]) == [(FIRST, log), (SECOND, log)]
-    assert leading.lead(WAY, PASSING, 3, START) == [], "once"
-    (soon,) = leading.answered(WAY, ROUTE, Count(4, 1))
+    assert sends([*leading.after(leading.lead, WAY, PASSING, 3, START)]) == [(FIRST, log), (SECOND, log)]
+    assert leading.after(leading.lead, WAY, PASSING, 3, START) == [], "once"
+    (soon,) = leading.after(leading.note_answer, WAY, ROUTE, Count(4, 1))
     assert isinstance(soon, SetTimer)
     told = Logged((ANSWER,), ())
-    assert sends([*leading.fired()]) == [(FIRST, told), (SECOND, told)]
-    assert [type(each) for each in leading.finished(WAY)] == [SetTimer]
+    assert sends([*leading.after(leading.tell_trackers)]) == [(FIRST, told), (SECOND, told)]
+    assert [type(each) for each in leading.after(leading.note_end, WAY)] == [SetTimer]
     end = Logged((), (END,))
-    assert sends([*leading.fired()]) == [(FIRST, end), (SECOND, end)]
-    assert (leading.finished(WAY), leading.fired(), len(leading)) == ([], [], 0)
+    assert sends([*leading.after(leading.tell_trackers)]) == [(FIRST, end), (SECOND, end)]
+    assert (leading.after(leading.note_end, WAY), leading.after(leading.tell_trackers), len(leading)) == (
+        [],
+        [],
+        0,
+    )
 
 
 def test_what_is_to_be_told_of_many_events_goes_together_and_ends_alone_for_what_is_finished() -> None:
     leading = trackers(backups=1)
     ways = [(PASSING.id, f"stock{number}") for number in range(LOGGED + 1)]
-    timers = []
+    timers: list[Effect] = []
     for way in ways:
-        leading.lead(way, PASSING, 3, START)
-        timers += [*leading.answered(way, ROUTE, Count(1, 0)), *leading.finished(way)]
-    leading.lead(WAY, PASSING, 3, START)
-    timers += leading.answered(WAY, ROUTE, Count(4, 1))
+        leading.after(leading.lead, way, PASSING, 3, START)
+        timers += leading.after(leading.note_answer, way, ROUTE, Count(1, 0))
+        timers += leading.after(leading.note_end, way)
+    leading.after(leading.lead, WAY, PASSING, 3, START)
+    timers += leading.after(leading.note_answer, WAY, ROUTE, Count(4, 1))
     assert len(timers) == 1
-    (_, first), (_, second) = sends([*leading.fired()])
+    (_, first), (_, second) = sends([*leading.after(leading.tell_trackers)])
     assert isinstance(first, Logged)
     assert (first.answers, len(first.finished)) == ((ANSWER,), LOGGED)
     assert second == Logged((), (Tracked(*ways[-1]),))
@@ -91,35 +110,35 @@ def test_what_is_to_be_told_of_many_events_goes_together_and_ends_alone_for_what
 
 def test_what_is_unfinished_when_the_rendezvous_is_gone_goes_on_without_those_who_answered() -> None:
     tracking = trackers()
-    tracking.log(FIRST, WAY, PASSING, 3, START)
-    tracking.logged(FIRST, Logged((ANSWER,), ()))
-    assert tracking.gone(SECOND) == []
-    assert tracking.gone(FIRST) == [("stock", PASSING, 3)]
-    assert tracking.known(WAY) == {ROUTE: Count(4, 1)}
-    tracking.logged(FIRST, Logged((), (END,)))
-    assert (tracking.gone(FIRST), tracking.known(WAY), len(tracking)) == ([], {}, 0)
+    tracking.add_log(FIRST, WAY, PASSING, 3, START)
+    tracking.handle_logged(FIRST, Logged((ANSWER,), ()))
+    assert tracking.unfinished_of(SECOND) == []
+    assert tracking.unfinished_of(FIRST) == [("stock", PASSING, 3)]
+    assert tracking.answers_of(WAY) == {ROUTE: Count(4, 1)}
+    tracking.handle_logged(FIRST, Logged((), (END,)))
+    assert (tracking.unfinished_of(FIRST), tracking.answers_of(WAY), len(tracking)) == ([], {}, 0)
 
 
 def test_the_next_rendezvous_sends_an_event_to_those_alone_who_have_not_answered() -> None:
     machine = scout()
     for peer in (FAR, FARTHER):
-        machine.on_message(peer, Subscribe(1, "stock", "stock", 0), START)
+        machine.hear(peer, Subscribe(1, "stock", "stock", 0), START)
     unit, card = published()
-    machine.on_message(NEAR, Log("stock", unit, card, 1), START)
+    machine.hear(NEAR, Log("stock", unit, card, 1), START)
     told = Answered(verify_unit(unit, card).head, "stock", FAR, 1, 0)
-    machine.on_message(NEAR, Logged((told,), ()), START)
-    machine.link_gone(LinkDown(NEAR, Reason.LOST), START)
-    effects = machine.located(Located(KEY, ()), START)
+    machine.hear(NEAR, Logged((told,), ()), START)
+    machine.down(NEAR)
+    effects = machine.find(KEY)
     sent = [(peer, type(message)) for peer, message in sends([*effects])]
     assert [peer for peer, kind in sent if kind is Notice] == [FARTHER]
 
 
 def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:
     tracking = trackers()
-    tracking.log(FIRST, WAY, PASSING, 3, START)
+    tracking.add_log(FIRST, WAY, PASSING, 3, START)
     for peer, way in ((SECOND, WAY), (FIRST, (PASSING.id, "other"))):
         for told in (Logged((), (Tracked(*way),)), Logged((Answered(*way, ROUTE, 1, 0),), ())):
-            (record,) = tracking.logged(peer, told)
+            (record,) = tracking.after(tracking.handle_logged, peer, told)
             assert isinstance(record, Record)
             assert (record.kind, record.reason) == (Kind.REJECTED, Reason.STALE)
     assert len(tracking) == 1
@@ -127,8 +146,8 @@ def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:
 
 def test_logs_are_bounded_in_number_and_time() -> None:
     tracking = trackers(tracked=1, refresh=10.0)
-    tracking.log(FIRST, WAY, PASSING, 3, START)
-    (evicted,) = tracking.log(FIRST, (PASSING.id, "other"), PASSING, 3, START)
+    tracking.add_log(FIRST, WAY, PASSING, 3, START)
+    (evicted,) = tracking.after(tracking.add_log, FIRST, (PASSING.id, "other"), PASSING, 3, START)
     assert isinstance(evicted, Record)
     assert (evicted.kind, len(tracking)) == (Kind.EVICTED, 1)
     tracking.tidy(START + tracking._config.taken_for)
@@ -136,8 +155,8 @@ def test_logs_are_bounded_in_number_and_time() -> None:
 
 
 def test_without_backups_and_without_acknowledgements_nobody_tracks() -> None:
-    assert trackers(backups=0).lead(WAY, PASSING, 0, START) == []
-    assert trackers(reliable=False).lead(WAY, PASSING, 0, START) == []
+    for leading in (trackers(backups=0), trackers(reliable=False)):
+        assert leading.after(leading.lead, WAY, PASSING, 0, START) == []
 
 
 def test_an_event_outlives_its_publisher_and_its_rendezvous() -> None:

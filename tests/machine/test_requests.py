@@ -192,3 +192,37 @@ def test_links_that_are_kept_go_when_they_are_idle_and_not_needed() -> None:
     desk.requests.release_idle({})
     desk.ask(A, "two")
     assert desk.out.take()[:2] == [Release(B.peer, "tea"), Hold(A.peer, A.hints, "tea")]
+
+
+def test_who_says_nothing_is_known_by_its_link_and_by_its_tries() -> None:
+    desk = Desk()
+    number = desk.ask(A, "one", Retry(4.0, tries=3, survives_link=True))
+    assert (desk.requests.silent(A.peer), desk.requests.silent_context(number)) == ([], None)
+    desk.requests.handle_timeout(number)
+    assert desk.requests.silent(A.peer) == [], "one try may be lost"
+    desk.requests.handle_link_closed(A.peer)
+    assert desk.requests.silent(A.peer) == ["one"], "there is no link either"
+    desk.requests.handle_link_up(A.peer)
+    assert desk.requests.silent(A.peer) == []
+    desk.requests.handle_timeout(number)
+    assert (desk.requests.silent(A.peer), desk.requests.silent_context(number)) == (["one"], "one")
+    desk.requests.handle_answer(A.peer, number)
+    assert (desk.requests.silent(A.peer), desk.requests.silent_context(number)) == ([], None)
+
+
+def test_a_link_that_closed_since_it_was_not_needed_fails_nothing() -> None:
+    desk = Desk()
+    number = desk.ask(A, "one")
+    desk.out.clear()
+    desk.requests.handle_link_closed(A.peer)
+    assert (desk.requests.context(A.peer, number), desk.out.take()) == (None, [])
+    desk.requests.handle_link_up(A.peer)
+    assert desk.out.take() == [Send(A.peer, Question(number))]
+
+
+def test_a_link_that_is_held_for_later_is_kept_until_it_is_idle() -> None:
+    desk = Desk(keeps_links=True)
+    desk.requests.hold(A)
+    desk.requests.hold(A)
+    desk.ask(A, "one", is_linked=False)
+    assert desk.out.take() == [Hold(A.peer, A.hints, "tea"), SetTimer(4.0, AnswerDue(1))]

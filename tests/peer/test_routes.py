@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from linnet.content.commands import ContentCommand
+from linnet.content.config import ContentConfig
+from linnet.content.fast.commands import FastCommand
 from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.messages import Data
 from linnet.edge.commands import LanCommand
@@ -17,7 +20,6 @@ from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.trackerless.commands import TrackerlessCommand
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.peer.config import PeerConfig
-from linnet.peer.content import OWNERS as CONTENT_OWNERS
 from linnet.peer.messages import WireMessage
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
@@ -35,7 +37,12 @@ def parts(config: PeerConfig) -> Parts:
 
 def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() -> None:
     by_the_node = {Data}
-    everything = PeerConfig(kademlia=KademliaConfig(), is_tracker=True, trackerless=TrackerlessConfig())
+    everything = PeerConfig(
+        kademlia=KademliaConfig(),
+        is_tracker=True,
+        trackerless=TrackerlessConfig(),
+        content=ContentConfig(),
+    )
     for config in (PeerConfig(), everything):
         made = parts(config)
         by_hand = set(message_routes(made))
@@ -46,12 +53,15 @@ def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() ->
 
 def test_every_command_of_a_converted_part_has_a_handler() -> None:
     of_edge = {*members(LanCommand), *members(ProxyCommand)}
-    marked = set(table_of(tuple(map(type, parts(PeerConfig()).routed))).commands)
+    of_content = {*members(ContentCommand), *members(FastCommand)}
     of_streams = {*members(StreamCommand)} - {Consumed, Unsubscribe}  # which go by their number
-    assert marked == {*members(NamesCommand), *members(TrackerlessCommand), *of_edge, *of_streams}
+    config = PeerConfig(kademlia=KademliaConfig(), content=ContentConfig())
+    marked = set(table_of(tuple(map(type, parts(config).routed))).commands)
+    of_names = {*members(NamesCommand), *members(TrackerlessCommand)}
+    assert marked == {*of_names, *of_edge, *of_content, *of_streams}
 
 
 def test_an_owner_of_timers_is_of_one_part() -> None:
-    owners = [*ROOM_OWNERS, *PLACE_OWNERS, *CONTENT_OWNERS]
+    owners = [*ROOM_OWNERS, *PLACE_OWNERS]
     assert [owner for owner, times in Counter(owners).items() if times > 1] == []
     assert set(timer_routes(parts(PeerConfig()))) == set(owners)

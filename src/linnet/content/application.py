@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 
 from linnet.content.branches import Count
-from linnet.content.commands import Fate, Match, Outcome, PublishContent, SubscribeContent
+from linnet.content.commands import Fate, Match, Outcome, PublishContent
 from linnet.content.config import ContentConfig
-from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.index import Index
 from linnet.content.keys import nearest_name
 from linnet.content.messages import SoFar
 from linnet.content.passing import KIND, Passing
 from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.reach import Promise
 from linnet.core.counts import counted
-from linnet.core.effects import CancelTimer, Deliver, Reply, SetTimer
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, TopicId
 from linnet.core.limits import BODY_BYTES, CLEAR_BYTES
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.event.event import Tail
 from linnet.event.signing import sign_unit
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 TOPIC = TopicId(sha256(b"linnet/content/1").digest())
 """The namespace of content."""
+Hand = Callable[[list[int], Match], None]
+"""Hands an event to these subscriptions, all that accept it."""
 
 
-CONFIRM = "confirm"
+class ConfirmDue(Timer, frozen=True, gc=False):
+    """A publisher has waited as long as it said for those who say nothing of an event."""
+
+    event: EventId
 
 
 class _Publication:
@@ -65,32 +71,37 @@ class _Publication:
 class Application:
     """Subscriptions and publications of this node's own."""
 
-    def __init__(self, context: Context, config: ContentConfig) -> None:
+    def __init__(
+        self, context: Context, config: ContentConfig, out: Outbox, hand: Hand, promise: Promise
+    ) -> None:
         self._context = context
         self._config = config
+        self._out = out
+        self._hand = hand
+        self._promise = promise
         self.own: dict[int, tuple[str, Predicate]] = {}
         """Subscriptions, with the attribute whose rendezvous they go to."""
         self._index: Index[int] = Index()
         self._handed: dict[EventId, float] = {}
-        self.handed: list[ContentEffect] = []
-        """What subscriptions are handed, until somebody takes it from here."""
+        self._accepted: list[tuple[list[int], Match]] = []
+        """What subscriptions accept and were not handed yet."""
         self._publications: dict[EventId, _Publication] = {}
         self._last_time = 0
 
     def __len__(self) -> int:
         return len(self._handed) + len(self._publications)
 
-    def subscribe(self, command: SubscribeContent) -> tuple[str, Predicate]:
-        """Keep a subscription; the attribute whose rendezvous it goes to."""
-        if command.subscription in self.own:
-            raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
+    def subscribe(self, number: int, text: str) -> str:
+        """Keep a subscription to a predicate; the attribute whose rendezvous it goes to."""
+        if number in self.own:
+            raise Refused(Reason.IN_USE, f"there is a subscription {number} already")
         if len(self.own) >= self._config.subscriptions:
             raise Refused(Reason.TOO_MANY, f"at most {self._config.subscriptions} subscriptions")
-        predicate = read_predicate(command.predicate, self._config.attributes)
+        predicate = read_predicate(text, self._config.attributes)
         attribute = nearest_name(self._context.peer, predicate.names)
-        self.own[command.subscription] = (attribute, predicate)
-        self._index.add(command.subscription, predicate)
-        return attribute, predicate
+        self.own[number] = (attribute, predicate)
+        self._index.add(number, predicate)
+        return attribute
 
     def unsubscribe(self, subscription: int) -> tuple[str, tuple[Predicate, ...]]:
         """Forget a subscription; its attribute, and what is still asked for under that."""
@@ -116,35 +127,37 @@ class Application:
         signed = sign_unit(context.key, TOPIC, context.author, context.device, None, None, (tail,))
         return Passing(signed.events[-1], attributes, signed.unit, context.card)
 
-    def published(self, request: int, passing: Passing, confirm: float) -> list[ContentEffect]:
-        """An event sets out: its fates are waited for, or there will be none."""
-        record = Record(Kind.PUBLISHED, topic=TOPIC, event=passing.id, bytes=len(passing.event.body))
-        if self._config.reliable:
-            publication = _Publication(request, passing.attributes.names, confirm > 0)
-            self._publications[passing.id] = publication
-            return [record, SetTimer(confirm, _tick(passing.id))] if confirm > 0 else [record]
-        return [record, Reply(request, Outcome(passing.id, ()))]
+    def note_published(self, request: int, passing: Passing, confirm: float) -> None:
+        """Wait for the fates of an event that sets out, unless there will be none."""
+        size = len(passing.event.body)
+        self._out.record(Record(Kind.PUBLISHED, topic=TOPIC, event=passing.id, bytes=size))
+        if not self._config.reliable:
+            self._promise().reply(request, Outcome(passing.id, ()))
+            return
+        publication = _Publication(request, passing.attributes.names, confirm > 0)
+        self._publications[passing.id] = publication
+        if confirm > 0:
+            self._out.set_timer(confirm, ConfirmDue(passing.id))
 
-    def ended(
-        self, event: EventId, attribute: str, count: Count, reason: Reason | None
-    ) -> list[ContentEffect]:
-        """What became of an event at one rendezvous; with the last of them it is answered."""
+    def note_end(self, event: EventId, attribute: str, count: Count, reason: Reason | None) -> None:
+        """Note what became of an event at one rendezvous, and answer with the last of them."""
         publication = self._publications.get(event)
         if publication is None:
-            return []
+            return
         delivered, missed, again, matches = count
         publication.fates[attribute] = Fate(attribute, delivered, missed, reason, again, matches)
         if publication.is_settled:
             del self._publications[event]
         if publication.request is None:
-            return [_later(event, publication.fates[attribute])]
-        return self._answered(event, publication)
+            self._out.record(_later(event, publication.fates[attribute]))
+            return
+        self._answer_if_known(event, publication)
 
-    def stalled(self, event: EventId, attribute: str, so_far: SoFar) -> list[ContentEffect]:
-        """All who live have answered at one rendezvous; that is the answer if others are not waited for."""
+    def note_stall(self, event: EventId, attribute: str, so_far: SoFar) -> None:
+        """Note that all who live have answered at one rendezvous, and answer if others need not."""
         publication = self._publications.get(event)
         if publication is None or ((known := publication.fates.get(attribute)) is not None and known.settled):
-            return []
+            return
         publication.fates[attribute] = Fate(
             attribute,
             so_far.delivered,
@@ -156,23 +169,25 @@ class Application:
             silent=so_far.silent,
             more_silent=so_far.more,
         )
-        return self._answered(event, publication)
+        self._answer_if_known(event, publication)
 
-    def fired(self, tick: Tick) -> list[ContentEffect]:
-        """Nobody is waited for any longer."""
-        event = EventId(tick.key)
-        publication = self._publications.get(event)
-        return [] if publication is None else self._answer(event, publication)
+    def end_confirmation(self, timer: ConfirmDue) -> None:
+        """Answer a publisher, though some say nothing of its event."""
+        publication = self._publications.get(timer.event)
+        if publication is not None:
+            self._answer(timer.event, publication)
 
-    def _answered(self, event: EventId, publication: _Publication) -> list[ContentEffect]:
+    def _answer_if_known(self, event: EventId, publication: _Publication) -> None:
         if not (publication.is_settled if publication.confirms else publication.is_answered):
-            return []
-        cancel: list[ContentEffect] = [CancelTimer(_tick(event))] if publication.confirms else []
-        return [*cancel, *self._answer(event, publication)]
+            return
+        if publication.confirms:
+            self._out.cancel_timer(ConfirmDue(event))
+        self._answer(event, publication)
 
-    def _answer(self, event: EventId, publication: _Publication) -> list[ContentEffect]:
+    def _answer(self, event: EventId, publication: _Publication) -> None:
         request, publication.request = publication.request, None
-        return [] if request is None else [Reply(request, publication.outcome(event))]
+        if request is not None:
+            self._promise().reply(request, publication.outcome(event))
 
     def tidy(self, now: float) -> None:
         """Forget what was handed over and will not come again, since it is too old to be taken."""
@@ -180,7 +195,7 @@ class Application:
         self._handed = {event: at for event, at in self._handed.items() if at > old}
 
     def take(self, passing: Passing, hops: int, now: float) -> Count:
-        """Hand an event to all subscriptions that accept it, once; what this node counts for it.
+        """Note which subscriptions accept an event, once; what this node counts for it.
 
         By the first way on which it comes, it is a node, with its subscriptions; by others one that has it.
         """
@@ -194,9 +209,15 @@ class Application:
         if len(self._handed) > self._config.remembered:
             del self._handed[next(iter(self._handed))]
         item = Match(event.id, event.author, passing.attributes.text, event.time, event.body, hops)
-        self.handed.append(Record(Kind.DELIVERED, topic=TOPIC, event=event.id, hops=hops))
-        self.handed += [Deliver(number, (item,)) for number in sorted(numbers)]
+        self._accepted.append((sorted(numbers), item))
         return Count(1, 0, matches=len(numbers))
+
+    def hand_over(self) -> None:
+        """Hand to subscriptions what they accepted meanwhile."""
+        for numbers, item in self._accepted:
+            self._out.record(Record(Kind.DELIVERED, topic=TOPIC, event=item.event, hops=item.hops))
+            self._hand(numbers, item)
+        self._accepted.clear()
 
 
 def _later(event: EventId, fate: Fate) -> Record:
@@ -207,7 +228,3 @@ def _later(event: EventId, fate: Fate) -> Record:
     if fate.reason is None and not fate.missed:
         return Record(Kind.ACKED, topic=TOPIC, event=event, note=note)
     return Record(Kind.DROPPED, topic=TOPIC, event=event, reason=fate.reason or Reason.TIMEOUT, note=note)
-
-
-def _tick(event: EventId) -> Tick:
-    return Tick(OWNER, CONFIRM, event)

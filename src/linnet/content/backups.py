@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from linnet.content.config import ContentConfig
 from linnet.content.directory import Directory
-from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import Elections
 from linnet.content.keys import attribute_key, position
 from linnet.content.messages import MOST_BACKUPS, REPLACED, ROUTES, Backup, Kept, KeptRoute, Subscribed
@@ -20,18 +19,22 @@ from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
-from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-BACKUP = "backup"
-_NUMBER_BYTES = 8
 _HINTS = 2
 _TEXT_BYTES = 65_536
 """Text in one message, about."""
 _CANDIDATES = 16
+
+
+class BackupDue(Timer, frozen=True, gc=False):
+    """One who is to keep our filters has not said in time whether it does."""
+
+    number: int
 
 
 class _Open:
@@ -57,8 +60,10 @@ class Backups:
         reach: Reach,
         table: FilterTable,
         book: RouteBook,
+        out: Outbox,
     ) -> None:
         self._ours = ours
+        self._out = out
         self._config = config
         self._directory = directory
         self._elections = elections
@@ -103,12 +108,12 @@ class Backups:
         pool = self._directory.closest(position(self._ours), _CANDIDATES)
         return tuple(self._mend(self._near, pool, now).values())
 
-    def named(self, peer: PeerId, keepers: tuple[Contact, ...]) -> None:
-        """A next hop was told who keeps our filters."""
+    def note_named(self, peer: PeerId, keepers: tuple[Contact, ...]) -> None:
+        """Note that a next hop was told who keeps our filters."""
         self._named[peer] = keepers
 
-    def untold(self, now: float) -> list[PeerId]:
-        """The next hops that have to be told anew, each once."""
+    def take_untold(self, now: float) -> list[PeerId]:
+        """The next hops that have to be told anew; each is returned once."""
         keepers = self.contacts(now)
         untold = [peer for peer, told in self._named.items() if told and told != keepers]
         self._named.update(dict.fromkeys(untold, keepers))
@@ -135,64 +140,56 @@ class Backups:
     def _is_fit(self, peer: PeerId, now: float) -> bool:
         return self._unwilling.get(peer, 0.0) <= now and not self._elections.is_avoided(peer, now)
 
-    def changed(
+    def tell_change(
         self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool, now: float
-    ) -> list[ContentEffect]:
-        """A route asks for something more, or for nothing but this any more."""
-        told = self._mirror_changed(attribute, route, predicates, whole)
-        if not self._config.backups or route == self._ours:
-            return told
-        return [*told, *self.mend(attribute, now, but=(route, predicates, whole))]
+    ) -> None:
+        """Tell keepers that a route asks for something more, or for nothing but this."""
+        self._mirror_change(attribute, route, predicates, whole)
+        if self._config.backups and route != self._ours:
+            self.mend_keepers(attribute, now, but=(route, predicates, whole))
 
-    def mend(
+    def mend_keepers(
         self,
         attribute: str,
         now: float,
         but: tuple[PeerId, tuple[Predicate, ...], bool] | None = None,
-        rendezvous_told: bool = False,
-    ) -> list[ContentEffect]:
+    ) -> None:
         """See to it that those who should keep what is asked for under an attribute do; who does is told
         nothing but what changed."""
         held = attribute in self._elections.held
         keepers = self.around(attribute, now) if held else self.contacts(now)
         given = self._given.setdefault(attribute, {})
-        effects: list[ContentEffect] = []
         for peer in [peer for peer, as_held in given.items() if as_held != held]:
             del given[peer]
-            effects += self._tell(self._book.contact(peer), Backup(0, attribute, False, True, ()))
+            self._tell(self._book.contact(peer), Backup(0, attribute, False, True, ()))
         for contact in keepers:
             if contact.peer not in given:
                 given[contact.peer] = held
-                effects += self._tell_all(contact, attribute, held)
+                self._tell_all(contact, attribute, held)
             elif but is not None:
                 for part in self._parts([(but[0], but[1])], but[2]):
-                    effects += self._tell(contact, Backup(0, attribute, held, False, part))
-        return effects
+                    self._tell(contact, Backup(0, attribute, held, False, part))
 
     # Parts of hot attributes: others hold them to serve, not to keep.
 
-    def mirror(self, attribute: str, part: int, contact: Contact) -> list[ContentEffect]:
+    def mirror(self, attribute: str, part: int, contact: Contact) -> None:
         """Have a node hold all that is asked for under an attribute."""
         self._mirrors.setdefault(attribute, {})[part] = contact
-        return self._mirror_all(attribute, part, contact)
+        self._mirror_all(attribute, part, contact)
 
-    def _mirror_all(self, attribute: str, part: int, contact: Contact) -> list[ContentEffect]:
+    def _mirror_all(self, attribute: str, part: int, contact: Contact) -> None:
         asked = [(route, self._table.of_route(route, attribute)) for route in self._table.routes(attribute)]
-        effects: list[ContentEffect] = []
         for number, routes in enumerate(self._parts(asked, False)):
             message = Backup(0, part_name(attribute, part), False, number == 0, routes)
-            effects += self._tell(contact, message)
-        return effects
+            self._tell(contact, message)
 
-    def _mirror_changed(
+    def _mirror_change(
         self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool
-    ) -> list[ContentEffect]:
+    ) -> None:
         """A route, or this node itself, asks for something more, or for nothing but this."""
-        effects: list[ContentEffect] = []
         for part, contact in self._mirrors.get(attribute, {}).items():
             for routes in self._parts([(route, predicates)], whole):
-                effects += self._tell(contact, Backup(0, part_name(attribute, part), False, False, routes))
-        return effects
+                self._tell(contact, Backup(0, part_name(attribute, part), False, False, routes))
 
     def is_mirrored(self, attribute: str, part: int) -> bool:
         """Whether a part is held, with all that was told."""
@@ -200,8 +197,8 @@ class Backups:
         is_held = part in self._mirrors.get(attribute, {})
         return is_held and all(waits.message.attribute != name for waits in self._open.values())
 
-    def waits(self, attribute: str, waiters: list[tuple[PeerId, int]]) -> bool:
-        """Whether an answer to these has to wait until all who hold a part know what they asked for."""
+    def defer_answers(self, attribute: str, waiters: list[tuple[PeerId, int]]) -> bool:
+        """Answer these when all who hold a part know what they asked for; not if all do already."""
         if attribute not in self._mirrors or not self._is_open(attribute):
             return False
         self._waiters.setdefault(attribute, []).extend(waiters)
@@ -211,41 +208,35 @@ class Backups:
         names = [waits.message.attribute for waits in self._open.values()]
         return any(is_part(name) and base_of(name) == attribute for name in names)
 
-    def _released(self) -> list[ContentEffect]:
-        effects: list[ContentEffect] = []
+    def _answer_waiters(self) -> None:
         for attribute in [name for name in self._waiters if not self._is_open(name)]:
             for peer, number in self._waiters.pop(attribute):
-                effects += self._reach.answer(peer, Subscribed(number, None))
-        return effects
+                self._reach.answer(peer, Subscribed(number, None))
 
-    def unmirror(self, attribute: str) -> list[ContentEffect]:
+    def unmirror(self, attribute: str) -> None:
         """The parts of an attribute are held no more."""
-        effects: list[ContentEffect] = []
         for part, contact in self._mirrors.pop(attribute, {}).items():
-            effects += self._tell(contact, Backup(0, part_name(attribute, part), False, True, ()))
-        return effects
+            self._tell(contact, Backup(0, part_name(attribute, part), False, True, ()))
 
-    def located(self, attribute: str, found: tuple[Contact, ...], now: float) -> list[ContentEffect]:
-        """A lookup found the nodes closest to an attribute."""
+    def handle_nodes_found(self, attribute: str, found: tuple[Contact, ...], now: float) -> None:
+        """Have the nodes that a lookup found keep what is asked for under an attribute."""
         self._found[attribute] = found[:_CANDIDATES]
         if not self._config.backups:
-            return []
+            return
         if is_part(attribute):
-            return []
+            return
         if attribute in self._elections.held or attribute in self._given:
-            return self.mend(attribute, now)
-        return []
+            self.mend_keepers(attribute, now)
+            return
 
-    def _tell_all(self, contact: Contact, attribute: str, held: bool) -> list[ContentEffect]:
+    def _tell_all(self, contact: Contact, attribute: str, held: bool) -> None:
         routes = [route for route in self._table.routes(attribute) if route not in (self._ours, contact.peer)]
         asked = [(route, self._table.of_route(route, attribute)) for route in routes]
         parts = list(self._parts(asked, False))
         if not parts and not held:
-            return []
-        effects: list[ContentEffect] = []
+            return
         for number, part in enumerate(parts or [()]):
-            effects += self._tell(contact, Backup(0, attribute, held, number == 0, part))
-        return effects
+            self._tell(contact, Backup(0, attribute, held, number == 0, part))
 
     def _parts(
         self, asked: list[tuple[PeerId, tuple[Predicate, ...]]], whole: bool
@@ -266,60 +257,65 @@ class Backups:
         if part:
             yield tuple(part)
 
-    def _tell(self, contact: Contact, message: Backup, tries: int = 0) -> list[ContentEffect]:
+    def _tell(self, contact: Contact, message: Backup, tries: int = 0) -> None:
         self._number += 1
         numbered = Backup(self._number, message.attribute, message.rendezvous, message.fresh, message.routes)
         self._open[self._number] = waits = _Open(contact, numbered)
         waits.tries = tries
         wait = self._config.resend * 2**tries
-        return [*self._reach.say(contact, numbered), SetTimer(wait, _tick(self._number))]
+        self._reach.send(contact, numbered)
+        self._out.set_timer(wait, BackupDue(self._number))
 
-    def kept(self, peer: PeerId, message: Kept, now: float) -> list[ContentEffect]:
-        """A keeper has it, or will not."""
+    def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
+        """Note that a keeper has our filters, or replace it if it will not."""
         waits = self._open.get(message.number)
         if waits is None or waits.contact.peer != peer:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Kept")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Kept"))
+            return
         del self._open[message.number]
-        cancel: list[ContentEffect] = [CancelTimer(_tick(message.number))]
+        self._out.cancel_timer(BackupDue(message.number))
         if message.reason is None:
-            return [*cancel, *self._released()]
-        record = Record(Kind.CONTROL, peer=peer, reason=message.reason, note="does not keep our filters")
+            self._answer_waiters()
+            return
         self._unwilling[peer] = now + self._config.refresh
-        return [*cancel, record, *self.gone(peer, now)]
+        note = "does not keep our filters"
+        self._out.record(Record(Kind.CONTROL, peer=peer, reason=message.reason, note=note))
+        self.replace_keeper(peer, now)
 
-    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
-        """A keeper did not answer: once more, and in the end another."""
-        waits = self._open.pop(int.from_bytes(tick.key), None)
+    def handle_timeout(self, timer: BackupDue, now: float) -> None:
+        """Tell a keeper once more, and in the end another."""
+        waits = self._open.pop(timer.number, None)
         if waits is None:
-            return []
+            return
         if waits.tries + 1 < self._config.tries:
-            return self._tell(waits.contact, waits.message, waits.tries + 1)
+            self._tell(waits.contact, waits.message, waits.tries + 1)
+            return
         peer = waits.contact.peer
         self._unwilling[peer] = now + self._config.avoided
-        record = Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note="does not keep our filters")
-        return [record, *self.gone(peer, now)]
+        note = "does not keep our filters"
+        self._out.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note=note))
+        self.replace_keeper(peer, now)
 
-    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
-        """Who is gone, or unwilling, is replaced, and the next one told all."""
+    def replace_keeper(self, peer: PeerId, now: float) -> None:
+        """Replace a keeper that is gone or unwilling, and tell the next one all."""
         if self._is_fit(peer, now):
-            return []
-        effects: list[ContentEffect] = []
+            return
         for number in [number for number, waits in self._open.items() if waits.contact.peer == peer]:
             del self._open[number]
-            effects.append(CancelTimer(_tick(number)))
+            self._out.cancel_timer(BackupDue(number))
         self._named.pop(peer, None)
         for held in self._mirrors.values():
             for part in [part for part, contact in held.items() if contact.peer == peer]:
                 del held[part]
         for attribute in [name for name, given in self._given.items() if peer in given]:
             del self._given[attribute][peer]
-            effects += self.mend(attribute, now)
-        return [*effects, *self._released()]
+            self.mend_keepers(attribute, now)
+        self._answer_waiters()
 
-    def turn(self, now: float) -> list[ContentEffect]:
-        """A period is over: the closest are chosen anew, and told all."""
+    def begin_period(self, now: float) -> None:
+        """Choose the closest anew, and tell them all."""
         if not self._config.backups:
-            return []
+            return
         self._unwilling = {peer: until for peer, until in self._unwilling.items() if until > now}
         self._near.clear()
         self._around.clear()
@@ -329,14 +325,8 @@ class Backups:
         ]
         self._found = {name: self._found[name] for name in told if name in self._found}
         self._given = {name: {} for name in told}
-        effects: list[ContentEffect] = []
         for attribute in told:
-            effects += self.mend(attribute, now)
+            self.mend_keepers(attribute, now)
         for attribute, held in self._mirrors.items():
             for part, contact in held.items():
-                effects += self._mirror_all(attribute, part, contact)
-        return effects
-
-
-def _tick(number: int) -> Tick:
-    return Tick(OWNER, BACKUP, number.to_bytes(_NUMBER_BYTES))
+                self._mirror_all(attribute, part, contact)

@@ -10,54 +10,55 @@ from __future__ import annotations
 
 from linnet.content.config import ContentConfig
 from linnet.content.directory import Directory
-from linnet.content.effects import ContentEffect
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Before, Claim, Closer
 from linnet.content.reach import Reach
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 
 class Claims:
     """Who claims what, as far as this node heard."""
 
-    def __init__(self, config: ContentConfig, directory: Directory, reach: Reach) -> None:
+    def __init__(self, config: ContentConfig, directory: Directory, reach: Reach, out: Outbox) -> None:
         self._config = config
+        self._out = out
         self._directory = directory
         self._reach = reach
         self._claims: dict[str, Contact] = {}
         self._older: dict[str, Contact] = {}
         """Those of the period before."""
 
-    def claim(self, attribute: str, found: tuple[Contact, ...]) -> list[ContentEffect]:
-        """This node is the rendezvous of an attribute: say so to the closest that a lookup found."""
-        effects: list[ContentEffect] = []
+    def claim(self, attribute: str, found: tuple[Contact, ...]) -> None:
+        """Tell the closest that a lookup found that this node is the rendezvous of an attribute."""
         for contact in found[: self._config.claims]:
-            effects += self._reach.say(contact, Claim(attribute))
-        return effects
+            self._reach.send(contact, Claim(attribute))
 
-    def heard(self, peer: PeerId, attribute: str) -> list[ContentEffect]:
-        """A peer claims an attribute: if somebody closer is known it is told, or else who did so before."""
+    def handle_claim(self, peer: PeerId, attribute: str) -> None:
+        """Tell a peer that claims an attribute who is closer, or else who claimed it before."""
         key = attribute_key(attribute)
         claimant = self._reach.contact(peer)
         before = self.claimant(attribute)
         known = [*self._directory.closest(key, 1), *([] if before is None else [before])]
         closest = min(known, key=lambda contact: distance(contact.peer, key), default=claimant)
         if distance(closest.peer, key) < distance(peer, key):
-            return self._reach.answer(peer, Closer(attribute, closest))
+            self._reach.answer(peer, Closer(attribute, closest))
+            return
         if before is None and len(self._claims) >= self._config.routes:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.TOO_MANY, note="Claim")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.TOO_MANY, note="Claim"))
+            return
         self._claims[attribute] = claimant
         if before is None or before.peer == peer:
-            return []
-        told = self._reach.say(before, Closer(attribute, claimant))
-        return [*told, *self._reach.answer(peer, Before(attribute, before))]
+            return
+        self._reach.send(before, Closer(attribute, claimant))
+        self._reach.answer(peer, Before(attribute, before))
 
     def claimant(self, attribute: str) -> Contact | None:
         """Who claimed an attribute last, as far as this node heard."""
         return self._claims.get(attribute) or self._older.get(attribute)
 
-    def turn(self) -> None:
-        """A period is over: who still is a rendezvous will say so again."""
+    def begin_period(self) -> None:
+        """Begin to forget claims: who still is a rendezvous will say so again."""
         self._older, self._claims = self._claims, {}

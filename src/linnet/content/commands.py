@@ -41,8 +41,6 @@ class SubscribeContent(Struct, frozen=True, gc=False):
     via: Via = Via.SCOUT
     at: GroupAt | None = None
     """The one group to be in; None: all that carry it. Not by `scout`."""
-    returns: bool = False
-    """Whether it was there before a restart, so that what went by lately may have been missed."""
 
 
 class UnsubscribeContent(Struct, frozen=True, gc=False):
@@ -76,8 +74,6 @@ class PublishContent(Struct, frozen=True, gc=False):
 ContentCommand: TypeAlias = (
     SubscribeContent | UnsubscribeContent | ForgetContent | ListContent | PublishContent
 )
-ScoutCommand: TypeAlias = SubscribeContent | UnsubscribeContent | PublishContent
-"""Those that go on to the machine; the others are answered by who keeps subscriptions."""
 
 
 class Standing(Struct, frozen=True, gc=False):

@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from linnet.core.ids import Contact
+from linnet.machine.outbox import InPlaceNotice
 from linnet.overlay.kademlia.ids import NodeId
 
 
@@ -17,7 +18,7 @@ class Directory(Protocol):
         """The known nodes that are closest to a key, the closest first, this node not among them."""
 
 
-class Locate(Struct, frozen=True, gc=False):
+class Locate(InPlaceNotice, frozen=True, gc=False):
     """Look for the nodes closest to a key all over the network; ends in `Located` of the same key."""
 
     key: NodeId

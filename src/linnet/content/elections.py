@@ -17,6 +17,7 @@ from linnet.content.directory import Directory, Locate, Located
 from linnet.content.keys import attribute_key, distance
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 
 _CANDIDATES = 8
@@ -41,8 +42,9 @@ PENDING: Final = Verdict.PENDING
 class Elections:
     """The next hop towards each rendezvous."""
 
-    def __init__(self, ours: PeerId, config: ContentConfig, directory: Directory) -> None:
+    def __init__(self, ours: PeerId, config: ContentConfig, directory: Directory, out: Outbox) -> None:
         self._ours = ours
+        self._out = out
         self._config = config
         self._directory = directory
         self._confirmed: dict[str, float] = {}
@@ -62,7 +64,7 @@ class Elections:
         self.left: list[str] = []
         """Attributes of which another is the rendezvous now, as it turned out; for whoever clears this."""
 
-    def decide(self, attribute: str, now: float) -> tuple[Contact | Verdict, list[Locate]]:
+    def decide(self, attribute: str, now: float) -> Contact | Verdict:
         """The next hop towards a rendezvous, or ours if that is this node, or that it is being looked up."""
         key = attribute_key(attribute)
         known = self._directory.closest(key, _CANDIDATES)
@@ -72,14 +74,15 @@ class Elections:
         if closer is not None:
             if self._confirmed.pop(attribute, None) is not None:
                 self.left.append(attribute)
-            return closer, []
+            return closer
         if not self._config.confirm or now < self._confirmed.get(attribute, 0.0):
             self._confirmed.setdefault(attribute, now)
-            return OURS, []
-        return PENDING, self.look(attribute)
+            return OURS
+        self.look_up(attribute)
+        return PENDING
 
-    def located(self, found: Located, now: float) -> str | None:
-        """A lookup has ended: the attribute that can be decided now."""
+    def handle_nodes_found(self, found: Located, now: float) -> str | None:
+        """Learn what a lookup found; the attribute that can be decided now."""
         attribute = self._pending.pop(found.key, None)
         if attribute is None:
             return None
@@ -100,13 +103,12 @@ class Elections:
                 self.left.append(attribute)
         return attribute
 
-    def look(self, attribute: str) -> list[Locate]:
+    def look_up(self, attribute: str) -> None:
         """Look all over the network again; until that ends, what was decided counts."""
         key = attribute_key(attribute)
-        if key in self._pending:
-            return []
-        self._pending[key] = attribute
-        return [Locate(key)]
+        if key not in self._pending:
+            self._pending[key] = attribute
+            self._out.notify(Locate(key))
 
     def lost_sight(self, attribute: str, now: float) -> bool:
         """Whether somebody closer to an attribute cannot be reached: it was there, and may be again."""
@@ -120,8 +122,8 @@ class Elections:
         """Whether this node is the rendezvous since it reaches none of those whom it knows."""
         return attribute in self._lost and attribute in self._confirmed
 
-    def heed(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
-        """Somebody says that another is closer to what we act as rendezvous of; whether that is so.
+    def yield_to(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
+        """Yield to a node that is said to be closer to what we are rendezvous of; whether it is so.
 
         Anybody can make up an id that is closer. Who named one that cannot be reached is not heeded for a
         period, so a rendezvous is led astray once, and comes back.
@@ -144,7 +146,7 @@ class Elections:
         if sender is not None:
             self._unheeded[sender] = now + self._config.refresh
 
-    def link_gone(self, peer: PeerId, reason: Reason, now: float) -> None:
+    def handle_link_down(self, peer: PeerId, reason: Reason, now: float) -> None:
         """A link is down, or none came up.
 
         Who cut us off does so at each dial: that a link opens is no proof then.

@@ -15,13 +15,11 @@ from msgspec.structs import replace
 
 from linnet.content.commands import ContentItem, GroupAt, Match, Overflow, SubscriptionIs, Via
 from linnet.content.config import ContentConfig
-from linnet.content.effects import ContentEffect
 from linnet.content.kept import NAME_BYTES, Kept, KeptStore
-from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.errors import Refused
-from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.machine.outbox import Committed, Outbox
 from linnet.trace.records import Kind, Record
 
 
@@ -65,8 +63,9 @@ class _Box:
 class Inbox:
     """All subscriptions of the application. `number` is what the machine calls one of them."""
 
-    def __init__(self, config: ContentConfig, cells: Cells) -> None:
+    def __init__(self, config: ContentConfig, cells: Cells, out: Outbox) -> None:
         self._config = config
+        self._out = out
         self._store = KeptStore(cells, config.remembered)
         self._boxes: dict[int, _Box] = {}
         self._readers: dict[int, int] = {}
@@ -88,6 +87,10 @@ class Inbox:
     def is_keeping(self) -> bool:
         """Whether something has to be durable before it may be said that an event arrived."""
         return any(box.name is not None for box in self._boxes.values())
+
+    def promise(self) -> Outbox | Committed:
+        """Where it is said that an event arrived: at once, or when what was taken of it is durable."""
+        return self._out.committed if self.is_keeping else self._out
 
     def reads(self, reader: int) -> bool:
         """Whether a reader is one of content."""
@@ -122,8 +125,8 @@ class Inbox:
         self._readers[reader] = number
         return number, is_there
 
-    def stands(self, number: int, attribute: str) -> None:
-        """It goes to the rendezvous of this attribute."""
+    def note_attribute(self, number: int, attribute: str) -> None:
+        """Note to which attribute's rendezvous a subscription goes."""
         self._boxes[number].attribute = attribute
 
     def attribute(self, number: int) -> str:
@@ -135,18 +138,18 @@ class Inbox:
         box = self._boxes.get(number)
         return None if box is None else box.reader
 
-    def close(self, reader: int) -> tuple[int, Wanted] | None:
-        """Nobody reads any more; the number of the subscription and what it was, if it ends with that."""
+    def close(self, reader: int) -> int | None:
+        """Nobody reads any more; the number of the subscription if it ends with that."""
         number = self._readers.pop(reader)
         box = self._boxes[number]
         box.reader, box.handed = None, 0
         if box.name is not None:
             return None
         del self._boxes[number]
-        return number, box.wanted
+        return number
 
-    def forget(self, number: int) -> tuple[int | None, Wanted]:
-        """A subscription ends for good, with what waits in it; who reads it, if anybody, and what it was."""
+    def forget(self, number: int) -> int | None:
+        """End a subscription for good, with what waits in it; who reads it, if anybody."""
         box = self._boxes.pop(number)
         if box.name is not None:
             for item in box.items:
@@ -154,47 +157,48 @@ class Inbox:
             self._store.drop(box.name)
         if box.reader is not None:
             del self._readers[box.reader]
-        return box.reader, box.wanted
+        return box.reader
 
-    def take(self, number: int, match: Match, is_old: bool = False) -> list[ContentEffect]:
-        """The machine hands over an event that a subscription accepts; an old one is not for kept ones."""
+    def take(self, numbers: list[int], match: Match) -> None:
+        """Take an event for all subscriptions that accept it. If it was taken before a restart, kept ones
+        have it."""
+        is_old = self._store.has_taken(match.event)
+        for number in numbers:
+            self._take(number, match, is_old)
+        if self.is_keeping:
+            self._store.take(match.event)
+
+    def _take(self, number: int, match: Match, is_old: bool) -> None:
         box = self._boxes.get(number)
         if box is None:
-            return []
+            return
         if box.name is not None and is_old:
-            return [Record(Kind.DUPLICATE, event=match.event, note="content: before a restart")]
+            self._out.record(Record(Kind.DUPLICATE, event=match.event, note="content: before a restart"))
+            return
         room = len(box.items) < self._config.inbox
         if room and box.bytes + len(match.body) <= self._config.inbox_bytes:
             self._add(box, replace(match, number=box.next))
-            return self.hand(number)
+            self.hand(number)
+            return
         box.lost += 1
         self._lose(box)
-        record = Record(Kind.DROPPED, event=match.event, reason=Reason.QUEUE_FULL, note="content: unread")
-        return [record, *self.hand(number)]
+        note = "content: unread"
+        self._out.record(Record(Kind.DROPPED, event=match.event, reason=Reason.QUEUE_FULL, note=note))
+        self.hand(number)
 
-    def is_old(self, event: EventId) -> bool:
-        """Whether kept subscriptions were handed an event before, perhaps before a restart."""
-        return self._store.has_taken(event)
-
-    def taken(self, event: EventId) -> None:
-        """All subscriptions that accept an event have been handed it."""
-        if self.is_keeping:
-            self._store.take(event)
-
-    def hand(self, number: int) -> list[ContentEffect]:
+    def hand(self, number: int) -> None:
         """Hand the reader of a subscription as much as its window holds."""
         box = self._boxes[number]
         if box.reader is None:
-            return []
+            return
         some = [box.items[place] for place in range(box.handed, min(len(box.items), self._config.window))]
         if not some:
-            return []
+            return
         box.handed += len(some)
-        handed = Deliver(box.reader, tuple(some))
-        return [handed] if box.name is None else [AfterCommit((handed,))]
+        (self._out if box.name is None else self._out.committed).deliver(box.reader, tuple(some))
 
-    def consumed(self, reader: int, items: int) -> list[ContentEffect]:
-        """A reader has handled so many more."""
+    def consume(self, reader: int, items: int) -> int:
+        """Forget so many more, which a reader has handled; the number of its subscription."""
         number = self._readers[reader]
         box = self._boxes[number]
         if items > box.handed:
@@ -204,7 +208,7 @@ class Inbox:
             item = box.pop()
             if box.name is not None:
                 self._store.drop_item(box.name, item.number)
-        return self.hand(number)
+        return number
 
     def status(self) -> dict[int, SubscriptionIs]:
         """All subscriptions as they stand, by number."""

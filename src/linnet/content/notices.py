@@ -15,7 +15,6 @@ from types import MappingProxyType
 from linnet.content.branches import Branch, Count, Ledger, Way
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
-from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.lately import Lately, WentBy
 from linnet.content.ledgers import Ledgers
 from linnet.content.messages import (
@@ -35,10 +34,10 @@ from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
 from linnet.core.counts import counted
-from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 NOTICE = "notice"
@@ -49,6 +48,13 @@ _UNHEARD = 2
 """Sendings without a word after which others are asked in a route's place."""
 Take = Callable[[Passing, int, float], Count]
 """Hands an event that came over so many links to this node's own subscriptions; what that counts."""
+
+
+class NoticeDue(Timer, frozen=True, gc=False):
+    """Some routes have not answered in time for an event."""
+
+    event: EventId
+    attribute: str
 
 
 class Notices:
@@ -63,8 +69,10 @@ class Notices:
         book: RouteBook,
         copies: Copies,
         take: Take,
+        out: Outbox,
     ) -> None:
         self._ours = ours
+        self._out = out
         self._take = take
         self._config = config
         self._reach = reach
@@ -78,7 +86,7 @@ class Notices:
         self.counted: list[tuple[Way, Count]] = []
         """Events for which all below have answered now."""
 
-    def known(self, way: Way) -> bool:
+    def is_known(self, way: Way) -> bool:
         """Whether an event has gone down this way already."""
         return way in self._ledgers
 
@@ -95,7 +103,7 @@ class Notices:
     def __len__(self) -> int:
         return len(self._ledgers)
 
-    def down(
+    def send_down(
         self,
         attribute: str,
         passing: Passing,
@@ -111,7 +119,7 @@ class Notices:
         mirrored: list[KeptRoute] | None = None,
         own_only: bool = False,
         unknown: bool = False,
-    ) -> list[ContentEffect]:
+    ) -> None:
         """Send an event to all routes that want it, but one, and to who was the rendezvous `before`, whose
         filters the `keepers` keep, but not to who answered that one. If it is `unknown` whether others want
         it, that counts as a branch that did not answer. What became of it is in `counted`, now or later."""
@@ -130,18 +138,18 @@ class Notices:
         ledger.deadline = now + (self._patience() if patience is None else patience * _EARLIER)
         self.lately.went_down(WentBy(now, way, passing, hops))
         self._ledgers.open[way] = None
-        effects = self._put(way, ledger)
+        self._put(way, ledger)
         for route in wanted:
-            effects += self._begin(way, ledger, self._book.contact(route), now)
+            self._begin(way, ledger, self._book.contact(route), now)
         for each in mirrored or ():
             self._book.learn(each.contact.peer, each.backups, each.contact)
-            effects += self._begin(way, ledger, each.contact, now)
+            self._begin(way, ledger, each.contact, now)
         for contact in before:
             others = tuple(each for each in keepers if each.peer != contact.peer)
-            effects += self._begin(way, ledger, contact, now, others, awaited=False)
+            self._begin(way, ledger, contact, now, others, awaited=False)
         if ledger.open:
-            effects += self._time(way, ledger, min(self._config.resend, ledger.deadline - now))
-        return [*effects, *self._close(way, ledger, now)]
+            self._set_timer(way, ledger, min(self._config.resend, ledger.deadline - now))
+        self._close(way, ledger, now)
 
     def _wanted(
         self, attribute: str, passing: Passing, mirrored: list[KeptRoute] | None, own_only: bool
@@ -152,9 +160,9 @@ class Notices:
         wanted = self._table.interested(base_of(attribute), passing.attributes)
         return [route for route in wanted if route == self._ours] if own_only else wanted
 
-    def _time(self, way: Way, ledger: Ledger, wait: float) -> list[ContentEffect]:
+    def _set_timer(self, way: Way, ledger: Ledger, wait: float) -> None:
         ledger.timed = True
-        return [SetTimer(wait, _tick(way))]
+        self._out.set_timer(wait, NoticeDue(*way))
 
     def _begin(
         self,
@@ -164,11 +172,11 @@ class Notices:
         now: float,
         keepers: tuple[Contact, ...] | None = None,
         awaited: bool = True,
-    ) -> list[ContentEffect]:
+    ) -> None:
         """Send an event to one more route, or ask who stands in for it."""
         route = contact.peer
         if route in ledger.served:
-            return []
+            return
         ledger.served[route] = None
         branch = Branch(contact, self._book.backups(route) if keepers is None else keepers, awaited)
         ledger.open[route] = branch
@@ -176,16 +184,17 @@ class Notices:
         if shortcut is not None and self._reach.is_up(shortcut.peer) and shortcut.peer not in ledger.served:
             branch.contact = shortcut
             ledger.served[shortcut.peer] = None
-            return self._sent(way, ledger, route, now)
+            self._send_to(way, ledger, route, now)
+            return
         if not self._reach.is_up(route) and (branch.backups or not awaited):
-            return self._seek(way, ledger, route, now)
-        return self._sent(way, ledger, route, now)
+            self._seek(way, ledger, route, now)
+            return
+        self._send_to(way, ledger, route, now)
 
-    def _sent(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> list[ContentEffect]:
-        sent = self._send(way, ledger, ledger.open[route], now)
+    def _send_to(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> None:
+        self._send(way, ledger, ledger.open[route], now)
         if not self._config.reliable:
             del ledger.open[route]
-        return sent
 
     def _lengthen(self, route: PeerId, branch: Branch) -> bool:
         """If an event was sent past a route and not answered, it has to go to the route itself."""
@@ -194,209 +203,213 @@ class Notices:
         branch.contact, branch.sent, branch.has_it = self._book.contact(route), 0, False
         return True
 
-    def _send(self, way: Way, ledger: Ledger, branch: Branch, now: float) -> list[ContentEffect]:
+    def _send(self, way: Way, ledger: Ledger, branch: Branch, now: float) -> None:
         if ledger.passing is None:
-            return []
+            return
         branch.sent += 1
         left = max(0, int(1000 * (ledger.deadline - now)))
         notice = Notice(way[1], ledger.passing.unit, ledger.passing.card, ledger.hops + 1, left)
         contact = branch.contact
         if contact.hints or self._reach.is_up(branch.target):
-            return self._reach.say(contact, notice)
-        return self._reach.answer(branch.target, notice)
+            self._reach.send(contact, notice)
+            return
+        self._reach.answer(branch.target, notice)
 
-    def _seek(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> list[ContentEffect]:
+    def _seek(self, way: Way, ledger: Ledger, route: PeerId, now: float) -> None:
         """A route is gone or says nothing: ask the next of those who keep its filters."""
         branch = ledger.open[route]
         if ledger.passing is None:
-            return []
+            return
         own = self._copies.routes(route, base_of(way[1]), ledger.passing.attributes)
         if own is not None:
-            return self._instead(way, ledger, route, own, now)
+            self._send_instead(way, ledger, route, own, now)
+            return
         if branch.backups:
             asked = branch.backups.pop(0)
             branch.asked[asked.peer] = None
             text = ledger.passing.attributes.text
-            return self._reach.say(asked, StandIn(*way, text, route))
+            self._reach.send(asked, StandIn(*way, text, route))
+            return
         if branch.awaited or branch.asked:
-            return []
-        return self._missed(way, ledger, route)
+            return
+        self._give_up(way, ledger, route)
 
-    def _missed(self, way: Way, ledger: Ledger, route: PeerId) -> list[ContentEffect]:
+    def _give_up(self, way: Way, ledger: Ledger, route: PeerId) -> None:
         del ledger.open[route]
         ledger.count = ledger.count.plus(Count(0, 1))
-        return [Record(Kind.DROPPED, event=way[0], peer=route, reason=Reason.TIMEOUT, note=NOTICE)]
+        self._out.record(Record(Kind.DROPPED, event=way[0], peer=route, reason=Reason.TIMEOUT, note=NOTICE))
 
-    def _instead(
+    def _send_instead(
         self, way: Way, ledger: Ledger, route: PeerId, routes: Iterable[KeptRoute], now: float
-    ) -> list[ContentEffect]:
+    ) -> None:
         """Send the event to the routes of one that is gone, or seems to be."""
         branch = ledger.open[route]
         branch.stood_in = True
         branch.backups.clear()
         if not branch.awaited or not self._reach.is_up(branch.target):
             del ledger.open[route]
-        effects: list[ContentEffect] = []
         for each in routes:
             if each.contact.peer not in ledger.served:
                 self._book.learn(each.contact.peer, each.backups, each.contact)
-                effects += self._begin(way, ledger, each.contact, now)
-        return effects
+                self._begin(way, ledger, each.contact, now)
 
-    def routed(self, peer: PeerId, message: Routes, now: float) -> list[ContentEffect]:
-        """Somebody who keeps the filters of a route that is gone says who below it wants an event."""
+    def handle_routes(self, peer: PeerId, message: Routes, now: float) -> None:
+        """Send an event to those whom a keeper of a route's filters names, since the route is gone."""
         way = (message.event, message.attribute)
         ledger = self._ledgers.get(way)
         branch = None if ledger is None else ledger.open.get(message.absent)
         if ledger is None or branch is None or peer not in branch.asked:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Routes")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Routes"))
+            return
         if message.reason is not None:
             del branch.asked[peer]
-            effects: list[ContentEffect] = [
+            self._out.record(
                 Record(Kind.CONTROL, event=way[0], peer=peer, reason=message.reason, note="Routes")
-            ]
-            effects += self._seek(way, ledger, message.absent, now)
+            )
+            self._seek(way, ledger, message.absent, now)
         else:
-            effects = self._instead(way, ledger, message.absent, message.routes, now)
+            self._send_instead(way, ledger, message.absent, message.routes, now)
             if message.more:
                 ledger.open[message.absent] = branch
-        return [*effects, *self._close(way, ledger, now)]
+        self._close(way, ledger, now)
 
-    def held(self, peer: PeerId, message: Held, now: float) -> list[ContentEffect]:
-        """A route has it and waits for others: nobody has to stand in. It may say whom it waits for."""
+    def handle_held(self, peer: PeerId, message: Held, now: float) -> None:
+        """Note that a route has an event and waits for others, and perhaps for whom."""
         way = (message.event, message.attribute)
         ledger = self._ledgers.get(way)
         route = None if ledger is None else ledger.branch(peer)
         if ledger is None or route is None:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Held")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Held"))
+            return
         ledger.open[route].has_it = True
         if message.so_far is not None:
             ledger.open[route].so_far = message.so_far
-        return self._close(way, ledger, now)
+        self._close(way, ledger, now)
 
-    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
-        """A link is down: who keeps that route's filters is asked."""
-        effects: list[ContentEffect] = []
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Ask who keeps the filters of a route whose link is down."""
         for way in list(self._ledgers.open):
             ledger = self._ledgers[way]
             for route in [route for route, each in ledger.open.items() if peer in each.asked]:
                 del ledger.open[route].asked[peer]
-                effects += self._seek(way, ledger, route, now)
+                self._seek(way, ledger, route, now)
             route_gone = ledger.branch(peer)
             if route_gone is not None and self._lengthen(route_gone, ledger.open[route_gone]):
-                effects += self._sent(way, ledger, route_gone, now)
+                self._send_to(way, ledger, route_gone, now)
             elif route_gone is not None and ledger.open[route_gone].stood_in:
                 del ledger.open[route_gone]
             elif route_gone is not None:
                 ledger.open[route_gone].failed, ledger.open[route_gone].so_far = True, None
                 if not ledger.open[route_gone].asked:
                     ledger.open[route_gone].has_it = False
-                    effects += self._seek(way, ledger, route_gone, now)
-            effects += self._close(way, ledger, now)
-        return effects
+                    self._seek(way, ledger, route_gone, now)
+            self._close(way, ledger, now)
 
-    def adopt(self, event: WentBy) -> list[ContentEffect]:
-        """What went down elsewhere is from now on as if it had gone down here, unless it had."""
+    def adopt(self, event: WentBy) -> None:
+        """Treat an event that went down elsewhere as if it had gone down here."""
         if event.way in self._ledgers:
-            return []
+            return
         self.lately.went_down(event)
-        return self._put(event.way, Ledger(event.passing, event.hops, None))
+        self._put(event.way, Ledger(event.passing, event.hops, None))
 
-    def resend(self, route: PeerId, event: WentBy, now: float) -> list[ContentEffect]:
+    def resend(self, route: PeerId, event: WentBy, now: float) -> None:
         """Send what went down here to one route, whether or not it was sent to it before."""
         ledger = self._ledgers.get(event.way)
         if ledger is None or route in (ledger.upstream, self._ours):
-            return []
+            return
         if not ledger.open:
             # What is known of it was said already; this one is sent again for its own sake.
             ledger.upstream, ledger.passing = None, event.passing
         # What it was sent before it was elsewhere need not have got there: it has all tries again.
         ledger.tries, ledger.deadline, ledger.so_far = 0, now + self._patience(), None
         self._ledgers.open[event.way] = None
-        effects = self._time(event.way, ledger, self._config.resend)
+        self._set_timer(event.way, ledger, self._config.resend)
         ledger.served.pop(route, None)
-        effects += self._begin(event.way, ledger, self._book.contact(route), now)
-        return [*effects, *self._close(event.way, ledger, now)]
+        self._begin(event.way, ledger, self._book.contact(route), now)
+        self._close(event.way, ledger, now)
 
     def _patience(self) -> float:
         """Seconds until a branch is given up, at a rendezvous: all tries, each twice as long as the last."""
         return float(min(self._config.resend * (2**self._config.tries - 1), MOST_PATIENCE / 1000))
 
-    def again(self, peer: PeerId, way: Way, said_as: str) -> list[ContentEffect]:
-        """The same event comes down the same way once more: what is known is said again."""
+    def repeat_answer(self, peer: PeerId, way: Way, said_as: str) -> None:
+        """Say again what is known of an event that comes down the same way once more."""
         ledger = self._ledgers[way]
-        record = Record(Kind.DUPLICATE, event=way[0], peer=peer, note=NOTICE)
+        self._out.record(Record(Kind.DUPLICATE, event=way[0], peer=peer, note=NOTICE))
         if not self._config.reliable:
-            return [record]
+            return
         if ledger.open:
-            return [record, *self._reach.answer(peer, Held(way[0], said_as, ledger.so_far))]
+            self._reach.answer(peer, Held(way[0], said_as, ledger.so_far))
+            return
         # Who comes with it after another was told has those nodes counted once too often, unless that
         # other is gone, and what it was told with it.
         before = ledger.upstream
         is_told = before is not None and before != peer and self._reach.is_up(before)
         count = ledger.count.counted if is_told else ledger.count
-        return [record, *self._reach.answer(peer, Reached(way[0], said_as, *count))]
+        self._reach.answer(peer, Reached(way[0], said_as, *count))
 
     def owes(self, peer: PeerId, way: Way) -> bool:
         """Whether a peer has yet to answer for an event."""
         ledger = self._ledgers.get(way)
         return ledger is not None and ledger.branch(peer) is not None
 
-    def reached(self, peer: PeerId, message: Reached, now: float) -> list[ContentEffect]:
-        """A route answers for all below it."""
+    def handle_reached(self, peer: PeerId, message: Reached, now: float) -> None:
+        """Count the answer of a route for all below it."""
         way = (message.event, message.attribute)
         ledger = self._ledgers.get(way)
         route = None if ledger is None else ledger.branch(peer)
         if ledger is None or route is None:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Reached")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Reached"))
+            return
         count = Count(message.delivered, message.missed, message.again, message.matches)
         ledger.count = ledger.count.plus(count)
         del ledger.open[route]
-        return self._close(way, ledger, now)
+        self._close(way, ledger, now)
 
-    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
-        """Some have not answered: once more, or others in their place, and in the end without them."""
-        way = (EventId(tick.key[:32]), tick.key[32:].decode())
+    def handle_timeout(self, timer: NoticeDue, now: float) -> None:
+        """Send an event once more, or ask others in a route's place, and in the end go on without it."""
+        way = (timer.event, timer.attribute)
         ledger = self._ledgers.get(way)
         if ledger is None or ledger.passing is None:
-            return []
+            return
         ledger.tries += 1
-        effects: list[ContentEffect] = []
         left = ledger.deadline - now
         if left <= 0.001:
             for route in list(ledger.open):
-                effects += self._missed(way, ledger, route)
-            return [*effects, *self._close(way, ledger, now)]
+                self._give_up(way, ledger, route)
+            self._close(way, ledger, now)
+            return
         for route, branch in list(ledger.open.items()):
             is_up = self._reach.is_up(branch.target)
             if not branch.has_it and self._lengthen(route, branch):
-                effects += self._sent(way, ledger, route, now)
+                self._send_to(way, ledger, route, now)
             elif branch.backups and not branch.has_it and (branch.sent >= _UNHEARD or not is_up):
-                effects += self._seek(way, ledger, route, now)
+                self._seek(way, ledger, route, now)
             elif branch.awaited or is_up:
-                effects += self._sent(way, ledger, route, now)
+                self._send_to(way, ledger, route, now)
         seeking = any(branch.backups and not branch.has_it for branch in ledger.open.values())
         if ledger.open:
             wait = self._config.resend * (1 if seeking else 2**ledger.tries)
-            effects += self._time(way, ledger, min(left, wait))
-        return [*effects, *self._close(way, ledger, now)]
+            self._set_timer(way, ledger, min(left, wait))
+        self._close(way, ledger, now)
 
-    def _close(self, way: Way, ledger: Ledger, now: float) -> list[ContentEffect]:
+    def _close(self, way: Way, ledger: Ledger, now: float) -> None:
         """If all have answered, say so; or that only those are left who say nothing."""
         if way not in self._ledgers.open:
-            return []
+            return
         if ledger.open:
-            return self._stall(way, ledger)
+            self._stall(way, ledger)
+            return
         self._ledgers.settle(way, now)
         self.counted.append((way, ledger.count))
-        cancel: list[ContentEffect] = [CancelTimer(_tick(way))] if ledger.timed else []
+        if ledger.timed:
+            self._out.cancel_timer(NoticeDue(*way))
         ledger.timed = False
-        if ledger.upstream is None or not self._config.reliable:
-            return cancel
-        said_as = ledger.said_as or way[1]
-        return [*cancel, *self._reach.answer(ledger.upstream, Reached(way[0], said_as, *ledger.count))]
+        if ledger.upstream is not None and self._config.reliable:
+            said_as = ledger.said_as or way[1]
+            self._reach.answer(ledger.upstream, Reached(way[0], said_as, *ledger.count))
 
-    def _stall(self, way: Way, ledger: Ledger) -> list[ContentEffect]:
+    def _stall(self, way: Way, ledger: Ledger) -> None:
         """If all who live have answered, tell what is known and who is silent; and again when it changes."""
         silent: dict[PeerId, None] = {}
         count, more = ledger.count, 0
@@ -409,16 +422,15 @@ class Notices:
             elif self._is_silent(ledger, branch):
                 silent[route] = None
             else:
-                return []
+                return
         named = tuple(silent)[:SILENT]
         so_far = SoFar(*count, named, more + len(silent) - len(named))
         if so_far == ledger.so_far or not self._config.reliable:
-            return []
+            return
         ledger.so_far = so_far
         self.stalled.append((way, so_far))
-        if ledger.upstream is None:
-            return []
-        return self._reach.answer(ledger.upstream, Held(way[0], ledger.said_as or way[1], so_far))
+        if ledger.upstream is not None:
+            self._reach.answer(ledger.upstream, Held(way[0], ledger.said_as or way[1], so_far))
 
     def _is_silent(self, ledger: Ledger, branch: Branch) -> bool:
         """Whether a route says nothing: no link comes up, or nothing comes back over it however often it is
@@ -436,17 +448,9 @@ class Notices:
         self._ledgers.tidy(now)
         self.lately.tidy(now)
 
-    def _put(self, way: Way, ledger: Ledger) -> list[ContentEffect]:
+    def _put(self, way: Way, ledger: Ledger) -> None:
         """Keep no more than may be remembered; what is still open is given up with a word."""
-        effects: list[ContentEffect] = []
         for old, given_up in self._ledgers.put(way, ledger):
             note = f"{counted(len(given_up.open), 'branch', 'branches')} had not answered"
-            effects += (
-                CancelTimer(_tick(old)),
-                Record(Kind.EVICTED, event=old[0], reason=Reason.TOO_MANY, note=note),
-            )
-        return effects
-
-
-def _tick(way: Way) -> Tick:
-    return Tick(OWNER, NOTICE, way[0] + way[1].encode())
+            self._out.cancel_timer(NoticeDue(*old))
+            self._out.record(Record(Kind.EVICTED, event=old[0], reason=Reason.TOO_MANY, note=note))

@@ -6,11 +6,8 @@ where such a message can come from.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
-from linnet.content.effects import ContentEffect
 from linnet.content.elections import Elections
 from linnet.content.messages import Notice, Publish, Replace, Subscribe
 from linnet.content.notices import NOTICE, Notices
@@ -27,13 +24,15 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
-
-OnTheWay: TypeAlias = Subscribe | Replace | Publish | Notice
 
 
 class Passage:
-    """Takes in what goes up to a rendezvous, or comes down from it, and sends it on."""
+    """Takes in what goes up to a rendezvous, or comes down from it, and sends it on.
+
+    Its handlers raise `RemoteError` if something is wrong with a message.
+    """
 
     def __init__(
         self,
@@ -48,7 +47,9 @@ class Passage:
         walks: Walks,
         notices: Notices,
         replays: Replays,
+        out: Outbox,
     ) -> None:
+        self._out = out
         self._context = context
         self._config = config
         self._elections = elections
@@ -61,65 +62,57 @@ class Passage:
         self._notices = notices
         self._replays = replays
 
-    def take(self, peer: PeerId, message: OnTheWay, now: float) -> list[ContentEffect]:
-        """What a message of a peer brings about; RemoteError says what is wrong with it."""
-        match message:
-            case Subscribe():
-                return self._subscribe(peer, message, now)
-            case Replace():
-                return self._replace(peer, message, now)
-            case Publish():
-                return self._publish(peer, message, now)
-            case Notice():
-                return self._notice(peer, message, now)
-
-    def _subscribe(self, peer: PeerId, message: Subscribe, now: float) -> list[ContentEffect]:
+    def handle_subscribe(self, peer: PeerId, message: Subscribe, now: float) -> None:
+        """Keep a filter of a peer, and ask the next hop for what it accepts."""
         predicate = foreign_predicate(message.predicate, self._config.attributes)
         self._check_way(peer, message.attribute, predicate, message.hops, upwards=True)
         self._table.check_room(peer, message.attribute, predicate, self._config)
         stands = self._table.add(peer, message.attribute, predicate).stands
         self._book.learn(peer, message.backups, self._reach.contact(peer))
-        effects = self._book.shorten(peer, message.attribute, message.shortcut)
+        self._book.set_shortcut(peer, message.attribute, message.shortcut)
         waiters = [(peer, message.number)] if self._config.reliable else []
         hops, moved = message.hops + 1, message.moved
-        effects += self._backups.changed(message.attribute, peer, (predicate,), False, now)
-        effects += self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
+        self._backups.tell_change(message.attribute, peer, (predicate,), False, now)
+        self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
         if moved:
-            effects += self._replays.replay(peer, message.attribute, predicate, now)
-        return effects
+            self._replays.replay(peer, message.attribute, predicate, now)
 
-    def _replace(self, peer: PeerId, message: Replace, now: float) -> list[ContentEffect]:
+    def handle_replace(self, peer: PeerId, message: Replace, now: float) -> None:
+        """Forget the filters of a peer but these, and tell the next hop what is left."""
         left = tuple(foreign_predicate(text, self._config.attributes) for text in message.predicates)
         if any(message.attribute not in predicate.names for predicate in left):
             raise RemoteError(Reason.MALFORMED, "a predicate without the attribute that it goes by")
         if not self._table.replace(peer, message.attribute, left) and left:
             self._table.replace(peer, message.attribute, ())
             raise RemoteError(Reason.STALE, "it had asked for nothing")
-        told = self._backups.changed(message.attribute, peer, left, True, now)
-        return [*told, *self._upstream.withdraw(message.attribute)]
+        self._backups.tell_change(message.attribute, peer, left, True, now)
+        self._upstream.withdraw(message.attribute)
 
-    def _publish(self, peer: PeerId, message: Publish, now: float) -> list[ContentEffect]:
+    def handle_publish(self, peer: PeerId, message: Publish, now: float) -> None:
+        """Bring an event further on its way to a rendezvous."""
         passing = check(message.unit, message.card, self._context, self._config, now)
         self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=True)
         way = (passing.id, message.attribute)
-        if self._walks.known(way):
-            return self._walks.again(peer, way)
-        return self._walks.begin(message.attribute, passing, peer, message.hops, now)
+        if self._walks.is_known(way):
+            self._walks.repeat_answer(peer, way)
+            return
+        self._walks.begin(message.attribute, passing, peer, message.hops, now)
 
-    def _notice(self, peer: PeerId, message: Notice, now: float) -> list[ContentEffect]:
+    def handle_notice(self, peer: PeerId, message: Notice, now: float) -> None:
+        """Bring an event to those below this node who want it."""
         passing = check(message.unit, message.card, self._context, self._config, now)
         self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=False)
         base = base_of(message.attribute)
         way = (passing.id, base)
-        if self._notices.known(way):
-            return self._notices.again(peer, way, message.attribute)
-        received = Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=message.hops, note=NOTICE)
-        patience = message.patience / 1000
+        if self._notices.is_known(way):
+            self._notices.repeat_answer(peer, way, message.attribute)
+            return
+        hops, patience = message.hops, message.patience / 1000
+        self._out.record(Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=hops, note=NOTICE))
         said, own_only = message.attribute, is_part(message.attribute) and base in self._elections.held
-        sent = self._notices.down(
-            base, passing, message.hops, peer, None, now, patience, said_as=said, own_only=own_only
+        self._notices.send_down(
+            base, passing, hops, peer, None, now, patience, said_as=said, own_only=own_only
         )
-        return [received, *sent]
 
     def _check_way(self, peer: PeerId, attribute: str, asked: Predicate, hops: int, upwards: bool) -> None:
         """Walks go to nodes closer to the rendezvous, and notices come from them: none goes in circles."""

@@ -37,8 +37,8 @@ class Predecessors:
         """Whether subscriptions may be known to others alone."""
         return attribute in self._since and now < self._since[attribute] + self._config.refresh
 
-    def took(self, attribute: str, now: float) -> None:
-        """This node is the rendezvous of an attribute now, and was not before."""
+    def begin(self, attribute: str, now: float) -> None:
+        """Note who came before, as this node is the rendezvous of an attribute now and was not."""
         self._since[attribute] = now
         known = self._known[attribute] = {}
         claimant = self._claims.claimant(attribute)
@@ -48,8 +48,8 @@ class Predecessors:
             known.setdefault(peer, Contact(peer))
         known.pop(self._ours, None)
 
-    def left(self, attribute: str) -> None:
-        """Another is the rendezvous now."""
+    def forget(self, attribute: str) -> None:
+        """Forget who came before, as another is the rendezvous now."""
         self._since.pop(attribute, None)
         self._known.pop(attribute, None)
 
@@ -73,4 +73,4 @@ class Predecessors:
     def tidy(self, now: float) -> None:
         """Forget what no longer counts."""
         for attribute in [name for name in self._since if not self.is_young(name, now)]:
-            self.left(attribute)
+            self.forget(attribute)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from linnet.content.effects import ContentEffect
 from linnet.content.lately import WentBy
 from linnet.content.notices import Notices
 from linnet.content.predicates import Predicate
@@ -18,25 +17,24 @@ class Replays:
         self._lately = notices.lately
         self._table = table
 
-    def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> list[ContentEffect]:
-        """A route was elsewhere until now: send it what it wants of what there was."""
+    def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> None:
+        """Send a route that was elsewhere what it wants of what there was."""
         self._lately.came_back(attribute, route, now)
-        effects: list[ContentEffect] = []
         for event in self._lately.elsewhere(attribute, now):
             if predicate.covers(event.passing.attributes):
-                effects += self._notices.adopt(event)
+                self._notices.adopt(event)
         for event in self._lately.here(attribute, now):
             if predicate.covers(event.passing.attributes):
-                effects += self._notices.resend(route, event, now)
-        return effects
+                self._notices.resend(route, event, now)
 
-    def tracked(self, event: WentBy, now: float) -> list[ContentEffect]:
-        """An event is finished that was tracked here: who came back before we had it has not got it."""
+    def replay_tracked(self, event: WentBy, now: float) -> None:
+        """Send a finished event that was tracked here to those who came back before we had it."""
         self._lately.finished_elsewhere(event)
         attribute = event.way[1]
         wanted = self._table.interested(attribute, event.passing.attributes)
         back = [route for route in wanted if self._lately.is_back(attribute, route, now)]
-        if not back or self._notices.known(event.way):
-            return []
-        effects = self._notices.adopt(event)
-        return [*effects, *(effect for route in back for effect in self._notices.resend(route, event, now))]
+        if not back or self._notices.is_known(event.way):
+            return
+        self._notices.adopt(event)
+        for route in back:
+            self._notices.resend(route, event, now)

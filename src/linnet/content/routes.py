@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from linnet.content.config import ContentConfig
-from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.reach import Reach
-from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact, PeerId
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 
-LAPSE = "lapse"
+
+class RouteLapse(Timer, frozen=True, gc=False):
+    """A route has been without a link for so long that all below it have moved elsewhere."""
+
+    peer: PeerId
 
 
 class RouteBook:
     """What is known of routes beside what they ask for."""
 
-    def __init__(self, config: ContentConfig, reach: Reach) -> None:
+    def __init__(self, config: ContentConfig, reach: Reach, out: Outbox) -> None:
         self._config = config
+        self._out = out
         self._reach = reach
         self._backups: dict[PeerId, tuple[Contact, ...]] = {}
         self._contacts: dict[PeerId, Contact] = {}
@@ -42,13 +46,13 @@ class RouteBook:
         known = self._reach.contact(peer)
         return known if known.hints else self._contacts.get(peer, known)
 
-    def shorten(self, peer: PeerId, attribute: str, shortcut: Contact | None) -> list[ContentEffect]:
-        """A route says where to send in its place, or that it has to be sent to itself from now on."""
+    def set_shortcut(self, peer: PeerId, attribute: str, shortcut: Contact | None) -> None:
+        """Note where to send in place of a route; None: to the route itself."""
         self._shortcuts.pop((peer, attribute), None)
         if shortcut is None or len(self._shortcuts) >= self._config.routes:
-            return []
+            return
         self._shortcuts[peer, attribute] = shortcut
-        return self._reach.hold(shortcut)
+        self._reach.hold(shortcut)
 
     def shortcut(self, peer: PeerId, attribute: str) -> Contact | None:
         """Where to send in place of a route."""
@@ -59,17 +63,18 @@ class RouteBook:
         """Peers to which links are worth holding."""
         return {contact.peer: None for contact in self._shortcuts.values()}
 
-    def keep(self, routes: dict[str, list[PeerId]]) -> None:
-        """A period is over: shortcuts past routes that there are no more are forgotten."""
+    def keep_shortcuts(self, routes: dict[str, list[PeerId]]) -> None:
+        """Forget shortcuts past routes that there are no more."""
         left = {pair: each for pair, each in self._shortcuts.items() if pair[0] in routes.get(pair[1], ())}
         self._shortcuts = left
 
-    def gone(self, peer: PeerId) -> list[ContentEffect]:
-        """The link to a peer is down: if it is a route, it is asked later whether that lasts."""
-        return [SetTimer(self._config.avoided, Tick(OWNER, LAPSE, peer))] if peer in self._backups else []
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Have a route whose link is down lapse, unless it comes back in time."""
+        if peer in self._backups:
+            self._out.set_timer(self._config.avoided, RouteLapse(peer))
 
-    def lapsed(self, peer: PeerId) -> bool:
-        """Whether a route is gone for so long that all below it have moved elsewhere; it is forgotten."""
+    def forget_lapsed(self, peer: PeerId) -> bool:
+        """Forget a route unless it is back; whether it was forgotten."""
         if self._reach.is_up(peer):
             return False
         self._backups.pop(peer, None)

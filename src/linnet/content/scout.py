@@ -7,26 +7,19 @@ so the two meet. After Agostinho 2021; what is different, and why, is in docs/ad
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Callable
+from typing import TypeVar
 
-from linnet.content.application import CONFIRM, TOPIC, Application
-from linnet.content.backups import BACKUP, Backups
+from linnet.content.application import TOPIC, Application, ConfirmDue, Hand
+from linnet.content.backups import BackupDue, Backups
 from linnet.content.branches import Count
 from linnet.content.budgets import Budgets
 from linnet.content.claims import Claims
-from linnet.content.commands import (
-    Ended,
-    PublishContent,
-    ScoutCommand,
-    Standing,
-    SubscribeContent,
-    UnsubscribeContent,
-)
+from linnet.content.commands import PublishContent
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
 from linnet.content.directory import Directory, Located
-from linnet.content.doubts import LOOK, Doubts
-from linnet.content.effects import OWNER, ContentEffect
+from linnet.content.doubts import Doubts, LookDue
 from linnet.content.elections import Elections
 from linnet.content.keeping import Keeping
 from linnet.content.messages import (
@@ -35,95 +28,117 @@ from linnet.content.messages import (
     Claim,
     Closer,
     ContentMessage,
+    Held,
+    Keepers,
     Kept,
+    Log,
+    Logged,
     Notice,
     Publish,
     Reached,
     Replace,
+    Routes,
     Settled,
+    StandIn,
     Subscribe,
     Subscribed,
     Taken,
 )
-from linnet.content.notices import NOTICE, Notices
+from linnet.content.notices import NoticeDue, Notices
 from linnet.content.parts import base_of
 from linnet.content.passage import Passage
 from linnet.content.predecessors import Predecessors
 from linnet.content.predicates import Predicate
-from linnet.content.reach import Reach
+from linnet.content.reach import Promise, Reach
 from linnet.content.replays import Replays
-from linnet.content.routes import LAPSE, RouteBook
+from linnet.content.routes import RouteBook, RouteLapse
 from linnet.content.splits import Splits
 from linnet.content.successions import Successions
 from linnet.content.table import FilterTable
-from linnet.content.trackers import LOG
-from linnet.content.upstream import ASK, Upstream
-from linnet.content.walks import WALK, Walks
-from linnet.core.effects import Reply, SetTimer
-from linnet.core.errors import BadText, Refused, RemoteError
+from linnet.content.trackers import LogDue
+from linnet.content.upstream import SubscribeDue, Upstream
+from linnet.content.walks import WalkDue, Walks
+from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
-from linnet.delivery.commands import Declined
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part, on_command, on_message, on_timer
 from linnet.trace.records import Kind, Record
 
 __all__ = ["TOPIC", "Scout"]
-TURN = "turn"
+M = TypeVar("M", bound=ContentMessage)
 
 
-class Scout:
-    """Everything about content at one node."""
+class PeriodDue(Timer, frozen=True, gc=False):
+    """A period is over, after which subscriptions are told again."""
 
-    def __init__(self, context: Context, config: ContentConfig, directory: Directory) -> None:
+
+class Scout(Part):
+    """ScoutSubs at one node.
+
+    The part that keeps subscriptions asks it for them, and tells it of links and of lookups that have ended.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        config: ContentConfig,
+        directory: Directory,
+        out: Outbox,
+        hand: Hand,
+        promise: Promise,
+    ) -> None:
+        """Have events handed to subscriptions by `hand`, and say by `promise` that they arrived."""
         self._context = context
         self._config = config
+        self._out = out
         ours = self._ours = context.peer
-        self.table = FilterTable()
-        self.elections = Elections(ours, config, directory)
-        reach = self._reach = Reach(config)
-        self._book = RouteBook(config, reach)
-        self._copies = Copies(config)
-        self._backups = Backups(ours, config, directory, self.elections, reach, self.table, self._book)
-        self._upstream = Upstream(ours, config, self.elections, reach, self.table, self._backups, self._book)
-        self._claims = Claims(config, directory, reach)
-        self._doubts = Doubts(config, self.elections, self.table)
-        self._predecessors = Predecessors(ours, config, self._claims, self._copies, self.table)
-        self._application = Application(context, config)
-        self._notices = Notices(
-            ours, config, reach, self.table, self._book, self._copies, self._application.take
-        )
-        replays = Replays(self._notices, self.table)
-        self._keeping = Keeping(
-            context, config, reach, self._book, self._copies, self._backups, self._notices, replays
-        )
+        table = self.table = FilterTable()
+        elections = self.elections = Elections(ours, config, directory, out)
+        reach = self._reach = Reach(config, out, promise)
+        book = self._book = RouteBook(config, reach, out)
+        copies = Copies(config)
+        backups = self._backups = Backups(ours, config, directory, elections, reach, table, book, out)
+        self._upstream = Upstream(ours, config, elections, reach, table, backups, book, out)
+        self._claims = Claims(config, directory, reach, out)
+        self._doubts = Doubts(config, elections, table, out)
+        self._predecessors = Predecessors(ours, config, self._claims, copies, table)
+        self._application = Application(context, config, out, hand, promise)
+        take = self._application.take
+        notices = self._notices = Notices(ours, config, reach, table, book, copies, take, out)
+        replays = Replays(notices, table)
+        self._keeping = Keeping(context, config, reach, book, copies, backups, notices, replays, out)
         self._trackers = self._keeping.trackers
-        self._successions = Successions(ours, reach, self._claims, self._notices.lately)
-        self._splits = Splits(ours, config, self._backups)
+        self._successions = Successions(ours, reach, self._claims, notices.lately)
+        self._splits = Splits(ours, config, backups, out)
         self._walks = Walks(
             config,
-            self.elections,
+            elections,
             reach,
-            self._notices,
+            notices,
             self._predecessors,
-            self._backups,
+            backups,
             self._trackers,
             self._splits,
-            self._copies,
+            copies,
+            out,
         )
         self._passage = Passage(
             context,
             config,
-            self.elections,
+            elections,
             reach,
-            self.table,
-            self._book,
-            self._backups,
+            table,
+            book,
+            backups,
             self._upstream,
             self._walks,
-            self._notices,
+            notices,
             replays,
+            out,
         )
         self._budgets = Budgets(config)
 
@@ -152,199 +167,307 @@ class Scout:
         """Events that came to this node as the rendezvous of an attribute, or of a part."""
         return self._walks.arrivals
 
-    def start(self, now: float) -> list[ContentEffect]:
+    def start(self, now: float) -> None:
         """Begin to tell subscriptions again, from a moment of this node's own."""
-        return [SetTimer(self._config.refresh * self._context.rng.uniform(0.5, 1.0), Tick(OWNER, TURN))]
+        self._out.set_timer(self._config.refresh * self._context.rng.uniform(0.5, 1.0), PeriodDue())
 
     # The application.
 
-    def ask(self, request: int, command: ScoutCommand, now: float) -> list[ContentEffect]:
-        """A command of the application."""
-        try:
-            match command:
-                case SubscribeContent():
-                    attribute, predicate = self._application.subscribe(command)
-                    standing = Reply(request, Standing(predicate.text, attribute))
-                    told = self._tell_own(attribute, predicate, now, command.returns)
-                    return self._drained([standing, *told], now)
-                case UnsubscribeContent(subscription):
-                    attribute, left = self._application.unsubscribe(subscription)
-                    self.table.replace(self._ours, attribute, left)
-                    told = self._backups.changed(attribute, self._ours, left, True, now)
-                    return [Reply(request, Ended()), *told, *self._upstream.withdraw(attribute)]
-                case PublishContent():
-                    return self._drained(self._publish(request, command, now), now)
-                case _:
-                    assert_never(command)
-        except BadText as error:
-            return [Reply(request, Declined(Reason.MALFORMED, str(error)))]
-        except Refused as error:
-            return [Reply(request, Declined(error.reason, error.detail))]
+    def admit_subscription(self, number: int, text: str) -> str:
+        """Keep a subscription to a predicate; the attribute to whose rendezvous it goes.
+
+        `Refused` or `BadText` if it cannot be. Nobody is asked for anything before `begin_subscription`.
+        """
+        return self._application.subscribe(number, text)
+
+    def begin_subscription(self, number: int, now: float, returns: bool = False) -> None:
+        """Ask for what a subscription accepts. One that returns may have missed something."""
+        self._tell_own(*self._application.own[number], now, returns)
+        self._finish(now)
+
+    def end_subscription(self, number: int, now: float) -> None:
+        """Ask for it no more."""
+        attribute, left = self._application.unsubscribe(number)
+        self.table.replace(self._ours, attribute, left)
+        self._backups.tell_change(attribute, self._ours, left, True, now)
+        self._upstream.withdraw(attribute)
 
     def reads(self, subscription: int) -> bool:
         """Whether a subscription of the application is one of these."""
         return subscription in self._application.own
 
-    def _tell_own(
-        self, attribute: str, predicate: Predicate, now: float, returns: bool = False
-    ) -> list[ContentEffect]:
-        effects: list[ContentEffect] = []
+    def _tell_own(self, attribute: str, predicate: Predicate, now: float, returns: bool = False) -> None:
         for piece in predicate.pieces:
             stands = self.table.add(self._ours, attribute, piece).stands
-            effects += self._backups.changed(attribute, self._ours, (piece,), False, now)
-            effects += self._upstream.tell(attribute, stands, 0, [], now, moved=returns)
-        return effects
+            self._backups.tell_change(attribute, self._ours, (piece,), False, now)
+            self._upstream.tell(attribute, stands, 0, [], now, moved=returns)
 
-    def _publish(self, request: int, command: PublishContent, now: float) -> list[ContentEffect]:
+    @on_command(PublishContent)
+    def publish(self, request: int, command: PublishContent, now: float) -> None:
+        """Sign an event, and send it to the rendezvous of each of its attributes."""
         passing = self._application.sign(command, now)
-        effects = self._application.published(request, passing, command.confirm)
+        self._application.note_published(request, passing, command.confirm)
         for attribute in passing.attributes.names:
             name = self._splits.choose(attribute, passing.id, now)
-            effects += self._walks.begin(name, passing, None, 0, now)
-        return effects
+            self._walks.begin(name, passing, None, 0, now)
+        self._finish(now)
 
-    # The network.
+    # Messages.
 
-    def on_message(self, peer: PeerId, message: ContentMessage, now: float) -> list[ContentEffect]:
-        """A message of a peer; what is wrong with it is said in a record."""
+    def _hear(
+        self, peer: PeerId, message: M, handle: Callable[[PeerId, M, float], None], now: float
+    ) -> Reason | None:
+        """Handle a message within the budget of its peer; why it is refused, which a record says as well."""
+        before = self._out.mark()
         try:
             self._budgets.spend(peer, message)
-            return self._drained(self._on_message(peer, message, now), now)
+            handle(peer, message, now)
         except RemoteError as error:
+            self._out.forget_since(before)
             note = f"{type(message).__name__}: {error.detail}"
-            refused: list[ContentEffect] = [
-                Record(Kind.REJECTED, peer=peer, reason=error.reason, note=note[:200])
-            ]
-            if isinstance(message, Subscribe):
-                refused += self._reach.answer(peer, Subscribed(message.number, error.reason))
-            if isinstance(message, Backup):
-                refused += self._reach.answer(peer, Kept(message.number, error.reason))
-            return refused
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=error.reason, note=note[:200]))
+            return error.reason
+        self._finish(now)
+        return None
 
-    def _on_message(self, peer: PeerId, message: ContentMessage, now: float) -> list[ContentEffect]:
-        match message:
-            case Subscribe() | Replace() | Publish() | Notice():
-                return self._passage.take(peer, message, now)
-            case Subscribed():
-                return self._upstream.answered(peer, message, now)
-            case Taken():
-                return self._walks.taken(peer, message, now)
-            case Reached():
-                way = (message.event, message.attribute)
-                count = Count(message.delivered, message.missed, message.again, message.matches)
-                told = self._trackers.answered(way, peer, count) if self._notices.owes(peer, way) else []
-                return [*told, *self._notices.reached(peer, message, now)]
-            case Settled():
-                return self._walks.settled(peer, message)
-            case Claim() | Closer() | Before():
-                return self._on_claim(peer, message, now)
-            case _:
-                return self._keeping.on_message(peer, message, now)
+    @on_message(Subscribe)
+    def handle_subscribe(self, peer: PeerId, message: Subscribe, now: float) -> None:
+        """Keep a filter of a peer, and ask the next hop for what it accepts."""
+        refusal = self._hear(peer, message, self._passage.handle_subscribe, now)
+        if refusal is not None:
+            self._reach.answer(peer, Subscribed(message.number, refusal))
 
-    def _on_claim(self, peer: PeerId, message: Claim | Closer | Before, now: float) -> list[ContentEffect]:
-        attribute = message.attribute
-        stale = Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note=type(message).__name__)
-        if isinstance(message, Before):
-            return [] if self._predecessors.learn(attribute, message.contact, now) else [stale]
-        contact = self._reach.contact(peer) if isinstance(message, Claim) else message.contact
-        moved = self._give_way(attribute, contact, now, peer)
-        if moved is None and isinstance(message, Closer):
-            return [stale]
-        if isinstance(message, Closer):
-            return moved or []
-        heard = [*self._claims.heard(peer, attribute), *self._successions.claimed(attribute, now)]
-        return [*(moved or ()), *heard]
+    @on_message(Subscribed)
+    def handle_subscribed(self, peer: PeerId, message: Subscribed, now: float) -> None:
+        """Note whether a predicate stands all the way to the rendezvous."""
+        self._hear(peer, message, self._upstream.handle_answer, now)
 
-    def _give_way(
-        self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None
-    ) -> list[ContentEffect] | None:
-        """Let another be rendezvous in our place; None unless we are that and it is closer."""
-        if not self.elections.heed(attribute, contact, now, sender):
-            return None
-        return self._leave(attribute, now)
+    @on_message(Replace)
+    def handle_replace(self, peer: PeerId, message: Replace, now: float) -> None:
+        """Forget the filters of a peer but these."""
+        self._hear(peer, message, self._passage.handle_replace, now)
 
-    def _leave(self, attribute: str, now: float) -> list[ContentEffect]:
+    @on_message(Publish)
+    def handle_publish(self, peer: PeerId, message: Publish, now: float) -> None:
+        """Bring an event further on its way to a rendezvous."""
+        self._hear(peer, message, self._passage.handle_publish, now)
+
+    @on_message(Taken)
+    def handle_taken(self, peer: PeerId, message: Taken, now: float) -> None:
+        """Note that the rendezvous has an event, or that the next hop could not bring it there."""
+        self._hear(peer, message, self._walks.handle_taken, now)
+
+    @on_message(Settled)
+    def handle_settled(self, peer: PeerId, message: Settled, now: float) -> None:
+        """Note what became of an event at its rendezvous."""
+        self._hear(peer, message, self._walks.handle_settled, now)
+
+    @on_message(Notice)
+    def handle_notice(self, peer: PeerId, message: Notice, now: float) -> None:
+        """Bring an event to those below this node who want it."""
+        self._hear(peer, message, self._passage.handle_notice, now)
+
+    @on_message(Held)
+    def handle_held(self, peer: PeerId, message: Held, now: float) -> None:
+        """Note that a route has an event and waits for others."""
+        self._hear(peer, message, self._notices.handle_held, now)
+
+    @on_message(Reached)
+    def handle_reached(self, peer: PeerId, message: Reached, now: float) -> None:
+        """Note that a route has answered for an event."""
+        self._hear(peer, message, self._count_reached, now)
+
+    def _count_reached(self, peer: PeerId, message: Reached, now: float) -> None:
+        way = (message.event, message.attribute)
+        if self._notices.owes(peer, way):
+            count = Count(message.delivered, message.missed, message.again, message.matches)
+            self._trackers.note_answer(way, peer, count)
+        self._notices.handle_reached(peer, message, now)
+
+    @on_message(StandIn)
+    def handle_stand_in(self, peer: PeerId, message: StandIn, now: float) -> None:
+        """Tell a peer which routes of a node that is gone want an event."""
+        self._hear(peer, message, self._keeping.handle_stand_in, now)
+
+    @on_message(Routes)
+    def handle_routes(self, peer: PeerId, message: Routes, now: float) -> None:
+        """Send an event to the routes of one that is gone."""
+        self._hear(peer, message, self._notices.handle_routes, now)
+
+    @on_message(Backup)
+    def handle_backup(self, peer: PeerId, message: Backup, now: float) -> None:
+        """Keep filters of a peer."""
+        refusal = self._hear(peer, message, self._keeping.handle_backup, now)
+        if refusal is not None:
+            self._reach.answer(peer, Kept(message.number, refusal))
+
+    @on_message(Kept)
+    def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
+        """Note whether a peer keeps our filters."""
+        self._hear(peer, message, self._keeping.handle_kept, now)
+
+    @on_message(Keepers)
+    def handle_keepers(self, peer: PeerId, message: Keepers, now: float) -> None:
+        """Note who keeps the filters of a route."""
+        self._hear(peer, message, self._keeping.handle_keepers, now)
+
+    @on_message(Log)
+    def handle_log(self, peer: PeerId, message: Log, now: float) -> None:
+        """Track an event for its rendezvous."""
+        self._hear(peer, message, self._keeping.handle_log, now)
+
+    @on_message(Logged)
+    def handle_logged(self, peer: PeerId, message: Logged, now: float) -> None:
+        """Note how far events are that are tracked here."""
+        self._hear(peer, message, self._keeping.handle_logged, now)
+
+    @on_message(Claim)
+    def handle_claim(self, peer: PeerId, message: Claim, now: float) -> None:
+        """Give way to a rendezvous that is closer, or tell it of one that is closer still."""
+        self._hear(peer, message, self._hear_claim, now)
+
+    def _hear_claim(self, peer: PeerId, message: Claim, now: float) -> None:
+        self._give_way(message.attribute, self._reach.contact(peer), now, peer)
+        self._claims.handle_claim(peer, message.attribute)
+        self._successions.hand_over(message.attribute, now)
+
+    @on_message(Closer)
+    def handle_closer(self, peer: PeerId, message: Closer, now: float) -> None:
+        """Give way to the rendezvous that a peer names."""
+        self._hear(peer, message, self._hear_closer, now)
+
+    def _hear_closer(self, peer: PeerId, message: Closer, now: float) -> None:
+        if not self._give_way(message.attribute, message.contact, now, peer):
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Closer"))
+
+    @on_message(Before)
+    def handle_before(self, peer: PeerId, message: Before, now: float) -> None:
+        """Note who was the rendezvous before this node."""
+        self._hear(peer, message, self._hear_before, now)
+
+    def _hear_before(self, peer: PeerId, message: Before, now: float) -> None:
+        if not self._predecessors.learn(message.attribute, message.contact, now):
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Before"))
+
+    def _give_way(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
+        """Let another be rendezvous in our place; not unless we are that and it is closer."""
+        if not self.elections.yield_to(attribute, contact, now, sender):
+            return False
+        self._leave(attribute, now)
+        return True
+
+    def _leave(self, attribute: str, now: float) -> None:
         """Who is closer is young: it is helped by being told at once what we know, and what came lately."""
-        self._predecessors.left(attribute)
-        effects = [*self._splits.left(attribute), *self._upstream.retell(attribute, now)]
-        return [*effects, *self._walks.moved(attribute, now)]
+        self._predecessors.forget(attribute)
+        self._splits.unsplit(attribute)
+        self._upstream.retell(attribute, now)
+        self._walks.send_on(attribute, now)
 
-    # Links and time.
+    # Links and lookups.
 
-    def link_up(self, event: LinkUp, now: float) -> list[ContentEffect]:
-        """A link is up; if who is there is closer to what we act as rendezvous of, it is that from now on."""
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """Send what waits for a link, and give way to a peer that is closer to what we are rendezvous of."""
         contact = Contact(event.peer, event.hello.listens[:8])
         self.elections.forgive(event.peer)
-        effects = self._reach.link_up(event.peer, contact.hints)
+        self._reach.handle_link_up(event.peer, contact.hints)
         for attribute in self.elections.held if contact.hints else ():
-            effects += self._give_way(attribute, contact, now) or ()
-        return self._drained(effects, now)
+            self._give_way(attribute, contact, now)
+        self._finish(now)
 
-    def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[ContentEffect]:
-        """A link is down, or none came up: what went that way goes another."""
+    def handle_link_loss(self, event: LinkDown | DialFailed, now: float) -> None:
+        """Send another way what went over a link that is down, or that did not come up."""
         peer = event.peer
-        effects = self._reach.gone(peer, event.reason)
-        effects += self._book.gone(peer)
-        self.elections.link_gone(peer, event.reason, now)
+        self._reach.handle_link_down(peer, event.reason)
+        self._book.handle_link_down(peer)
+        self.elections.handle_link_down(peer, event.reason, now)
         for attribute in self._backups.kept_by(peer) if self.elections.is_avoided(peer, now) else ():
-            effects += self._doubts.abandoned(attribute, now)
-        effects += self._keeping.replaced(self._backups.gone(peer, now), now)
-        effects += self._upstream.gone(peer, now)
-        effects += self._notices.gone(peer, now)
-        effects += self._successions.gone(peer, now)
-        self._walks.orphaned(peer, now)
-        effects += self._walks.gone(peer, now)
-        for attribute, passing, hops in self._trackers.gone(peer):
-            if not self._walks.known((passing.id, attribute)):
-                effects += self._walks.begin(attribute, passing, None, hops, now)
-        return self._drained(effects, now)
+            self._doubts.handle_keeper_loss(attribute, now)
+        self._backups.replace_keeper(peer, now)
+        self._keeping.name_keepers(now)
+        self._upstream.handle_link_down(peer, now)
+        self._notices.handle_link_down(peer, now)
+        self._successions.handle_link_down(peer, now)
+        self._walks.note_lost_owner(peer, now)
+        self._walks.handle_link_down(peer, now)
+        for attribute, passing, hops in self._trackers.unfinished_of(peer):
+            if not self._walks.is_known((passing.id, attribute)):
+                self._walks.begin(attribute, passing, None, hops, now)
+        self._finish(now)
 
-    def located(self, found: Located, now: float) -> list[ContentEffect]:
-        """A lookup has ended."""
+    def handle_nodes_found(self, found: Located, now: float) -> None:
+        """Go on with what waited for a lookup."""
         before = self.elections.held
-        split = self._splits.located(found)
-        attribute = self.elections.located(found, now)
+        self._splits.handle_nodes_found(found)
+        attribute = self.elections.handle_nodes_found(found, now)
         if attribute is None:
-            return split
-        effects = split
+            return
         if attribute in self.elections.held:
-            effects += self._claims.claim(attribute, found.contacts)
+            self._claims.claim(attribute, found.contacts)
             if attribute not in before:
-                self._predecessors.took(attribute, now)
+                self._predecessors.begin(attribute, now)
             if not found.contacts or self.elections.lost_sight(attribute, now):
-                effects += self._doubts.begin(attribute, now)
+                self._doubts.begin(attribute, now)
         else:
-            self._predecessors.left(attribute)
-            effects += self._splits.left(attribute)
-        effects += self._backups.located(attribute, found.contacts, now)
-        effects += self._upstream.decided(attribute, now)
-        return self._drained([*effects, *self._walks.decided(attribute, now)], now)
+            self._predecessors.forget(attribute)
+            self._splits.unsplit(attribute)
+        self._backups.handle_nodes_found(attribute, found.contacts, now)
+        self._upstream.resume(attribute, now)
+        self._walks.resume(attribute, now)
+        self._finish(now)
 
-    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
-        """A timer has run out."""
-        if tick.what == ASK:
-            return self._upstream.fired(tick, now)
-        if tick.what == WALK:
-            return self._drained(self._walks.fired(tick, now), now)
-        if tick.what == NOTICE:
-            return self._drained(self._notices.fired(tick, now), now)
-        if tick.what == BACKUP:
-            return self._keeping.replaced(self._backups.fired(tick, now), now)
-        if tick.what == LOG:
-            return self._trackers.fired()
-        if tick.what == CONFIRM:
-            return self._application.fired(tick)
-        if tick.what == LOOK:
-            return self._doubts.fired(tick, now)
-        if tick.what == LAPSE:
-            return self._lapse(PeerId(tick.key), now)
-        return self._turn(now)
+    # Time.
 
-    def _turn(self, now: float) -> list[ContentEffect]:
-        """A period is over: tell our own subscriptions again, and forget what others did not."""
+    @on_timer(SubscribeDue)
+    def resend_subscription(self, timer: SubscribeDue, now: float) -> None:
+        """Tell the next hop a predicate once more."""
+        self._upstream.handle_timeout(timer, now)
+
+    @on_timer(WalkDue)
+    def resend_event(self, timer: WalkDue, now: float) -> None:
+        """Send an event up once more."""
+        self._walks.handle_timeout(timer, now)
+        self._finish(now)
+
+    @on_timer(NoticeDue)
+    def resend_notice(self, timer: NoticeDue, now: float) -> None:
+        """Send an event down once more."""
+        self._notices.handle_timeout(timer, now)
+        self._finish(now)
+
+    @on_timer(BackupDue)
+    def resend_backup(self, timer: BackupDue, now: float) -> None:
+        """Have our filters kept by one who did not answer, or by another."""
+        self._backups.handle_timeout(timer, now)
+        self._keeping.name_keepers(now)
+
+    @on_timer(LogDue)
+    def tell_trackers(self, timer: LogDue, now: float) -> None:
+        """Tell those who track events of ours how far these are."""
+        self._trackers.tell_trackers()
+
+    @on_timer(ConfirmDue)
+    def end_confirmation(self, timer: ConfirmDue, now: float) -> None:
+        """Answer a publisher without those who say nothing."""
+        self._application.end_confirmation(timer)
+
+    @on_timer(LookDue)
+    def look_again(self, timer: LookDue, now: float) -> None:
+        """Look once more for somebody closer."""
+        self._doubts.look_again(timer, now)
+
+    @on_timer(RouteLapse)
+    def forget_route(self, timer: RouteLapse, now: float) -> None:
+        """Forget a route that is gone for so long that all below it have moved elsewhere."""
+        for attribute in self.table.drop(timer.peer) if self._book.forget_lapsed(timer.peer) else ():
+            self._backups.tell_change(attribute, timer.peer, (), True, now)
+            self._upstream.withdraw(attribute)
+
+    @on_timer(PeriodDue)
+    def begin_period(self, timer: PeriodDue, now: float) -> None:
+        """Tell our own subscriptions again, and forget what others did not."""
         self.table.turn()
         self.elections.tidy(now)
-        self._claims.turn()
+        self._claims.begin_period()
         self._budgets.turn()
         self._keeping.tidy(now)
         self._successions.tidy()
@@ -352,40 +475,32 @@ class Scout:
         self._walks.tidy(now)
         self._notices.tidy(now)
         self._application.tidy(now)
-        effects = [*self._splits.turn(now), *self._backups.turn(now)]
-        effects += self._upstream.turn(now)
+        self._splits.begin_period(now)
+        self._backups.begin_period(now)
+        self._upstream.begin_period(now)
         for attribute, predicate in self._application.own.values():
-            effects += self._tell_own(attribute, predicate, now)
-        self._book.keep({name: self.table.routes(name) for name in self.table.attributes})
+            self._tell_own(attribute, predicate, now)
+        self._book.keep_shortcuts({name: self.table.routes(name) for name in self.table.attributes})
         hops = {**self._upstream.next_hops, **self._walks.next_hops}
-        effects += self._reach.keep({**hops, **self._backups.keepers, **self._book.shortcuts})
-        return [*effects, SetTimer(self._config.refresh, Tick(OWNER, TURN))]
+        self._reach.release_idle({**hops, **self._backups.keepers, **self._book.shortcuts})
+        self._out.set_timer(self._config.refresh, PeriodDue())
 
-    def _lapse(self, peer: PeerId, now: float) -> list[ContentEffect]:
-        """A route that is gone for so long that all below it have moved elsewhere is forgotten."""
-        effects: list[ContentEffect] = []
-        for attribute in self.table.drop(peer) if self._book.lapsed(peer) else ():
-            effects += self._backups.changed(attribute, peer, (), True, now)
-            effects += self._upstream.withdraw(attribute)
-        return effects
-
-    def _drained(self, effects: list[ContentEffect], now: float) -> list[ContentEffect]:
-        """With what came of it: what we leave to others, events for the application, ends of its own."""
+    def _finish(self, now: float) -> None:
+        """See to what came of an input: what is left to others, what the application is handed and told."""
         while self.elections.left:
-            effects += self._leave(self.elections.left.pop(), now)
-        effects += self._application.handed
-        self._application.handed.clear()
+            self._leave(self.elections.left.pop(), now)
+        self._application.hand_over()
         for way, so_far in self._notices.stalled:
-            effects += self._walks.stall(way, so_far)
+            self._walks.stall(way, so_far)
         self._notices.stalled.clear()
         for way, count in self._notices.counted:
-            effects += [*self._walks.settle(way, count), *self._trackers.finished(way)]
+            self._walks.settle(way, count)
+            self._trackers.note_end(way)
         self._notices.counted.clear()
-        effects += self._walks.fell_back(now)
+        self._walks.fall_back(now)
         for (event, attribute), count, reason in self._walks.ended:
-            effects += self._application.ended(event, base_of(attribute), count, reason)
+            self._application.note_end(event, base_of(attribute), count, reason)
         self._walks.ended.clear()
         for (event, attribute), so_far in self._walks.stalled:
-            effects += self._application.stalled(event, base_of(attribute), so_far)
+            self._application.note_stall(event, base_of(attribute), so_far)
         self._walks.stalled.clear()
-        return effects

@@ -12,11 +12,11 @@ from __future__ import annotations
 from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
 from linnet.content.directory import Locate, Located
-from linnet.content.effects import ContentEffect
 from linnet.content.keys import attribute_key, distance
 from linnet.content.parts import MOST_PARTS, is_part, part_name, part_of
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.trace.records import Kind, Record
 
@@ -27,8 +27,9 @@ WINDOW = 10.0
 class Splits:
     """What is split here, and what others are known to have split."""
 
-    def __init__(self, ours: PeerId, config: ContentConfig, backups: Backups) -> None:
+    def __init__(self, ours: PeerId, config: ContentConfig, backups: Backups, out: Outbox) -> None:
         self._ours = ours
+        self._out = out
         self._config = config
         self._backups = backups
         self._counted: dict[str, tuple[float, int]] = {}
@@ -42,42 +43,41 @@ class Splits:
 
     # At the rendezvous.
 
-    def arrived(self, attribute: str, now: float) -> list[ContentEffect]:
-        """An event came to this node, which is the rendezvous; if there are too many it splits."""
+    def count_arrival(self, attribute: str, now: float) -> None:
+        """Count an event at its rendezvous, which splits if there are too many."""
         if not self._config.hot or is_part(attribute):
-            return []
+            return
         since, count = self._counted.get(attribute, (now, 0))
         if since + WINDOW <= now:
             since, count = now, 0
         self._counted[attribute] = (since, count + 1)
         if count + 1 <= self._config.hot * WINDOW or self.parts(attribute) < self._wanted.get(attribute, 1):
-            return []
+            return
         self._counted[attribute] = (now, 0)
-        return self._split(attribute)
+        self._split(attribute)
 
-    def _split(self, attribute: str) -> list[ContentEffect]:
+    def _split(self, attribute: str) -> None:
         before = self._wanted.get(attribute, 1)
         if before >= MOST_PARTS:
-            return []
+            return
         self._wanted[attribute] = 2 * before
         note = f"{attribute} goes in {2 * before} parts"
-        effects: list[ContentEffect] = [Record(Kind.CONTROL, reason=Reason.CONGESTED, note=note)]
+        self._out.record(Record(Kind.CONTROL, reason=Reason.CONGESTED, note=note))
         for part in range(before, 2 * before):
             key = attribute_key(part_name(attribute, part))
             self._pending[key] = (attribute, part)
-            effects.append(Locate(key))
-        return effects
+            self._out.notify(Locate(key))
 
-    def located(self, found: Located) -> list[ContentEffect]:
-        """A lookup has ended: if it was for a part, the closest holds it."""
+    def handle_nodes_found(self, found: Located) -> None:
+        """Have the closest node that a lookup found hold a part, if it was for one."""
         attribute, part = self._pending.pop(found.key, ("", 0))
         if not part:
-            return []
+            return
         closest = found.contacts[0] if found.contacts else None
         if closest is None or distance(self._ours, found.key) < distance(closest.peer, found.key):
             self._local[part_name(attribute, part)] = None
-            return []
-        return self._backups.mirror(attribute, part, closest)
+            return
+        self._backups.mirror(attribute, part, closest)
 
     def parts(self, attribute: str) -> int:
         """In how many parts events may go: what holds all of the subscriptions."""
@@ -89,22 +89,20 @@ class Splits:
     def _holds(self, attribute: str, part: int) -> bool:
         return part_name(attribute, part) in self._local or self._backups.is_mirrored(attribute, part)
 
-    def left(self, attribute: str) -> list[ContentEffect]:
-        """Another is the rendezvous now: those who hold parts are told that they do not any more."""
+    def unsplit(self, attribute: str) -> None:
+        """Tell those who hold parts of an attribute that they do not any more."""
         for part in range(1, self._wanted.pop(attribute, 1)):
             self._local.pop(part_name(attribute, part), None)
         self._counted.pop(attribute, None)
-        return self._backups.unmirror(attribute)
+        self._backups.unmirror(attribute)
 
-    def turn(self, now: float) -> list[ContentEffect]:
-        """A period is over: what has cooled down is whole again."""
+    def begin_period(self, now: float) -> None:
+        """Make whole again what has cooled down."""
         self._known = {name: each for name, each in self._known.items() if each[1] > now}
-        effects: list[ContentEffect] = []
         for attribute in list(self._wanted):
             since, count = self._counted.get(attribute, (now, 0))
             if since + 2 * WINDOW <= now or count < self._config.hot * WINDOW / 4:
-                effects += self.left(attribute)
-        return effects
+                self.unsplit(attribute)
 
     # At publishers.
 

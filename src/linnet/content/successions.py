@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from linnet.content.branches import Way
 from linnet.content.claims import Claims
-from linnet.content.effects import ContentEffect
 from linnet.content.lately import Lately, WentBy
 from linnet.content.messages import LOGGED, Log, Logged, Tracked
 from linnet.content.reach import Reach
@@ -27,32 +26,28 @@ class Successions:
         self._lately = lately
         self._handed: dict[Way, PeerId] = {}
 
-    def claimed(self, attribute: str, now: float) -> list[ContentEffect]:
-        """An attribute was claimed: hand over what was tracked for one who is gone, or is this one itself."""
+    def hand_over(self, attribute: str, now: float) -> None:
+        """Hand who claimed an attribute what was tracked for one who is gone, or is this one itself."""
         heir = self._claims.claimant(attribute)
         if heir is None or heir.peer == self._ours:
-            return []
+            return
         some = [
             event for event in self._lately.elsewhere(attribute, now) if self._is_wanted(event, heir.peer)
         ]
-        effects: list[ContentEffect] = []
         for start in range(0, len(some), LOGGED):
             part = some[start : start + LOGGED]
             for _, way, passing, hops, _ in part:
                 self._handed[way] = heir.peer
-                effects += self._reach.say(heir, Log(attribute, passing.unit, passing.card, hops))
-            effects += self._reach.say(heir, Logged((), tuple(Tracked(*event.way) for event in part)))
-        return effects
+                self._reach.send(heir, Log(attribute, passing.unit, passing.card, hops))
+            self._reach.send(heir, Logged((), tuple(Tracked(*event.way) for event in part)))
 
-    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
-        """A node is gone: if another has claimed what it led, that one is handed it."""
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Hand what a node led that is gone to who has claimed it since."""
         self._handed = {way: heir for way, heir in self._handed.items() if heir != peer}
-        effects: list[ContentEffect] = []
         for attribute in self._lately.led_by(peer):
             heir = self._claims.claimant(attribute)
             if heir is not None and heir.peer != peer:
-                effects += self.claimed(attribute, now)
-        return effects
+                self.hand_over(attribute, now)
 
     def tidy(self) -> None:
         """Forget what is not tracked any more."""

@@ -13,19 +13,21 @@ from __future__ import annotations
 from linnet.content.backups import Backups
 from linnet.content.branches import Count, Way
 from linnet.content.config import ContentConfig
-from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.messages import LOGGED, Answered, Log, Logged, Tracked
 from linnet.content.passing import Passing
 from linnet.content.reach import Reach
-from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-LOG = "log"
 _TOLD = 0.5
 """Seconds for which what is to be told is gathered."""
+
+
+class LogDue(Timer, frozen=True, gc=False):
+    """What was gathered for trackers is to be told to them."""
 
 
 class _Log:
@@ -54,55 +56,52 @@ class _Untold:
 class Trackers:
     """Events that this node leads, and those that it tracks for others."""
 
-    def __init__(self, config: ContentConfig, reach: Reach, backups: Backups) -> None:
+    def __init__(self, config: ContentConfig, reach: Reach, backups: Backups, out: Outbox) -> None:
         self._config = config
+        self._out = out
         self._reach = reach
         self._backups = backups
         self._led: dict[Way, tuple[Contact, ...]] = {}
         self._logs: dict[Way, _Log] = {}
         self._untold: dict[PeerId, _Untold] = {}
-        self.ended: list[tuple[Way, Passing, int]] = []
-        """What others have finished, for whoever clears this."""
 
     def __len__(self) -> int:
         return len(self._led) + len(self._logs)
 
     # At the rendezvous.
 
-    def lead(self, way: Way, passing: Passing, hops: int, now: float) -> list[ContentEffect]:
-        """This node is the rendezvous: have others know of an event."""
+    def lead(self, way: Way, passing: Passing, hops: int, now: float) -> None:
+        """Have others track an event of which this node is the rendezvous."""
         if not self._config.reliable or way in self._led:
-            return []
+            return
         trackers = self._backups.around(way[1], now) if self._config.backups else ()
         if not trackers:
-            return []
+            return
         self._led[way] = trackers
-        effects: list[ContentEffect] = []
         for contact in trackers:
-            effects += self._reach.say(contact, Log(way[1], passing.unit, passing.card, hops))
-        return effects
+            self._reach.send(contact, Log(way[1], passing.unit, passing.card, hops))
 
-    def answered(self, way: Way, route: PeerId, count: Count) -> list[ContentEffect]:
-        """A route has answered for all below it."""
+    def note_answer(self, way: Way, route: PeerId, count: Count) -> None:
+        """Note for trackers that a route has answered for all below it."""
         is_first = not self._untold
         for contact in self._led.get(way, ()):
             self._untold.setdefault(contact.peer, _Untold()).answers[way, route] = count
-        return self._told_soon(is_first)
+        self._set_timer(is_first)
 
-    def finished(self, way: Way) -> list[ContentEffect]:
-        """All have: there is nothing left to take over."""
+    def note_end(self, way: Way) -> None:
+        """Note for trackers that an event is finished."""
         self._logs.pop(way, None)
         is_first = not self._untold
         for contact in self._led.pop(way, ()):
             self._untold.setdefault(contact.peer, _Untold()).ended[way] = None
-        return self._told_soon(is_first)
+        self._set_timer(is_first)
 
-    def _told_soon(self, is_first: bool) -> list[ContentEffect]:
-        return [SetTimer(_TOLD, Tick(OWNER, LOG))] if is_first and self._untold else []
+    def _set_timer(self, is_first: bool) -> None:
+        if is_first and self._untold:
+            self._out.set_timer(_TOLD, LogDue())
 
-    def fired(self) -> list[ContentEffect]:
+    def tell_trackers(self) -> None:
         """Tell all trackers how far events are."""
-        effects: list[ContentEffect] = []
         untold, self._untold = self._untold, {}
         for tracker, news in untold.items():
             open_ = [each for each in news.answers.items() if each[0][0] not in news.ended]
@@ -110,23 +109,22 @@ class Trackers:
             ends = [Tracked(*way) for way in news.ended]
             for start in range(0, max(len(told), len(ends)), LOGGED):
                 some = slice(start, start + LOGGED)
-                effects += self._reach.answer(tracker, Logged(tuple(told[some]), tuple(ends[some])))
-        return effects
+                self._reach.answer(tracker, Logged(tuple(told[some]), tuple(ends[some])))
 
     # At the others.
 
-    def log(self, leader: PeerId, way: Way, passing: Passing, hops: int, now: float) -> list[ContentEffect]:
-        """A rendezvous has an event; the oldest are given up where there are too many."""
+    def add_log(self, leader: PeerId, way: Way, passing: Passing, hops: int, now: float) -> None:
+        """Track an event of a rendezvous; the oldest is given up where there are too many."""
         self._logs[way] = _Log(leader, passing, hops, now)
         if len(self._logs) <= self._config.tracked:
-            return []
+            return
         oldest = next(iter(self._logs))
         del self._logs[oldest]
-        return [Record(Kind.EVICTED, event=oldest[0], reason=Reason.TOO_MANY, note="Log")]
+        self._out.record(Record(Kind.EVICTED, event=oldest[0], reason=Reason.TOO_MANY, note="Log"))
 
-    def logged(self, leader: PeerId, message: Logged) -> list[ContentEffect]:
-        """A rendezvous tells how far events are."""
-        strange = 0
+    def handle_logged(self, leader: PeerId, message: Logged) -> list[tuple[Way, Passing, int]]:
+        """Note how far events are that a rendezvous tells of; those that are finished."""
+        strange, ended = 0, list[tuple[Way, Passing, int]]()
         for each in message.answers:
             log = self._log_of(leader, (each.event, each.attribute))
             if log is None:
@@ -140,11 +138,11 @@ class Trackers:
                 strange += 1
             else:
                 del self._logs[way]
-                self.ended.append((way, log.passing, log.hops))
-        if not strange:
-            return []
-        note = f"Logged: {strange} of events that are not tracked"
-        return [Record(Kind.REJECTED, peer=leader, reason=Reason.STALE, note=note)]
+                ended.append((way, log.passing, log.hops))
+        if strange:
+            note = f"Logged: {strange} of events that are not tracked"
+            self._out.record(Record(Kind.REJECTED, peer=leader, reason=Reason.STALE, note=note))
+        return ended
 
     def _log_of(self, leader: PeerId, way: Way) -> _Log | None:
         log = self._logs.get(way)
@@ -155,11 +153,11 @@ class Trackers:
         old = now - self._config.taken_for
         self._logs = {way: log for way, log in self._logs.items() if log.at > old}
 
-    def known(self, way: Way) -> dict[PeerId, Count]:
+    def answers_of(self, way: Way) -> dict[PeerId, Count]:
         """The routes that have answered the rendezvous before, of an event that goes on here."""
         log = self._logs.get(way)
         return {} if log is None else log.answered
 
-    def gone(self, leader: PeerId) -> list[tuple[str, Passing, int]]:
-        """A node is gone: what it led and did not finish."""
+    def unfinished_of(self, leader: PeerId) -> list[tuple[str, Passing, int]]:
+        """What a node led and did not finish."""
         return [(way[1], log.passing, log.hops) for way, log in self._logs.items() if log.leader == leader]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
-from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import PENDING, Elections, Verdict
 from linnet.content.filters import Filters
 from linnet.content.messages import REPLACED, Replace, Subscribe, Subscribed
@@ -12,16 +11,20 @@ from linnet.content.predicates import Predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.content.table import FilterTable
-from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-ASK = "ask"
-_NUMBER_BYTES = 8
 Waiter = tuple[PeerId, int]
 """Who waits for an answer, and under which number it asked."""
+
+
+class SubscribeDue(Timer, frozen=True, gc=False):
+    """The next hop has not said in time whether a predicate stands."""
+
+    number: int
 
 
 class _Ask:
@@ -51,8 +54,10 @@ class Upstream:
         table: FilterTable,
         backups: Backups,
         book: RouteBook,
+        out: Outbox,
     ) -> None:
         self._ours = ours
+        self._out = out
         self._config = config
         self._elections = elections
         self._reach = reach
@@ -89,58 +94,56 @@ class Upstream:
         waiters: list[Waiter],
         now: float,
         moved: bool = False,
-    ) -> list[ContentEffect]:
+    ) -> None:
         """Have the next hop send what a predicate accepts, unless it was told already."""
         added = self._told.setdefault(attribute, Filters()).add(predicate)
         if added.covered and not self._has_news(attribute, now):
             for ask in [*self._open.values(), *self._parked.get(attribute, ())]:
                 if ask.attribute == attribute and ask.predicate.covers(predicate):
                     ask.waiters += waiters
-                    return []
-            return self._answer(waiters, None)
+                    return
+            self._answer(waiters, None)
+            return
         ask = _Ask(attribute, added.stands, hops, waiters)
         ask.moved = moved
-        return self._go(ask, now)
+        self._ask_next_hop(ask, now)
 
-    def _go(self, ask: _Ask, now: float) -> list[ContentEffect]:
-        decided, lookups = self._elections.decide(ask.attribute, now)
+    def _ask_next_hop(self, ask: _Ask, now: float) -> None:
+        decided = self._elections.decide(ask.attribute, now)
         if decided is PENDING:
             self._parked.setdefault(ask.attribute, []).append(ask)
-            return [*lookups]
+            return
         if isinstance(decided, Verdict):
-            effects = self._left(ask.attribute)
-            if self._backups.waits(ask.attribute, ask.waiters):
-                return [*lookups, *effects]
-            return [*lookups, *effects, *self._answer(ask.waiters, None)]
+            self._leave_next_hop(ask.attribute)
+            if not self._backups.defer_answers(ask.attribute, ask.waiters):
+                self._answer(ask.waiters, None)
+            return
         before = self._next.get(ask.attribute)
         is_another = before is not None and before.peer != decided.peer
         if is_another:
             self._elsewhere[ask.attribute] = None
-        effects = self._left(ask.attribute, decided)
+        self._leave_next_hop(ask.attribute, decided)
         self._next[ask.attribute] = decided
         self._number += 1
         keepers, shortcut = self._said[ask.attribute] = self._beside(ask.attribute, now)
-        self._backups.named(decided.peer, keepers)
+        self._backups.note_named(decided.peer, keepers)
         text, moved = ask.predicate.text, ask.moved or ask.attribute in self._elsewhere
         message = Subscribe(self._number, ask.attribute, text, ask.hops, moved, keepers, shortcut)
-        effects += self._reach.say(decided, message)
+        self._reach.send(decided, message)
         if self._config.reliable:
             ask.peer = decided.peer
             self._open[self._number] = ask
-            effects.append(SetTimer(self._wait(ask), _tick(self._number)))
+            self._out.set_timer(self._wait(ask), SubscribeDue(self._number))
         if is_another:
-            effects += self._tell_rest(ask, now)
-        return [*lookups, *effects]
+            self._tell_rest(ask, now)
 
-    def _tell_rest(self, ask: _Ask, now: float) -> list[ContentEffect]:
+    def _tell_rest(self, ask: _Ask, now: float) -> None:
         """A next hop that was another before was told one predicate: tell it all others, since the one before
         was told that nothing counts any more."""
         told = self._told[ask.attribute] = Filters()
         told.add(ask.predicate)
-        effects: list[ContentEffect] = []
         for predicate in self._table.asked(ask.attribute):
-            effects += self.tell(ask.attribute, predicate, 0, [], now, moved=True)
-        return effects
+            self.tell(ask.attribute, predicate, 0, [], now, moved=True)
 
     def _beside(self, attribute: str, now: float) -> tuple[tuple[Contact, ...], Contact | None]:
         """What the next hop is told beside what is asked for: who can name this node's routes in its place,
@@ -157,114 +160,102 @@ class Upstream:
         not send past us any more. All the way up: there may be a shortcut past any node on it."""
         return attribute in self._next and self._said.get(attribute) != self._beside(attribute, now)
 
-    def _left(self, attribute: str, chosen: Contact | None = None) -> list[ContentEffect]:
+    def _leave_next_hop(self, attribute: str, chosen: Contact | None = None) -> None:
         """Tell a next hop that another one is that now."""
         old = self._next.get(attribute)
         if old is None or (chosen is not None and old.peer == chosen.peer):
-            return []
+            return
         del self._next[attribute]
-        return self._reach.answer(old.peer, Replace(attribute, ()))
+        self._reach.answer(old.peer, Replace(attribute, ()))
 
-    def answered(self, peer: PeerId, message: Subscribed, now: float) -> list[ContentEffect]:
-        """The next hop says that a predicate stands all the way, or why not."""
+    def handle_answer(self, peer: PeerId, message: Subscribed, now: float) -> None:
+        """Note that a predicate stands all the way, or ask another way."""
         ask = self._open.get(message.number)
         if ask is None or ask.peer != peer:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Subscribed")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Subscribed"))
+            return
         del self._open[message.number]
-        cancel: list[ContentEffect] = [CancelTimer(_tick(message.number))]
+        self._out.cancel_timer(SubscribeDue(message.number))
         if message.reason is None:
-            return [*cancel, *self._answer(ask.waiters, None)]
+            self._answer(ask.waiters, None)
+            return
         self._elections.avoid(peer, now)
-        return [*cancel, *self._again(ask, now)]
+        self._ask_again(ask, now)
 
-    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
-        """An answer is overdue: once more, and in the end by another way."""
-        number = int.from_bytes(tick.key)
-        ask = self._open.pop(number, None)
+    def handle_timeout(self, timer: SubscribeDue, now: float) -> None:
+        """Ask once more, and in the end by another way."""
+        ask = self._open.pop(timer.number, None)
         if ask is None or ask.peer is None:
-            return []
+            return
         ask.tries += 1
         if ask.tries % self._config.tries == 0:
             self._elections.avoid(ask.peer, now)
-        return self._again(ask, now)
+        self._ask_again(ask, now)
 
-    def _again(self, ask: _Ask, now: float) -> list[ContentEffect]:
+    def _ask_again(self, ask: _Ask, now: float) -> None:
         if ask.tries >= self._config.tries * self._config.tries:
             note = f"a subscription under {ask.attribute}"
-            record = Record(Kind.DROPPED, peer=ask.peer, reason=Reason.TIMEOUT, note=note)
-            return [record, *self._answer(ask.waiters, Reason.TIMEOUT)]
-        return self._go(ask, now)
+            self._out.record(Record(Kind.DROPPED, peer=ask.peer, reason=Reason.TIMEOUT, note=note))
+            self._answer(ask.waiters, Reason.TIMEOUT)
+            return
+        self._ask_next_hop(ask, now)
 
-    def decided(self, attribute: str, now: float) -> list[ContentEffect]:
-        """A lookup has ended: what waited for it goes on."""
-        effects: list[ContentEffect] = []
+    def resume(self, attribute: str, now: float) -> None:
+        """Ask what waited for a lookup."""
         for ask in self._parked.pop(attribute, ()):
-            effects += self._go(ask, now)
-        return effects
+            self._ask_next_hop(ask, now)
 
-    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
-        """A peer is gone: all that was told to it is told to another."""
-        effects: list[ContentEffect] = []
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Tell another all that was told to a peer that is gone."""
         for number, ask in [each for each in self._open.items() if each[1].peer == peer]:
             del self._open[number]
-            effects += (CancelTimer(_tick(number)), *self._go(ask, now))
+            self._out.cancel_timer(SubscribeDue(number))
+            self._ask_next_hop(ask, now)
         for attribute in [name for name, contact in self._next.items() if contact.peer == peer]:
             del self._next[attribute]
             self._said.pop(attribute, None)
-            effects += self.retell(attribute, now)
-        return effects
+            self.retell(attribute, now)
 
-    def retell(self, attribute: str, now: float) -> list[ContentEffect]:
+    def retell(self, attribute: str, now: float) -> None:
         """Tell all that is asked for under an attribute, as if nothing had been told."""
         self._told.pop(attribute, None)
-        effects: list[ContentEffect] = []
         for predicate in self._table.asked(attribute):
-            effects += self.tell(attribute, predicate, 0, [], now, moved=True)
-        return effects
+            self.tell(attribute, predicate, 0, [], now, moved=True)
 
-    def withdraw(self, attribute: str) -> list[ContentEffect]:
-        """Something is not asked for any more: tell the next hop what still is."""
+    def withdraw(self, attribute: str) -> None:
+        """Tell the next hop what is still asked for, since something is not any more."""
         contact = self._next.get(attribute)
         if contact is None:
             self._told.pop(attribute, None)
-            return []
+            return
         asked = self._table.asked(attribute)
         if len(asked) > REPLACED:
             note = f"{len(asked)} filters under {attribute} are left to end by themselves"
-            return [Record(Kind.CONTROL, peer=contact.peer, reason=Reason.TOO_MANY, note=note)]
+            self._out.record(Record(Kind.CONTROL, peer=contact.peer, reason=Reason.TOO_MANY, note=note))
+            return
         if [*asked] == [*self._told.get(attribute, ())]:
-            return []
+            return
         self._told[attribute] = asked
         texts = tuple(each.text for each in asked)
-        effects = self._reach.say(contact, Replace(attribute, texts))
+        self._reach.send(contact, Replace(attribute, texts))
         if not texts:
             del self._next[attribute], self._told[attribute]
-        return effects
 
-    def turn(self, now: float) -> list[ContentEffect]:
-        """A period is over: all is told anew as it comes, and at once where the way is another."""
+    def begin_period(self, now: float) -> None:
+        """Tell all anew as it comes, and at once where the way is another."""
         self._told.clear()
         self._elsewhere.clear()
-        effects: list[ContentEffect] = []
         for attribute, contact in list(self._next.items()):
             if attribute not in self._table.attributes:
                 del self._next[attribute]
                 continue
-            decided, lookups = self._elections.decide(attribute, now)
-            effects += lookups
+            decided = self._elections.decide(attribute, now)
             if decided is not PENDING and not (isinstance(decided, Contact) and decided.peer == contact.peer):
-                effects += self.retell(attribute, now)
-        return effects
+                self.retell(attribute, now)
 
-    def _answer(self, waiters: list[Waiter], reason: Reason | None) -> list[ContentEffect]:
-        effects: list[ContentEffect] = []
+    def _answer(self, waiters: list[Waiter], reason: Reason | None) -> None:
         for peer, number in waiters:
-            effects += self._reach.answer(peer, Subscribed(number, reason))
-        return effects
+            self._reach.answer(peer, Subscribed(number, reason))
 
     def _wait(self, ask: _Ask) -> float:
         return float(self._config.resend * 2 ** (ask.tries % self._config.tries))
-
-
-def _tick(number: int) -> Tick:
-    return Tick(OWNER, ASK, number.to_bytes(_NUMBER_BYTES))

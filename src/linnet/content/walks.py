@@ -8,7 +8,6 @@ from linnet.content.backups import Backups
 from linnet.content.branches import Count, Way
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
-from linnet.content.effects import OWNER, ContentEffect
 from linnet.content.elections import OURS, PENDING, Elections
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Publish, Settled, SoFar, Taken
@@ -19,10 +18,10 @@ from linnet.content.predecessors import Predecessors
 from linnet.content.reach import Reach
 from linnet.content.splits import Splits
 from linnet.content.trackers import Trackers
-from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 WALK = "walk"
@@ -30,6 +29,13 @@ _SLOW = 2
 """Sendings without a word after which the publisher is told that the next hop is silent."""
 _SLOWER = 3
 """The same where a rendezvous has it and says no more: it has to hear from those below first."""
+
+
+class WalkDue(Timer, frozen=True, gc=False):
+    """The next hop has not said in time what became of an event on its way to a rendezvous."""
+
+    event: EventId
+    attribute: str
 
 
 class _Walk:
@@ -65,8 +71,10 @@ class Walks:
         trackers: Trackers,
         splits: Splits,
         copies: Copies,
+        out: Outbox,
     ) -> None:
         self._config = config
+        self._out = out
         self._splits = splits
         self._copies = copies
         self._trackers = trackers
@@ -94,68 +102,72 @@ class Walks:
         """Whether nothing is under way, as far as this node would know."""
         return not any(walk.passing is not None for walk in self._walks.values())
 
-    def known(self, way: Way) -> bool:
+    def is_known(self, way: Way) -> bool:
         """Whether an event has come up this way already."""
         return way in self._walks
 
-    def begin(
-        self, attribute: str, passing: Passing, before: PeerId | None, hops: int, now: float
-    ) -> list[ContentEffect]:
-        """An event that was not seen on this way begins it here, or goes on."""
+    def begin(self, attribute: str, passing: Passing, before: PeerId | None, hops: int, now: float) -> None:
+        """Send an event up that was not seen on this way before."""
         way = (passing.id, attribute)
         self._walks[way] = _Walk(passing, before, hops, now)
-        effects = self._forget()
-        return [*effects, *self._go(way, now)]
+        self._forget()
+        self._send_up(way, now)
 
-    def _go(self, way: Way, now: float) -> list[ContentEffect]:
+    def _send_up(self, way: Way, now: float) -> None:
         walk = self._walks[way]
         passing = walk.passing
         if passing is None:
-            return []
-        decided, lookups = self._elections.decide(way[1], now)
-        effects: list[ContentEffect] = [*lookups]
+            return
+        decided = self._elections.decide(way[1], now)
         if decided is PENDING:
             parked = self._parked.setdefault(way[1], [])
             if len(parked) >= self._config.waiting:
-                return [*effects, *self._end(way, Count(0, 0), Reason.QUEUE_FULL)]
+                self._end(way, Count(0, 0), Reason.QUEUE_FULL)
+                return
             parked.append(way)
-            return effects
+            return
         if decided is OURS:
             self._lately.append((now, way, passing))
-            return [*effects, *self._arrived(way, walk, passing, now)]
+            self._arrive(way, walk, passing, now)
+            return
         if not isinstance(decided, Contact):
             raise TypeError(decided)
         walk.next = decided.peer
-        effects += self._reach.say(decided, Publish(way[1], passing.unit, passing.card, walk.hops + 1))
+        self._reach.send(decided, Publish(way[1], passing.unit, passing.card, walk.hops + 1))
         if self._config.reliable:
             wait = self._config.resend * 2 ** (walk.tries % self._config.tries)
-            return [*effects, SetTimer(wait, _tick(way))]
+            self._out.set_timer(wait, WalkDue(*way))
+            return
         walk.passing = None
-        if not self._notices.known(way):
+        if not self._notices.is_known(way):
             # On the way up those below each node hear of it at once; the next one leaves them out.
-            effects += self._notices.down(way[1], passing, walk.hops, None, walk.before, now)
-        return effects
+            self._notices.send_down(way[1], passing, walk.hops, None, walk.before, now)
 
-    def _arrived(self, way: Way, walk: _Walk, passing: Passing, now: float) -> list[ContentEffect]:
+    def _arrive(self, way: Way, walk: _Walk, passing: Passing, now: float) -> None:
         """This node is the rendezvous."""
         walk.taken, walk.next = True, None
         self.arrivals += 1
         if is_part(way[1]) and base_of(way[1]) not in self._elections.held:
-            return self._serve_part(way, walk, passing, now)
-        if self._notices.known(way):
-            effects = self._back(walk, Taken(*way, None)) if self._config.reliable else []
+            self._serve_part(way, walk, passing, now)
+            return
+        if self._notices.is_known(way):
+            if self._config.reliable:
+                self._send_back(walk, Taken(*way, None))
             known = self._notices.count(way)
-            return effects if known is None else [*effects, *self._end(way, known, None)]
-        effects = self._splits.arrived(way[1], now)
-        effects += self._trackers.lead(way, passing, walk.hops, now)
+            if known is not None:
+                self._end(way, known, None)
+            return
+        self._splits.count_arrival(way[1], now)
+        self._trackers.lead(way, passing, walk.hops, now)
         parts = self._splits.parts(base_of(way[1]))
-        effects += self._back(walk, Taken(*way, None, parts)) if self._config.reliable else []
+        if self._config.reliable:
+            self._send_back(walk, Taken(*way, None, parts))
         if walk.before is None:
             self.learned.append((base_of(way[1]), parts))
         but = None if self._config.reliable else walk.before
         before = self._predecessors.of(way[1], now)
         keepers = self._backups.around(way[1], now) if before else ()
-        effects += self._notices.down(
+        self._notices.send_down(
             way[1],
             passing,
             walk.hops,
@@ -164,49 +176,45 @@ class Walks:
             now,
             before=before,
             keepers=keepers,
-            answered=self._trackers.known(way),
+            answered=self._trackers.answers_of(way),
             unknown=self._elections.is_lost(way[1]),
         )
         if not self._config.reliable:
             walk.passing = None
-        return effects
 
-    def _serve_part(self, way: Way, walk: _Walk, passing: Passing, now: float) -> list[ContentEffect]:
+    def _serve_part(self, way: Way, walk: _Walk, passing: Passing, now: float) -> None:
         """This node is closest to a part: it serves the routes of the rendezvous, if it holds them and that
         is there."""
         key = attribute_key(base_of(way[1]))
         owners = [owner for owner in self._copies.owners(way[1]) if self._reach.is_up(owner)]
         if not owners:
-            return self._end(way, Count(0, 0), Reason.NOT_HELD)
+            self._end(way, Count(0, 0), Reason.NOT_HELD)
+            return
         owner = min(owners, key=lambda peer: distance(peer, key))
         routes = self._copies.routes(owner, way[1], passing.attributes)
-        effects = self._back(walk, Taken(*way, None))
-        if not self._notices.known(way):
-            effects += self._notices.down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
-        return effects
+        self._send_back(walk, Taken(*way, None))
+        if not self._notices.is_known(way):
+            self._notices.send_down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
 
-    def fell_back(self, now: float) -> list[ContentEffect]:
-        """Heed what was learned of parts, and send what found no holder to the rendezvous."""
+    def fall_back(self, now: float) -> None:
+        """Use what was learned of parts, and send to the rendezvous what found no holder."""
         for attribute, parts in self.learned:
             self._splits.learn(attribute, parts, now)
         self.learned.clear()
-        effects: list[ContentEffect] = []
         while self.fallen:
             base, passing = self.fallen.pop(0)
             self._splits.learn(base, 1, now)
-            if not self.known((passing.id, base)):
-                effects += self.begin(base, passing, None, 0, now)
-        return effects
+            if not self.is_known((passing.id, base)):
+                self.begin(base, passing, None, 0, now)
 
-    def orphaned(self, owner: PeerId, now: float) -> None:
-        """A rendezvous is gone whose parts are held here: what came lately goes to the next one as well."""
+    def note_lost_owner(self, owner: PeerId, now: float) -> None:
+        """Have what came lately to parts of a rendezvous that is gone go to the next one as well."""
         for at, way, passing in self._lately:
             if is_part(way[1]) and owner in self._copies.owners(way[1]) and at + self._config.lately > now:
                 self.fallen.append((base_of(way[1]), passing))
 
-    def moved(self, attribute: str, now: float) -> list[ContentEffect]:
-        """Another node turns out to be the rendezvous: what came here lately goes there as well."""
-        effects: list[ContentEffect] = []
+    def send_on(self, attribute: str, now: float) -> None:
+        """Send what came here lately to another node, which turns out to be the rendezvous."""
         lately, self._lately = self._lately, deque(maxlen=self._config.waiting)
         for at, way, passing in lately:
             walk = self._walks.get(way)
@@ -215,135 +223,139 @@ class Walks:
             if way[1] != attribute:
                 self._lately.append((at, way, passing))
                 continue
-            effects += self._go_again(way, passing, now)
+            self._send_up_again(way, passing, now)
         for event in self._notices.lately.elsewhere(attribute, now):
             # Tracked here for one who is gone: the new rendezvous may be it, back without its memory.
-            if not self.known(event.way):
-                effects += self.begin(attribute, event.passing, None, event.hops, now)
+            if not self.is_known(event.way):
+                self.begin(attribute, event.passing, None, event.hops, now)
             elif self._walks[event.way].fate is not None:
-                effects += self._go_again(event.way, event.passing, now)
-        return effects
+                self._send_up_again(event.way, event.passing, now)
 
-    def _go_again(self, way: Way, passing: Passing, now: float) -> list[ContentEffect]:
+    def _send_up_again(self, way: Way, passing: Passing, now: float) -> None:
         walk = self._walks[way]
         if walk.fate is not None:
             walk.before, walk.fate, walk.so_far = None, None, None
         walk.passing, walk.taken, walk.tries = passing, False, 0
-        return self._go(way, now)
+        self._send_up(way, now)
 
-    def settle(self, way: Way, count: Count) -> list[ContentEffect]:
-        """All below this node, which is the rendezvous, have answered."""
+    def settle(self, way: Way, count: Count) -> None:
+        """End an event for which all below this node, its rendezvous, have answered."""
         walk = self._walks.get(way)
         if walk is None or walk.fate is not None or walk.next is not None:
-            return []
-        return self._end(way, count, None)
+            return
+        self._end(way, count, None)
 
-    def stall(self, way: Way, so_far: SoFar) -> list[ContentEffect]:
-        """All below this node, which is the rendezvous, have answered but those who say nothing."""
+    def stall(self, way: Way, so_far: SoFar) -> None:
+        """Tell back what is known when only those below are left who say nothing."""
         walk = self._walks.get(way)
         if walk is None or walk.fate is not None or walk.next is not None:
-            return []
-        return self._stalled(way, walk, so_far, self._splits.parts(base_of(way[1])))
+            return
+        self._note_stall(way, walk, so_far, self._splits.parts(base_of(way[1])))
 
-    def _stalled(self, way: Way, walk: _Walk, so_far: SoFar, parts: int) -> list[ContentEffect]:
+    def _note_stall(self, way: Way, walk: _Walk, so_far: SoFar, parts: int) -> None:
         walk.so_far = so_far
         if walk.before is None:
             self.stalled.append((way, so_far))
-        return self._back(walk, Taken(*way, None, parts, so_far))
+        self._send_back(walk, Taken(*way, None, parts, so_far))
 
-    def _end(self, way: Way, count: Count, reason: Reason | None) -> list[ContentEffect]:
+    def _end(self, way: Way, count: Count, reason: Reason | None) -> None:
         walk = self._walks[way]
         fallen, walk.passing, walk.fate = walk.passing, None, (count, reason)
-        cancel: list[ContentEffect] = [CancelTimer(_tick(way))]
-        if walk.before is None and reason is not None and is_part(way[1]) and fallen is not None:
+        self._out.cancel_timer(WalkDue(*way))
+        if walk.before is not None:
+            self._tell_fate(way, walk)
+        elif reason is not None and is_part(way[1]) and fallen is not None:
             self.fallen.append((base_of(way[1]), fallen))
-            return cancel
-        if walk.before is None:
+        else:
             self.ended.append((way, count, reason))
-            return cancel
-        return [*cancel, *self._tell_fate(way, walk)]
 
-    def _tell_fate(self, way: Way, walk: _Walk) -> list[ContentEffect]:
+    def _tell_fate(self, way: Way, walk: _Walk) -> None:
         if walk.fate is None:
-            return self._back(walk, Taken(*way, None, so_far=walk.so_far)) if walk.taken else []
+            if walk.taken:
+                self._send_back(walk, Taken(*way, None, so_far=walk.so_far))
+            return
         count, reason = walk.fate
-        return self._back(walk, Settled(*way, *count) if reason is None else Taken(*way, reason))
+        self._send_back(walk, Settled(*way, *count) if reason is None else Taken(*way, reason))
 
-    def _back(self, walk: _Walk, message: Taken | Settled) -> list[ContentEffect]:
-        return [] if walk.before is None else self._reach.answer(walk.before, message)
+    def _send_back(self, walk: _Walk, message: Taken | Settled) -> None:
+        if walk.before is not None:
+            self._reach.answer(walk.before, message)
 
-    def again(self, peer: PeerId, way: Way) -> list[ContentEffect]:
-        """The same event comes up the same way once more: what is known is said again."""
+    def repeat_answer(self, peer: PeerId, way: Way) -> None:
+        """Say again what is known of an event that comes up the same way once more."""
         walk = self._walks[way]
-        record = Record(Kind.DUPLICATE, event=way[0], peer=peer, note=WALK)
-        if not self._config.reliable:
-            return [record]
-        walk.before = peer if walk.before is not None else None
-        return [record, *self._tell_fate(way, walk)]
+        self._out.record(Record(Kind.DUPLICATE, event=way[0], peer=peer, note=WALK))
+        if self._config.reliable:
+            walk.before = peer if walk.before is not None else None
+            self._tell_fate(way, walk)
 
-    def taken(self, peer: PeerId, message: Taken, now: float) -> list[ContentEffect]:
-        """The rendezvous has it, or the next hop could not bring it there."""
+    def handle_taken(self, peer: PeerId, message: Taken, now: float) -> None:
+        """Note that the rendezvous has an event, or send it another way."""
         way = (message.event, message.attribute)
         walk = self._walks.get(way)
         if walk is None or walk.next != peer or walk.passing is None:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Taken")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Taken"))
+            return
         if message.reason is Reason.NOT_HELD:
-            return self._end(way, Count(0, 0), Reason.NOT_HELD)
+            self._end(way, Count(0, 0), Reason.NOT_HELD)
+            return
         if message.reason is not None:
             self._elections.avoid(peer, now)
             walk.tries += self._config.tries
-            return self._retry(way, walk, now)
+            self._retry(way, walk, now)
+            return
         walk.taken = True
         if walk.before is None and not is_part(way[1]):
             self.learned.append((way[1], message.parts))
         if message.so_far is not None:
-            return self._stalled(way, walk, message.so_far, message.parts)
-        return self._back(walk, Taken(*way, None, message.parts))
+            self._note_stall(way, walk, message.so_far, message.parts)
+            return
+        self._send_back(walk, Taken(*way, None, message.parts))
 
-    def settled(self, peer: PeerId, message: Settled) -> list[ContentEffect]:
-        """The rendezvous knows what became of it."""
+    def handle_settled(self, peer: PeerId, message: Settled, now: float) -> None:
+        """End an event of which the rendezvous says what became of it."""
         way = (message.event, message.attribute)
         walk = self._walks.get(way)
         if walk is None or walk.next != peer or walk.fate is not None:
-            return [Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Settled")]
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Settled"))
+            return
         count = Count(message.delivered, message.missed, message.again, message.matches)
-        return self._end(way, count, None)
+        self._end(way, count, None)
 
-    def fired(self, tick: Tick, now: float) -> list[ContentEffect]:
-        """No answer in time: once more, and in the end by another way."""
-        way = (EventId(tick.key[:32]), tick.key[32:].decode())
+    def handle_timeout(self, timer: WalkDue, now: float) -> None:
+        """Send an event once more, and in the end by another way."""
+        way = (timer.event, timer.attribute)
         walk = self._walks.get(way)
         if walk is None or walk.passing is None:
-            return []
+            return
         walk.tries += 1
         is_slow = walk.tries >= (_SLOWER if walk.taken else _SLOW)
         if is_slow and walk.before is None and walk.so_far is None and walk.next is not None:
             self.stalled.append((way, SoFar(0, 0, 0, 0, (walk.next,))))
         if walk.tries % self._config.tries == 0 and walk.next is not None and not walk.taken:
             self._elections.avoid(walk.next, now)
-        return self._retry(way, walk, now)
+        self._retry(way, walk, now)
 
-    def _retry(self, way: Way, walk: _Walk, now: float) -> list[ContentEffect]:
+    def _retry(self, way: Way, walk: _Walk, now: float) -> None:
         if walk.tries >= self._config.tries * self._config.tries:
-            record = Record(Kind.DROPPED, event=way[0], peer=walk.next, reason=Reason.TIMEOUT, note=WALK)
-            return [record, *self._end(way, Count(0, 0), Reason.TIMEOUT)]
-        return self._go(way, now)
+            self._out.record(
+                Record(Kind.DROPPED, event=way[0], peer=walk.next, reason=Reason.TIMEOUT, note=WALK)
+            )
+            self._end(way, Count(0, 0), Reason.TIMEOUT)
+            return
+        self._send_up(way, now)
 
-    def gone(self, peer: PeerId, now: float) -> list[ContentEffect]:
-        """A peer is gone: what was on its way through it takes another."""
-        effects: list[ContentEffect] = []
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Send another way what was on its way through a peer that is gone."""
         for way, walk in list(self._walks.items()):
             if walk.next == peer and walk.passing is not None:
-                effects += self._go(way, now)
-        return effects
+                self._send_up(way, now)
 
-    def decided(self, attribute: str, now: float) -> list[ContentEffect]:
-        """A lookup has ended: what waited for it goes on."""
-        effects: list[ContentEffect] = []
+    def resume(self, attribute: str, now: float) -> None:
+        """Send up what waited for a lookup."""
         for way in self._parked.pop(attribute, ()):
             if way in self._walks:
-                effects += self._go(way, now)
-        return effects
+                self._send_up(way, now)
 
     @property
     def next_hops(self) -> dict[PeerId, None]:
@@ -362,15 +374,9 @@ class Walks:
         while self._lately and self._lately[0][0] + self._config.lately <= now:
             self._lately.popleft()
 
-    def _forget(self) -> list[ContentEffect]:
-        effects: list[ContentEffect] = []
+    def _forget(self) -> None:
         while len(self._walks) > self._config.remembered:
             way = next(iter(self._walks))
             if self._walks[way].passing is not None:
-                effects += self._end(way, Count(0, 0), Reason.TOO_MANY)
+                self._end(way, Count(0, 0), Reason.TOO_MANY)
             del self._walks[way]
-        return effects
-
-
-def _tick(way: Way) -> Tick:
-    return Tick(OWNER, WALK, way[0] + way[1].encode())

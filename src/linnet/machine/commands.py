@@ -18,6 +18,13 @@ class Declined(Struct, frozen=True, gc=False):
     detail: str
 
 
+def declined(error: BadText | Refused | RemoteError) -> Declined:
+    """What an application is answered whose command ended in this error."""
+    if isinstance(error, BadText):
+        return Declined(Reason.MALFORMED, str(error))
+    return Declined(error.reason, error.detail)
+
+
 class SubscriptionCommand(Struct, frozen=True, gc=False):
     """Base of what is asked of a subscription: it goes to the part that has opened it."""
 
@@ -29,9 +36,6 @@ def carry_out(out: Outbox, request: int, act: Callable[[], None]) -> None:
     before = out.mark()
     try:
         act()
-    except BadText as error:
+    except (BadText, Refused, RemoteError) as error:
         out.forget_since(before)
-        out.reply(request, Declined(Reason.MALFORMED, str(error)))
-    except (Refused, RemoteError) as error:
-        out.forget_since(before)
-        out.reply(request, Declined(error.reason, error.detail))
+        out.reply(request, declined(error))

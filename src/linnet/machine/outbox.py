@@ -59,12 +59,18 @@ class Notice(Struct, frozen=True, gc=False):
     """Base of what one part of a node tells another. It goes to the one part that marks it."""
 
 
-class TopicNotice(Notice, frozen=True, gc=False):
+class InPlaceNotice(Notice, frozen=True, gc=False):
+    """Base of a notice of which what comes stands where it was told, among what its handler asks for.
+
+    Those of one input are heard in their order, and before other notices.
+    """
+
+
+class TopicNotice(InPlaceNotice, frozen=True, gc=False):
     """Base of what an overlay, or whoever stands for one at the edge, tells of a topic.
 
-    What comes of it stands where it was told, among what the handler that told it asks for: a new neighbour
-    is sent what it lacks before the tracker hears of it. Those of one input are heard in their order, and
-    before other notices: whoever comes and goes within it is gone.
+    A new neighbour is sent what it lacks before the tracker hears of it, and whoever comes and goes within
+    one input is gone.
     """
 
     topic: TopicId

@@ -18,6 +18,8 @@ from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
 
 X = TypeVar("X")
+_UNHEARD = 2
+"""Sendings without a word after which a peer with a link counts as silent."""
 
 
 class Retry(Struct, frozen=True, gc=False):
@@ -43,7 +45,7 @@ class Failed(Struct, Generic[X], frozen=True, gc=False):
 class _Request(Generic[X]):
     """A request that is open."""
 
-    __slots__ = ("context", "is_sent", "message", "peer", "retry", "tries")
+    __slots__ = ("context", "is_broken", "is_sent", "message", "peer", "retry", "tries")
 
     def __init__(self, peer: PeerId, message: Message, context: X, retry: Retry) -> None:
         self.peer = peer
@@ -54,6 +56,12 @@ class _Request(Generic[X]):
         """Tries that were not answered in time."""
         self.is_sent = False
         """Whether it went over the link that there is now."""
+        self.is_broken = False
+        """Whether its link broke, or none came up, since it was asked."""
+
+    @property
+    def is_silent(self) -> bool:
+        return self.tries >= _UNHEARD if self.is_sent else self.is_broken or self.tries > 0
 
 
 class Requests(Generic[X]):
@@ -87,12 +95,16 @@ class Requests(Generic[X]):
         peer = contact.peer
         request = self._open[number] = _Request(peer, message, context, retry)
         self._by_peer.setdefault(peer, {})[number] = None
-        if peer not in self._held:
-            self._held[peer] = None
-            self._out.hold(peer, contact.hints, self._purpose)
+        self.hold(contact)
         if is_linked:
             self._send(request)
         self._out.set_timer(retry.timeout, self._timer(number))
+
+    def hold(self, contact: Contact) -> None:
+        """Keep a link to a peer that is asked, or with `keeps_links` to one that may be."""
+        if contact.peer not in self._held:
+            self._held[contact.peer] = None
+            self._out.hold(contact.peer, contact.hints, self._purpose)
 
     def context(self, peer: PeerId, number: int) -> X | None:
         """What a peer was asked for, without ending the request; None if it was not asked."""
@@ -119,11 +131,16 @@ class Requests(Generic[X]):
         for number in list(self._by_peer.get(peer, ())):
             request = self._open[number]
             if request.retry.survives_link:
-                request.is_sent = False
+                request.is_sent, request.is_broken = False, True
             else:
                 self._cancel(number)
                 failed.append(Failed(peer, request.context, reason, request.message))
         return failed
+
+    def handle_link_closed(self, peer: PeerId) -> None:
+        """Have the requests to a peer wait for another link: nothing is wrong, this one was not needed."""
+        for number in self._by_peer.get(peer, ()):
+            self._open[number].is_sent = False
 
     def handle_timeout(self, number: int) -> Failed[X] | None:
         """Send a request again that was not answered in time, or fail it after the last try."""
@@ -139,6 +156,16 @@ class Requests(Generic[X]):
         self._close(number)
         reason = Reason.TIMEOUT if request.is_sent else Reason.UNREACHABLE
         return Failed(request.peer, request.context, reason, request.message)
+
+    def silent(self, peer: PeerId) -> list[X]:
+        """What a peer was asked for and says nothing of: no link comes up, or nothing comes over it."""
+        requests = (self._open[number] for number in self._by_peer.get(peer, ()))
+        return [request.context for request in requests if request.is_silent]
+
+    def silent_context(self, number: int) -> X | None:
+        """What a request is for whose peer says nothing so far; None if it does, or is not asked any more."""
+        request = self._open.get(number)
+        return request.context if request is not None and request.is_silent else None
 
     def extend(self, number: int, seconds: float) -> None:
         """Wait so long for an answer that is being made; all tries are left again then."""

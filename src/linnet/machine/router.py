@@ -11,7 +11,7 @@ from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.messages import Message, TopicMessage
 from linnet.core.timers import Timer
 from linnet.machine.commands import SubscriptionCommand, carry_out
-from linnet.machine.outbox import Notice, Outbox, TopicNotice
+from linnet.machine.outbox import InPlaceNotice, Notice, Outbox, TopicNotice
 from linnet.machine.part import InputSort, Part
 
 Handler: TypeAlias = Callable[..., None]
@@ -108,16 +108,17 @@ class Router:
         while out.has_notices:
             later: list[Notice] = []
             for said in out.take_said():
-                if isinstance(said, TopicNotice):
-                    self._notify(said, out.topics.get(said.topic), now)  # What it asks for stands here.
+                if isinstance(said, InPlaceNotice):
+                    self._notify(said, now)  # What it asks for stands here.
                 elif isinstance(said, Notice):
                     later.append(said)
                 else:
                     out.add(said)
             for notice in later:
-                self._notify(notice, None, now)
+                self._notify(notice, now)
 
-    def _notify(self, notice: Notice, owner: object, now: float) -> None:
+    def _notify(self, notice: Notice, now: float) -> None:
+        owner = self.out.topics.get(notice.topic) if isinstance(notice, TopicNotice) else None
         part, handle = self._hearer(self.table.notices[type(notice)], owner)
         handle(part, notice, now)
 

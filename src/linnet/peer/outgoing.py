@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from linnet.content.part import PROTOCOLS as CONTENT
 from linnet.core.effects import AfterCommit, Blame, Hold, Probe, Release, Reply, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
@@ -19,8 +20,6 @@ from linnet.core.reasons import Reason
 from linnet.machine.outbox import Effect as AnyEffect
 from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
-from linnet.peer.content import PROTOCOLS as CONTENT
-from linnet.peer.content_desk import DeskEffect
 from linnet.peer.edge import Edge
 from linnet.peer.interface import Effect, Input, NodeStatus
 from linnet.peer.links import Links
@@ -30,7 +29,7 @@ from linnet.places.effects import PlaceEffect
 from linnet.rooms.effects import RoomEffect
 from linnet.trace.records import Kind, Record
 
-Asking: TypeAlias = RoomEffect | AnyEffect | PlaceEffect | DeskEffect | Reply[NodeStatus]
+Asking: TypeAlias = RoomEffect | AnyEffect | PlaceEffect | Reply[NodeStatus]
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
 _CHOSEN = (KADEMLIA, *CONTENT, WHEREABOUTS)
@@ -99,7 +98,7 @@ class Outgoing:
                 promises = (self._spoken(it) if isinstance(it, Send) else it for it in effect.effects)
                 effects.append(AfterCommit(tuple(promises)))
             else:
-                effects.append(effect)  # type: ignore[arg-type] # no notice comes so far
+                effects.append(effect)
         return effects
 
     def _hold(self, hold: Hold, now: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from linnet.content.part import ABSENT, UNFOUND, Content, Search, TableDirectory
 from linnet.core.ids import Contact
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.luck import Entropy
@@ -25,7 +26,6 @@ from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer.account import Account
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.content import Content, Search
 from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
@@ -82,7 +82,11 @@ class Parts:
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
         """None: this node takes no part in the hash table over the network."""
-        self.content = Content(self.context, config, self.kademlia, self.out, search)
+        self.content = _content(config, self.context, self.kademlia, self.out, search)
+        """None: this node takes no part in content."""
+        is_found = search is not None or self.kademlia is not None
+        self.content_refusal = ABSENT if is_found else UNFOUND
+        """What is answered to commands of content where it takes no part."""
         self.edge = Edge(config, store, self.streams, self.links, self.out)
         adjacency.is_left_out = self.edge.is_ours
         self._is_edge = bool(config.edge.proxies)
@@ -99,8 +103,9 @@ class Parts:
         rings = () if self.trackerless is None else (self.trackerless,)
         tracker = () if self.tracker is None else (self.tracker,)
         overlays = (self.member, *rings, self.overlays, *tracker)
+        content = () if self.content is None else self.content.parts
         first = (self.links, self.streams, self._by_hand)
-        then = (self.whereabouts, self.names, *hash_table, self.content)
+        then = (self.whereabouts, self.names, *hash_table, *content)
         return (*first, *then, *overlays, self.account, self.local, self.edge)
 
     def company(self) -> Iterator[Company]:
@@ -163,6 +168,15 @@ def _kademlia(config: PeerConfig, identity: Identity, context: Context, out: Out
     own = Contact(identity.peer, config.listens)
     cells, rng = context.store.cells, context.rng
     return Kademlia(own, config.kademlia, cells, rng, out, config.kademlia_bootstrap)
+
+
+def _content(
+    config: PeerConfig, context: Context, kademlia: Kademlia | None, out: Outbox, search: Search | None
+) -> Content | None:
+    known = search if search is not None else None if kademlia is None else TableDirectory(kademlia)
+    if config.content is None or known is None:
+        return None
+    return Content(context, config.content, config.fast, config.listens, known, out, search)
 
 
 def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:

@@ -14,6 +14,8 @@ from linnet.content.budgets import OF_EVENTS
 from linnet.content.commands import ContentCommand
 from linnet.content.fast.commands import FastCommand
 from linnet.content.fast.messages import Convey, Conveyed
+from linnet.content.part import PROTOCOLS as CONTENT
+from linnet.content.part import Search
 from linnet.core.effects import Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, PeerId
@@ -50,8 +52,6 @@ from linnet.names.commands import NamesCommand
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
 from linnet.overlay.trackerless.commands import TrackerlessCommand
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.content import PROTOCOLS as CONTENT
-from linnet.peer.content import Search
 from linnet.peer.interface import (
     Block,
     Command,
@@ -113,7 +113,7 @@ class Peer:
         self._rooms = parts.rooms
         self._places = parts.places
         self.content = parts.content
-        """Content at this node, for whoever looks into it."""
+        """Content at this node, for whoever looks into it; None where it takes no part."""
         self._edge = parts.edge
         self._started_at = 0.0
         self._hello = Hello(
@@ -140,7 +140,7 @@ class Peer:
     def _spoken(self) -> dict[str, int]:
         """Protocols of this node: those that it does."""
         absent = [KADEMLIA] if self._parts.kademlia is None else []
-        absent += () if self.content.is_on else CONTENT
+        absent += CONTENT if self.content is None else ()
         return {name: version for name, version in PROTOCOLS.items() if name not in absent}
 
     @property
@@ -179,7 +179,7 @@ class Peer:
             self._apply(event, now)
         self._router.pass_on_notices(now)  # of parts that were called by hand
         out, outgoing = self._out, self._outgoing
-        asked: list[Asking] = out.take()  # type: ignore[assignment] # a list of less
+        asked: list[Asking] = out.take()
         if self._edge.is_edge:
             self._account.served(asked, now)
         effects = outgoing.heed(asked, now) if asked else []
@@ -304,8 +304,16 @@ class Peer:
             case _ if isinstance(command, _ROUTED):
                 self._wake_for(command, now)
                 self._router.command(request, command, now)
+            case _ if isinstance(command, ContentCommand | FastCommand):
+                self._ask_content(request, command, now)
             case _:
                 out.extend(self._ask_part(request, command, now))
+
+    def _ask_content(self, request: int, command: ContentCommand | FastCommand, now: float) -> None:
+        if self.content is None:
+            self._out.reply(request, Declined(Reason.UNSUPPORTED, self._parts.content_refusal))
+        else:
+            self._router.command(request, command, now)
 
     def _start(self, now: float) -> None:
         self._started_at = now
@@ -321,7 +329,8 @@ class Peer:
         if self._parts.kademlia is not None:
             self._parts.kademlia.start(now)
         self._parts.names.start(now)
-        self.content.start(now)
+        if self.content is not None:
+            self.content.start(now)
         self._router.pass_on_notices(now)
         self._parts.whereabouts.start(now)
 
@@ -341,7 +350,7 @@ class Peer:
     def _ask_part(
         self,
         request: int,
-        command: RoomCommand | PlaceCommand | ContentCommand | FastCommand,
+        command: RoomCommand | PlaceCommand,
         now: float,
     ) -> list[Asking]:
         match command:
@@ -349,8 +358,6 @@ class Peer:
                 return [Reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))]
             case _ if isinstance(command, PlaceCommand):
                 return [*self._places.ask(request, command, now)]
-            case _ if isinstance(command, ContentCommand | FastCommand):
-                return [*self.content.ask(request, command, now)]
             case _:
                 self._wake_for(command, now)
                 return [*self._rooms.ask(request, command, now)]
@@ -358,8 +365,11 @@ class Peer:
     def _tell_reader(self, request: int, command: Unsubscribe | Consumed, now: float) -> None:
         """A subscription of any sort was handled so far, or ends."""
         number, extend = command.subscription, self._out.extend
-        if self.content.reads(number):
-            extend(self.content.reader_says(request, command, now))
+        if self.content is not None and self.content.reads(number):
+            if isinstance(command, Unsubscribe):
+                self.content.handle_unsubscribe(request, command, now)
+            else:
+                self.content.handle_consumed(request, command, now)
             return
         for part in (self._rooms, self._places):
             if part.reads(number) and isinstance(command, Unsubscribe):

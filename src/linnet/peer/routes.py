@@ -15,7 +15,6 @@ from linnet.overlay.kademlia.messages import KademliaMessage
 from linnet.overlay.messages import TrackerMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.overlay.trackerless.trackerless import rejected_of_proxy
-from linnet.peer.content import OWNERS as CONTENT_OWNERS
 from linnet.peer.edge import Edge
 from linnet.peer.outgoing import Asking
 from linnet.peer.parts import Parts
@@ -35,9 +34,9 @@ def message_routes(parts: Parts) -> dict[type, OnMessage]:
     heard: tuple[tuple[Any, OnMessage], ...] = (
         (RoomMessage, parts.rooms.on_message),
         (PlaceMessage, parts.places.on_message),
-        (ContentMessage, parts.content.on_message),
-        (FastMessage, parts.content.on_message),
     )
+    if parts.content is None:
+        heard += ((ContentMessage, _reject_content), (FastMessage, _reject_content))
     if parts.kademlia is None:
         heard += ((KademliaMessage, _reject_kademlia),)
     if parts.tracker is None:
@@ -45,6 +44,11 @@ def message_routes(parts: Parts) -> dict[type, OnMessage]:
     if parts.trackerless is None:
         heard += ((TrackerlessMessage, partial(_ignore_gossip, parts.edge)),)
     return {kind: hear for messages, hear in heard for kind in get_args(messages) or (messages,)}
+
+
+def _reject_content(peer: PeerId, message: ContentMessage | FastMessage, now: float) -> Sequence[Asking]:
+    note = f"{type(message).__name__}: this node does not take part in content"
+    return [Record(Kind.REJECTED, peer=peer, reason=Reason.UNSUPPORTED, note=note)]
 
 
 def _reject_kademlia(peer: PeerId, message: KademliaMessage, now: float) -> Sequence[Asking]:
@@ -65,6 +69,5 @@ def timer_routes(parts: Parts) -> dict[str, OnTimer]:
     told: tuple[tuple[Sequence[str], OnTimer], ...] = (
         (ROOM_OWNERS, parts.rooms.fired),
         (PLACE_OWNERS, parts.places.fired),
-        (CONTENT_OWNERS, parts.content.fired),
     )
     return {owner: tell for owners, tell in told for owner in owners}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.scout import Scout
+from linnet.content.part import Content
 from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.overlay.tracked import Graph
 from linnet.peer.config import PeerConfig
@@ -30,7 +30,7 @@ def node_status(parts: Parts, config: PeerConfig, roles: tuple[str, ...], starte
         tracked,
         parts.rooms.status(),
         _hash_table(parts.kademlia),
-        _content(parts.content.scout),
+        _content(parts.content),
         parts.links.clocks.ahead(),
         tuple(parts.company()),
         parts.links.unanswered(),
@@ -43,8 +43,9 @@ def _hash_table(kademlia: Kademlia | None) -> HashTableStatus | None:
     return HashTableStatus(len(kademlia.table), len(kademlia.shelf), kademlia.placed)
 
 
-def _content(scout: Scout | None) -> ContentStatus | None:
-    if scout is None:
+def _content(content: Content | None) -> ContentStatus | None:
+    if content is None:
         return None
+    scout = content.scout
     held = tuple(sorted(scout.elections.held))
     return ContentStatus(scout.subscriptions, len(scout.table), held, scout.arrivals)

@@ -165,12 +165,10 @@ class ContentWorld:
             self._card_check,
             search=_View(identity.peer, self.tables),
         )
-        scout = machine.content.scout
-        if scout is None:
+        if machine.content is None:
             raise RuntimeError("a node without content")
-        self.scouts[name] = scout
-        if machine.content.fast is not None:
-            self.groups[name] = machine.content.fast
+        self.scouts[name] = machine.content.scout
+        self.groups[name] = machine.content.fast
         return machine
 
     def _config_of(self, name: str) -> PeerConfig:

@@ -5,26 +5,30 @@ from __future__ import annotations
 from random import Random
 from typing import TypeVar
 
+from linnet.content.commands import Match
 from linnet.content.config import ContentConfig
-from linnet.content.fast.commands import FastCommand, OpenGroup
+from linnet.content.directory import Located
+from linnet.content.fast.commands import FastCommand, JoinGroups, OpenGroup
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.delivery import FastDelivery
-from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import Convey, Conveyed, Enrol, Entrust, Entrusted, FastMessage
 from linnet.content.fast.receipts import receipt
 from linnet.content.fast.signed import group_id, make_enrolment
-from linnet.core.effects import Reply, Send
+from linnet.core.effects import AfterCommit, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.reasons import Reason
+from linnet.core.timers import Timer
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import unit_head, verify_unit
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.clock import START
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
+from linnet.testing.lone_part import LonePart, Said
 from linnet.trace.records import Kind, Record
 
 HINTS = ("tls://a:1",)
@@ -59,28 +63,51 @@ class FastNode:
             verify_unit,
         )
         self.config = config or FastConfig()
-        self.machine = FastDelivery(context, self.config, ContentConfig(), Nobody(), HINTS)
+        self.out = out = Outbox()
+        self.machine = FastDelivery(
+            context, self.config, ContentConfig(), Nobody(), HINTS, out, self._hand, lambda: out
+        )
         self.now = START
+        self._part = LonePart(self.machine, out)
         self._requests = 0
 
-    def ask(self, command: FastCommand) -> list[FastEffect]:
+    def _hand(self, numbers: list[int], match: Match) -> None:
+        for number in numbers:
+            self.out.deliver(number, (match,))
+
+    def ask(self, command: FastCommand) -> Said:
         """A command of the application."""
         self._requests += 1
-        return self.machine.ask(self._requests, command, self.now)
+        if not isinstance(command, JoinGroups):
+            return self._part.ask(self._requests, command, self.now)
+        self.machine.admit_subscription(self._requests, command)
+        self.machine.begin_subscription(command.subscription, self.now)
+        return self.out.take_said()
 
-    def hear(self, name: str, message: FastMessage) -> list[FastEffect]:
+    def hear(self, name: str, message: FastMessage) -> Said:
         """A message of the node of this name, to which there is a link from then on."""
         self.up(name)
-        return self.machine.on_message(known_identity(name).peer, message, self.now)
+        return self._part.hear(known_identity(name).peer, message, self.now)
 
-    def up(self, name: str) -> list[FastEffect]:
+    def up(self, name: str) -> Said:
         """A link to the node of this name is up."""
         hello = Hello(WIRE_VERSION, WIRE_VERSION, {"fast": 1}, listens=HINTS)
-        return self.machine.link_up(LinkUp(known_identity(name).peer, hello, False), self.now)
+        self.machine.handle_link_up(LinkUp(known_identity(name).peer, hello, False), self.now)
+        return self.out.take_said()
 
-    def down(self, name: str, reason: Reason = Reason.CRASHED) -> list[FastEffect]:
+    def down(self, name: str, reason: Reason = Reason.CRASHED) -> Said:
         """The link to it is down."""
-        return self.machine.link_gone(LinkDown(known_identity(name).peer, reason), self.now)
+        self.machine.handle_link_loss(LinkDown(known_identity(name).peer, reason), self.now)
+        return self.out.take_said()
+
+    def find(self, key: NodeId, *contacts: Contact) -> Said:
+        """A lookup has ended."""
+        self.machine.handle_nodes_found(Located(key, contacts), self.now)
+        return self.out.take_said()
+
+    def fire(self, timer: Timer) -> Said:
+        """A timer has run out."""
+        return self._part.fire(timer, self.now)
 
 
 class LonePublisher(FastNode):
@@ -92,7 +119,7 @@ class LonePublisher(FastNode):
         self.text = group
         self.ask(OpenGroup(group, listed=False))
 
-    def enrol(self, name: str, capacity: int = 0, predicate: str | None = None) -> list[FastEffect]:
+    def enrol(self, name: str, capacity: int = 0, predicate: str | None = None) -> Said:
         """One joins."""
         identity = known_identity(name)
         until = int(self.now + 10_000)
@@ -100,9 +127,9 @@ class LonePublisher(FastNode):
         enrolment = make_enrolment(identity.device, self.group, HINTS, wanted, "here", capacity, until)
         return self.hear(name, Enrol(1, self.text, enrolment, receipt_key(name)))
 
-    def fill(self, *names: str) -> list[FastEffect]:
+    def fill(self, *names: str) -> Said:
         """Some join, the first could serve ten; it says yes to all that it is asked."""
-        effects: list[FastEffect] = []
+        effects: Said = []
         for number, name in enumerate(names):
             effects = self.enrol(name, 0 if number else 10)
             for entrust in sent(effects, names[0], Entrust):
@@ -116,7 +143,7 @@ class LonePublisher(FastNode):
         *others: str,
         fresh: bool = True,
         reason: Reason | None = None,
-    ) -> list[FastEffect]:
+    ) -> Said:
         """A member answers, with receipts of others that it shows."""
         event = unit_head(convey.unit)
         shown = tuple((known_identity(each).peer, receipt(receipt_key(each), event)) for each in others)
@@ -124,19 +151,20 @@ class LonePublisher(FastNode):
         return self.hear(name, Conveyed(convey.number, event, own, fresh, False, shown, reason))
 
 
-def sent(effects: list[FastEffect], name: str, kind: type[M]) -> list[M]:
+def sent(said: Said, name: str, kind: type[M]) -> list[M]:
     """The messages of one type that go to a node."""
     peer = known_identity(name).peer
-    found = [each.message for each in effects if isinstance(each, Send) and each.peer == peer]
+    found = [each.message for each in said if isinstance(each, Send) and each.peer == peer]
     return [message for message in found if isinstance(message, kind)]
 
 
-def replies(effects: list[FastEffect]) -> list[object]:
-    """What the application is answered."""
-    return [each.result for each in effects if isinstance(each, Reply)]
+def replies(said: Said) -> list[object]:
+    """What the application is answered, at once or when it is durable."""
+    plain = [each for one in said for each in (one.effects if isinstance(one, AfterCommit) else (one,))]
+    return [each.result for each in plain if isinstance(each, Reply)]
 
 
-def complaints(effects: list[FastEffect]) -> list[tuple[PeerId | None, Reason | None]]:
+def complaints(said: Said) -> list[tuple[PeerId | None, Reason | None]]:
     """Who did something wrong, and what."""
     kinds = (Kind.REJECTED, Kind.DROPPED, Kind.EVICTED)
-    return [(each.peer, each.reason) for each in effects if isinstance(each, Record) and each.kind in kinds]
+    return [(each.peer, each.reason) for each in said if isinstance(each, Record) and each.kind in kinds]

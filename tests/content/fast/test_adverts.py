@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from linnet.content.commands import Ended
-from linnet.content.directory import Locate, Located
+from linnet.content.directory import Locate
 from linnet.content.fast.commands import CloseGroup, OpenGroup
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
+from linnet.content.fast.delivery import IdleDue, RenewDue
 from linnet.content.fast.messages import Post, Posted
 from linnet.content.keys import attribute_key, distance
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.testing.audience import Audience
 from linnet.testing.fast_node import HINTS, FastNode, complaints, replies, sent
 from linnet.testing.identities import known_identity
+from linnet.testing.lone_part import Said
 
 KEY = attribute_key("stock")
 NAMES = sorted("abcdef", key=lambda name: distance(known_identity(name).peer, KEY))
-RENEW = Tick("fast", "renew")
 
 
 class Advertiser(FastNode):
@@ -34,14 +33,14 @@ class Advertiser(FastNode):
 
     def located(self) -> dict[str, Post]:
         contacts = tuple(Contact(known_identity(name).peer, HINTS) for name in NAMES)
-        return posts(self.machine.located(Located(KEY, contacts), self.now))
+        return posts(self.find(KEY, *contacts))
 
     @property
     def boards(self) -> int:
         return self.machine.publisher.status()[0].boards
 
 
-def posts(effects: list[FastEffect]) -> dict[str, Post]:
+def posts(effects: Said) -> dict[str, Post]:
     return {name: each for name in NAMES for each in sent(effects, name, Post)}
 
 
@@ -67,9 +66,9 @@ def test_what_stands_is_renewed_with_a_later_word() -> None:
     for name, post in node.posts.items():
         node.hear(name, Posted(post.number, None))
     node.now += node.config.refresh
-    effects = node.machine.fired(RENEW, node.now)
+    effects = node.fire(RenewDue())
     assert Locate(KEY) in effects
-    assert SetTimer(node.config.refresh, RENEW) in effects
+    assert SetTimer(node.config.refresh, RenewDue()) in effects
     later = node.located()
     assert list(later) == NAMES[:3]
     before, after = node.posts[NAMES[0]].posting, later[NAMES[0]].posting
@@ -101,11 +100,10 @@ def test_in_a_network_boards_do_not_fill_with_the_same_group() -> None:
 def test_a_node_that_found_nobody_looks_again_soon() -> None:
     node = FastNode("far")
     assert Locate(KEY) in node.ask(OpenGroup("stock"))
-    node.machine.located(Located(KEY, ()), node.now)
-    effects = node.machine.fired(Tick("fast", "idle"), node.now)
+    node.find(KEY)
+    effects = node.fire(IdleDue())
     assert Locate(KEY) in effects
     node.up("a")
-    found = Located(KEY, (Contact(known_identity("a").peer, HINTS),))
-    (post,) = sent(node.machine.located(found, node.now), "a", Post)
+    (post,) = sent(node.find(KEY, Contact(known_identity("a").peer, HINTS)), "a", Post)
     node.hear("a", Posted(post.number, None))
-    assert Locate(KEY) not in node.machine.fired(Tick("fast", "idle"), node.now)
+    assert Locate(KEY) not in node.fire(IdleDue())

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from linnet.content.commands import GroupAt
-from linnet.content.fast.calls import CALL
-from linnet.content.fast.charges import GATHER
+from linnet.content.fast.charges import ReceiptsDue
 from linnet.content.fast.commands import JoinGroups, PublishToGroup
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import (
     Convey,
     Conveyed,
@@ -20,10 +18,10 @@ from linnet.content.fast.messages import (
 )
 from linnet.content.fast.receipts import receipt
 from linnet.content.fast.signed import make_enrolment
+from linnet.content.fast.tasks import AnswerDue
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.event.signing import unit_head
 from linnet.testing.audience import Audience
 from linnet.testing.fast_node import (
@@ -35,6 +33,7 @@ from linnet.testing.fast_node import (
     sent,
 )
 from linnet.testing.identities import known_identity
+from linnet.testing.lone_part import Said
 
 
 class Deputy(FastNode):
@@ -66,13 +65,13 @@ class Deputy(FastNode):
         (convey,) = sent(self.publisher.ask(PublishToGroup("stock", attributes, b"one")), "deputy", Convey)
         return Convey(convey.number, convey.unit, convey.card, serve, 10_000)
 
-    def answered(self, convey: Convey, name: str) -> list[FastEffect]:
+    def answered(self, convey: Convey, name: str) -> Said:
         event = unit_head(convey.unit)
         given = receipt(receipt_key(name), event)
         return self.hear(name, Conveyed(convey.number, event, given, True, False, (), None))
 
 
-def final(effects: list[FastEffect]) -> list[tuple[bool, int]]:
+def final(effects: Said) -> list[tuple[bool, int]]:
     return [(each.waiting, len(each.receipts)) for each in sent(effects, "publisher", Conveyed)]
 
 
@@ -116,9 +115,11 @@ def test_who_does_not_answer_in_time_is_left_to_the_publisher() -> None:
     effects = node.hear("publisher", node.event())
     (to_x,) = sent(effects, "x", Convey)
     node.answered(to_x, "x")
-    (timer,) = [each for each in effects if isinstance(each, SetTimer) and each.timer.what == GATHER]
+    (timer,) = [
+        each for each in effects if isinstance(each, SetTimer) and isinstance(each.timer, ReceiptsDue)
+    ]
     assert timer.delay == 10.0
-    late = node.machine.fired(timer.timer, node.now)
+    late = node.fire(timer.timer)
     assert final(late) == [(False, 1)]
     assert complaints(late) == [(known_identity("y").peer, Reason.TIMEOUT)]
 
@@ -185,10 +186,12 @@ def test_a_member_whose_link_breaks_is_tried_until_time_is_up() -> None:
     node.entrust(node.enrolment("x"))
     effects = node.hear("publisher", node.event())
     assert final(node.down("x")) == []
-    calls = [each.timer for each in effects if isinstance(each, SetTimer) and each.timer.what == CALL]
-    ended: list[FastEffect] = []
+    calls = [
+        each.timer for each in effects if isinstance(each, SetTimer) and isinstance(each.timer, AnswerDue)
+    ]
+    ended: Said = []
     for _ in range(node.config.tries):
-        ended += node.machine.fired(Tick("fast", CALL, calls[0].key), node.now)
+        ended += node.fire(calls[0])
     assert final(ended) == [(False, 0)]
 
 

@@ -6,7 +6,6 @@ import pytest
 from msgspec import structs
 
 from linnet.content.commands import Ended, GroupAt
-from linnet.content.directory import Located
 from linnet.content.fast.commands import (
     CloseGroup,
     GroupOpened,
@@ -146,7 +145,7 @@ def posted(publisher: str, attribute: str = "stock", **changes: object) -> Post:
         node.up(name)
     node.ask(OpenGroup("stock"))
     contacts = (Contact(known_identity("a").peer), Contact(known_identity("b").peer))
-    effects = node.machine.located(Located(attribute_key("stock"), contacts), node.now)
+    effects = node.find(attribute_key("stock"), *contacts)
     (post, *_) = [*sent(effects, "a", Post), *sent(effects, "b", Post)]
     return Post(1, attribute, structs.replace(post.posting, **changes))
 

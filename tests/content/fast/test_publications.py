@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.content.fast.calls import CALL
 from linnet.content.fast.commands import GroupOutcome, PublishToGroup, Relieved
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import Convey, Conveyed, Quit
 from linnet.content.fast.receipts import receipt
+from linnet.content.fast.tasks import AnswerDue
 from linnet.core.effects import SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.event.signing import unit_head
 from linnet.testing.audience import Audience
 from linnet.testing.fast_node import LonePublisher, complaints, replies, sent
 from linnet.testing.identities import known_identity
+from linnet.testing.lone_part import Said
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Kind
 
@@ -30,17 +30,17 @@ def peer(name: str) -> PeerId:
     return known_identity(name).peer
 
 
-def published(config: FastConfig | None = None) -> tuple[LonePublisher, list[FastEffect]]:
+def published(config: FastConfig | None = None) -> tuple[LonePublisher, Said]:
     node = LonePublisher(config=config)
     node.fill(*NAMES)
     return node, node.ask(PublishToGroup("stock", "stock", b"one", confirm=600.0))
 
 
-def conveyed(effects: list[FastEffect]) -> dict[str, Convey]:
+def conveyed(effects: Said) -> dict[str, Convey]:
     return {name: message for name in NAMES for message in sent(effects, name, Convey)}
 
 
-def outcome(effects: list[FastEffect]) -> GroupOutcome:
+def outcome(effects: Said) -> GroupOutcome:
     (found,) = replies(effects)
     assert isinstance(found, GroupOutcome)
     return found
@@ -81,16 +81,18 @@ def test_whom_a_dead_deputy_served_is_sent_the_event_within_the_same_publication
     for name, message in [*first.items(), *taken_back.items()]:
         if name != "a":
             assert replies(node.receive(message, name)) == [], "the deputy itself may yet come back"
-    said: list[FastEffect] = []
+    said: Said = []
     for timer in _timers(broken) * node.config.tries:
-        said += node.machine.fired(timer, node.now)
+        said += node.fire(timer)
     found = outcome(said)
     assert (found.reached, found.missed, found.taken_back) == (5, (peer("a"),), 3)
     assert found.relieved == (Relieved(peer("a"), Reason.CRASHED),)
 
 
-def _timers(effects: list[FastEffect]) -> list[Tick]:
-    return [each.timer for each in effects if isinstance(each, SetTimer) and each.timer.what == CALL]
+def _timers(effects: Said) -> list[Timer]:
+    return [
+        each.timer for each in effects if isinstance(each, SetTimer) and isinstance(each.timer, AnswerDue)
+    ]
 
 
 def test_receipts_that_nobody_gave_are_seen_and_the_deputy_is_named() -> None:
@@ -174,7 +176,7 @@ def test_after_three_events_without_a_word_a_membership_ends() -> None:
     for _ in range(3):
         effects = node.ask(PublishToGroup("stock", "stock", b""))
         (timer,) = _timers(effects)
-        said = node.machine.fired(timer, node.now)
+        said = node.fire(timer)
         assert outcome(said).missed == (peer("a"),)
         members.append(node.machine.publisher.status()[0].members)
     assert members == [1, 1, 0]

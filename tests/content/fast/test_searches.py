@@ -6,7 +6,7 @@ from random import Random
 
 from msgspec import structs
 
-from linnet.content.directory import Locate, Located
+from linnet.content.directory import Locate
 from linnet.content.fast.commands import GroupsFound, SearchGroups
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import POSTINGS, Browse, Browsed, Posting
@@ -46,7 +46,7 @@ class Searcher(FastNode):
             self.up(name)
         assert self.ask(SearchGroups("stock")) == [Locate(KEY)]
         contacts = tuple(Contact(known_identity(name).peer, HINTS) for name in NAMES)
-        effects = self.machine.located(Located(KEY, contacts), self.now)
+        effects = self.find(KEY, *contacts)
         self.asked = {name: each.number for name in NAMES for each in sent(effects, name, Browse)}
 
     def says(self, name: str, *postings: Posting, more: bool = False) -> list[object]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from linnet.content.directory import Locate, Located
 from linnet.content.fast.boards import Boards
-from linnet.content.fast.calls import Calls
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.group import Group
 from linnet.content.fast.messages import Post, Posted, Posting
 from linnet.content.fast.places import closest
 from linnet.content.fast.signed import make_posting
-from linnet.content.fast.tasks import Advertising
+from linnet.content.fast.tasks import Advertising, GroupRequests
 from linnet.content.keys import attribute_key
 from linnet.content.predicates import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.trace.records import Kind, Record
 
@@ -39,11 +38,18 @@ class Adverts:
     """What this node wants others to find."""
 
     def __init__(
-        self, context: Context, config: FastConfig, calls: Calls, boards: Boards, listens: tuple[str, ...]
+        self,
+        context: Context,
+        config: FastConfig,
+        requests: GroupRequests,
+        boards: Boards,
+        listens: tuple[str, ...],
+        out: Outbox,
     ) -> None:
+        self._out = out
         self._context = context
         self._config = config
-        self._calls = calls
+        self._requests = requests
         self._boards = boards
         self._listens = listens
         self._adverts: dict[TopicId, _Advert] = {}
@@ -56,7 +62,7 @@ class Adverts:
         """Whether no board has yet to answer."""
         return not self._open and not self._located
 
-    def advertise(self, group: Group, now: float) -> list[FastEffect]:
+    def advertise(self, group: Group, now: float) -> None:
         """Put a group on boards, or keep it there for longer."""
         posting = self._posting(group.predicate.text, True, now)
         known = self._adverts.get(group.id)
@@ -64,14 +70,12 @@ class Adverts:
             known = self._adverts[group.id] = _Advert(group.predicate, posting)
         known.posting = posting
         known.stands = {place: each for place, each in known.stands.items() if each[1] > now}
-        effects: list[FastEffect] = []
         for attribute in group.predicate.names:
             key = attribute_key(attribute)
             waiting = self._located.setdefault(key, {})
             if not waiting:
-                effects.append(Locate(key))
+                self._out.notify(Locate(key))
             waiting[group.id] = attribute
-        return effects
 
     def _posting(self, predicate: str, opened: bool, now: float) -> Posting:
         # Pushed on where the clock stood still: of two the later counts.
@@ -79,9 +83,8 @@ class Adverts:
         expires = int(now + 3 * self._config.refresh)
         return make_posting(self._context, self._listens, predicate, opened, self._issued, expires)
 
-    def located(self, found: Located, now: float) -> list[FastEffect]:
-        """A lookup has ended: the closest nodes have the board."""
-        effects: list[FastEffect] = []
+    def handle_nodes_found(self, found: Located, now: float) -> None:
+        """Put advertisements on the boards of the closest nodes that a lookup found."""
         for group, attribute in self._located.pop(found.key, {}).items():
             advert = self._adverts.get(group)
             if advert is None:
@@ -89,60 +92,58 @@ class Adverts:
             nodes = closest(self._context.peer, found)
             advert.spare[attribute] = nodes[self._config.boards :]
             for contact in nodes[: self._config.boards]:
-                effects += self._post(group, advert, attribute, contact)
-        return effects
+                self._post(group, advert, attribute, contact)
 
-    def _post(self, group: TopicId, advert: _Advert, attribute: str, contact: Contact) -> list[FastEffect]:
+    def _post(self, group: TopicId, advert: _Advert, attribute: str, contact: Contact) -> None:
         if contact.peer == self._context.peer:
             try:
                 self._boards.put(attribute, advert.posting, advert.predicate)
             except RemoteError as error:
-                return [Record(Kind.DROPPED, topic=group, reason=error.reason, note="our own board")]
+                self._out.record(Record(Kind.DROPPED, topic=group, reason=error.reason, note="our own board"))
+                return
             advert.stands[attribute, contact.peer] = (contact, advert.posting.expires)
-            return []
+            return
         task = Advertising(group, attribute, contact.peer)
         if task in self._open:
-            return []
+            return
         self._open[task] = None
         # Kept as it stands with its hints, so that it can be withdrawn there whatever becomes of the answer.
         advert.stands[attribute, contact.peer] = (contact, advert.posting.expires)
-        number = self._calls.next_number()
-        return self._calls.ask(number, contact, Post(number, attribute, advert.posting), task, hasty=True)
+        number = self._requests.next_number()
+        self._requests.ask(number, contact, Post(number, attribute, advert.posting), task, hasty=True)
 
-    def answered(self, task: Advertising, answer: Posted) -> list[FastEffect]:
-        """It is on a board, or not."""
+    def handle_answer(self, task: Advertising, answer: Posted) -> None:
+        """Note that an advertisement is on a board, or try another."""
         if answer.reason is None:
             self._open.pop(task, None)
-            return []
-        return self.failed(task, answer.reason)
+            return
+        self.handle_failure(task, answer.reason)
 
-    def failed(self, task: Advertising, reason: Reason) -> list[FastEffect]:
-        """A node does not have it on its board: the next closest one may."""
+    def handle_failure(self, task: Advertising, reason: Reason) -> None:
+        """Try the next closest node, as one does not have it on its board."""
         self._open.pop(task, None)
-        record = Record(Kind.REJECTED, topic=task.group, peer=task.at, reason=reason, note="Post")
+        self._out.record(Record(Kind.REJECTED, topic=task.group, peer=task.at, reason=reason, note="Post"))
         advert = self._adverts.get(task.group)
         if advert is None:
-            return [record]
+            return
         advert.stands.pop((task.attribute, task.at), None)
         spare = advert.spare.get(task.attribute)
         if not spare or len(self._standing(advert, task.attribute)) >= self._config.boards:
-            return [record]
-        return [record, *self._post(task.group, advert, task.attribute, spare.pop(0))]
+            return
+        self._post(task.group, advert, task.attribute, spare.pop(0))
 
     def _standing(self, advert: _Advert, attribute: str) -> list[PeerId]:
         return [peer for name, peer in advert.stands if name == attribute]
 
-    def withdraw(self, group: Group, now: float) -> list[FastEffect]:
-        """A group is closed: say so on the boards where it stands."""
+    def withdraw(self, group: Group, now: float) -> None:
+        """Say on the boards where a group stands that it is closed."""
         advert = self._adverts.pop(group.id, None)
         if advert is None:
-            return []
+            return
         advert.posting = self._posting(group.predicate.text, False, now)
-        effects: list[FastEffect] = []
         for (attribute, _), (contact, _) in list(advert.stands.items()):
             self._open.pop(Advertising(group.id, attribute, contact.peer), None)
-            effects += self._post(group.id, advert, attribute, contact)
-        return effects
+            self._post(group.id, advert, attribute, contact)
 
     def is_alone(self, group: TopicId) -> bool:
         """Whether a group is on no board but this node's own."""

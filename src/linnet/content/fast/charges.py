@@ -6,21 +6,23 @@ links at most. It answers with their receipts.
 
 from __future__ import annotations
 
-from linnet.content.fast.calls import Calls
-from linnet.content.fast.effects import OWNER, FastEffect
 from linnet.content.fast.messages import Convey, Conveyed, Enrolment, Entrust
-from linnet.content.fast.tasks import Forwarding
+from linnet.content.fast.tasks import Forwarding, GroupRequests
 from linnet.content.index import Index
 from linnet.content.passing import Passing
 from linnet.content.predicates import Predicate
-from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-GATHER = "gather"
+
+class ReceiptsDue(Timer, frozen=True, gc=False):
+    """The time is up in which receipts for an event are gathered for its publisher."""
+
+    event: EventId
 
 
 class _Charge:
@@ -61,8 +63,9 @@ class _Gathering:
 class Charges:
     """Whom this node serves."""
 
-    def __init__(self, calls: Calls, remembered: int) -> None:
-        self._calls = calls
+    def __init__(self, requests: GroupRequests, remembered: int, out: Outbox) -> None:
+        self._out = out
+        self._requests = requests
         self._remembered = remembered
         self._charges: dict[TopicId, _Charge] = {}
         self._gathering: dict[EventId, _Gathering] = {}
@@ -74,7 +77,7 @@ class Charges:
 
     def entrust(
         self, message: Entrust, predicates: list[tuple[Predicate, ...]], promised: int, now: float
-    ) -> list[FastEffect]:
+    ) -> None:
         """Serve some members, and others no longer; `RemoteError` if that is more than was promised."""
         known = self._charges.get(message.group, _Charge())
         gone = dict.fromkeys(message.gone)
@@ -94,10 +97,8 @@ class Charges:
             self._charges[message.group] = known
         else:
             self._charges.pop(message.group, None)
-        effects: list[FastEffect] = []
         for enrolment in message.added:
-            effects += self._calls.hold(enrolment.member)
-        return effects
+            self._requests.hold(enrolment.member)
 
     def release(self, group: TopicId) -> None:
         """This node is no member any more, and serves nobody there."""
@@ -105,11 +106,12 @@ class Charges:
 
     def forward(
         self, publisher: PeerId, message: Convey, passing: Passing, answer: Conveyed, now: float
-    ) -> list[FastEffect]:
+    ) -> None:
         """Bring an event to those who want it; the publisher hears when all have answered or time is up."""
         event = passing.id
         if event in self._gathering:
-            return self._again(event, message.number)
+            self._repeat_answer(event, message.number)
+            return
         charge = self._charges.get(passing.event.topic, _Charge())
         wanted = dict.fromkeys(peer for peer, _ in charge.index.matching(passing.attributes))
         for peer in list(wanted):
@@ -117,87 +119,88 @@ class Charges:
                 del wanted[peer]
                 charge.remove(peer)
         gathering = self._gathering[event] = _Gathering(publisher, answer, list(wanted))
-        effects = self._forget()
+        self._forget()
         for peer in wanted:
-            number = self._calls.next_number()
+            number = self._requests.next_number()
             onwards = Convey(number, message.unit, message.card, False, 0)
             contact = charge.members[peer][0].member
-            effects += self._calls.ask(number, contact, onwards, Forwarding(event, peer))
+            self._requests.ask(number, contact, onwards, Forwarding(event, peer))
         if not wanted:
-            return [*effects, *self._calls.answer(publisher, answer)]
+            self._requests.answer(publisher, answer)
+            return
         waiting = Conveyed(answer.number, event, answer.receipt, answer.fresh, True, (), None)
-        timer = SetTimer(message.patience / 1000, _tick(event))
         gathering.answer = answer
-        return [*effects, *self._calls.answer(publisher, waiting), timer]
+        self._requests.answer(publisher, waiting)
+        self._out.set_timer(message.patience / 1000, ReceiptsDue(event))
 
-    def _again(self, event: EventId, number: int) -> list[FastEffect]:
+    def _repeat_answer(self, event: EventId, number: int) -> None:
         """The publisher asks once more: what is known is said again."""
         gathering = self._gathering[event]
         answer = gathering.answer
         gathering.answer = Conveyed(number, event, answer.receipt, answer.fresh, False, answer.receipts, None)
         if gathering.open:
             waiting = Conveyed(number, event, answer.receipt, answer.fresh, True, (), None)
-            return self._calls.answer(gathering.publisher, waiting)
-        return self._tell(event, gathering)
+            self._requests.answer(gathering.publisher, waiting)
+            return
+        self._tell(event, gathering)
 
-    def answered(self, task: Forwarding, answer: Conveyed) -> list[FastEffect]:
-        """A member has an event, or says why it does not take it."""
+    def handle_answer(self, task: Forwarding, answer: Conveyed) -> None:
+        """Keep the receipt of a member, or go on without it."""
         gathering = self._gathering.get(task.event)
         if gathering is None or task.member not in gathering.open:
-            return []
+            return
         del gathering.open[task.member]
-        effects: list[FastEffect] = []
         if answer.receipt is not None and answer.reason is None:
             gathering.receipts.append((task.member, answer.receipt))
         else:
             reason = answer.reason or Reason.MALFORMED
-            effects.append(
+            self._out.record(
                 Record(Kind.REJECTED, event=task.event, peer=task.member, reason=reason, note="Convey")
             )
-        return [*effects, *self._all_in(task.event, gathering)]
+        self._tell_if_all(task.event, gathering)
 
-    def failed(self, task: Forwarding) -> list[FastEffect]:
-        """A member does not answer."""
+    def handle_failure(self, task: Forwarding) -> None:
+        """Go on without a member that does not answer."""
         gathering = self._gathering.get(task.event)
         if gathering is None or task.member not in gathering.open:
-            return []
+            return
         del gathering.open[task.member]
-        return self._all_in(task.event, gathering)
+        self._tell_if_all(task.event, gathering)
 
-    def fired(self, tick: Tick) -> list[FastEffect]:
-        """Time is up: the publisher has to see to the rest itself."""
-        event = EventId(tick.key)
+    def end_gathering(self, timer: ReceiptsDue) -> None:
+        """Leave it to the publisher to see to those who have not answered."""
+        event = timer.event
         gathering = self._gathering.get(event)
         if gathering is None or not gathering.open:
-            return []
-        effects: list[FastEffect] = []
+            return
         for peer in gathering.open:
-            effects.append(Record(Kind.DROPPED, event=event, peer=peer, reason=Reason.TIMEOUT, note="Convey"))
-            effects += self._calls.withdraw(peer, {Forwarding(event, peer): None})
+            self._out.record(
+                Record(Kind.DROPPED, event=event, peer=peer, reason=Reason.TIMEOUT, note="Convey")
+            )
+            self._requests.withdraw(peer, Forwarding(event, peer))
         gathering.open = {}
-        return [*effects, *self._tell(event, gathering)]
+        self._tell(event, gathering)
 
-    def _all_in(self, event: EventId, gathering: _Gathering) -> list[FastEffect]:
+    def _tell_if_all(self, event: EventId, gathering: _Gathering) -> None:
         if gathering.open:
-            return []
-        return [CancelTimer(_tick(event)), *self._tell(event, gathering)]
+            return
+        self._out.cancel_timer(ReceiptsDue(event))
+        self._tell(event, gathering)
 
-    def _tell(self, event: EventId, gathering: _Gathering) -> list[FastEffect]:
+    def _tell(self, event: EventId, gathering: _Gathering) -> None:
         own = gathering.answer
         receipts = tuple(gathering.receipts)
         told = Conveyed(own.number, event, own.receipt, own.fresh, False, receipts, None)
-        return self._calls.answer(gathering.publisher, told)
+        self._requests.answer(gathering.publisher, told)
 
-    def _forget(self) -> list[FastEffect]:
-        effects: list[FastEffect] = []
+    def _forget(self) -> None:
         while len(self._gathering) > self._remembered:
             event = next(iter(self._gathering))
             if self._gathering.pop(event).open:
-                effects += (
-                    CancelTimer(_tick(event)),
-                    Record(Kind.EVICTED, event=event, reason=Reason.TOO_MANY, note="receipts were awaited"),
+                self._out.cancel_timer(ReceiptsDue(event))
+                self._out.record(
+                    Record(Kind.EVICTED, event=event, reason=Reason.TOO_MANY, note="receipts were awaited")
                 )
-        return effects
 
     @property
     def linked(self) -> dict[PeerId, None]:
@@ -208,7 +211,3 @@ class Charges:
     def counts(self) -> dict[TopicId, int]:
         """How many are served for each group."""
         return {group: len(charge.members) for group, charge in self._charges.items()}
-
-
-def _tick(event: EventId) -> Tick:
-    return Tick(OWNER, GATHER, event)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from linnet.content.application import Hand
 from linnet.content.commands import Match
 from linnet.content.config import ContentConfig
-from linnet.content.fast.calls import Calls
 from linnet.content.fast.commands import GroupsJoined, Listing, MembershipStatus, NotJoined
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import PREDICATES, Enrol, Enrolled, Quit
 from linnet.content.fast.receipts import KEY_BYTES, receipt
 from linnet.content.fast.signed import TEXTS_CHARS, make_enrolment
-from linnet.content.fast.tasks import Entering, Leaving
+from linnet.content.fast.tasks import Entering, GroupRequests, Leaving
 from linnet.content.filters import Filters
 from linnet.content.passing import Passing
 from linnet.content.predicates import Predicate
-from linnet.core.effects import Deliver, Reply
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Notice, Outbox
 from linnet.trace.records import Kind, Record
 
 CONVEY = "convey"
+
+
+class GroupsSought(Notice, frozen=True, gc=False):
+    """Groups were sought for a subscription that this node keeps: which have taken it, and which have not."""
+
+    subscription: int
+    result: GroupsJoined
 
 
 class _Membership:
@@ -58,8 +64,9 @@ class _Joining:
 
     __slots__ = ("joined", "open", "predicate", "refused", "request", "unanswered")
 
-    def __init__(self, request: int, predicate: str, unanswered: int) -> None:
+    def __init__(self, request: int | None, predicate: str, unanswered: int) -> None:
         self.request = request
+        """None: this node keeps the subscription, and is told by a notice."""
         self.predicate = predicate
         self.unanswered = unanswered
         self.open: dict[TopicId, None] = {}
@@ -75,13 +82,17 @@ class Memberships:
         context: Context,
         config: FastConfig,
         content: ContentConfig,
-        calls: Calls,
+        requests: GroupRequests,
         listens: tuple[str, ...],
+        out: Outbox,
+        hand: Hand,
     ) -> None:
+        self._out = out
+        self._hand = hand
         self._context = context
         self._config = config
         self._content = content
-        self._calls = calls
+        self._requests = requests
         self._listens = listens
         self._memberships: dict[TopicId, _Membership] = {}
         self._joining: dict[int, _Joining] = {}
@@ -123,15 +134,13 @@ class Memberships:
         region: str,
         capacity: int | None,
         now: float,
-    ) -> list[FastEffect]:
+    ) -> None:
         """Become a member of these groups, for one subscription."""
-        effects: list[FastEffect] = []
         for listing in listings:
             try:
-                effects += self._join(subscription, predicate, listing, region, capacity, now)
+                self._join(subscription, predicate, listing, region, capacity, now)
             except Refused as error:
-                effects += self._decided(listing, subscription, error.reason)
-        return effects
+                self._note_decision(listing, subscription, error.reason)
 
     def _join(
         self,
@@ -141,7 +150,7 @@ class Memberships:
         region: str,
         capacity: int | None,
         now: float,
-    ) -> list[FastEffect]:
+    ) -> None:
         known = self._memberships.get(listing.group)
         if known is None:
             if len(self._memberships) >= self._config.memberships:
@@ -149,7 +158,9 @@ class Memberships:
             known = _Membership(listing, self._context.entropy(KEY_BYTES), region, self._promise(capacity))
             self._memberships[listing.group] = known
         elif subscription in known.wanted:
-            return self._decided(listing, subscription, None) if known.stands else []
+            if known.stands:
+                self._note_decision(listing, subscription, None)
+            return
         before = known.predicates
         known.wanted[subscription] = predicate
         after = known.predicates
@@ -158,22 +169,24 @@ class Memberships:
             raise Refused(Reason.TOO_MANY, "too many predicates for one group")
         if listing.publisher.peer == self._context.peer:
             known.stands = True
-            return self._decided(listing, subscription, None)
+            self._note_decision(listing, subscription, None)
+            return
         if subscription in self._joining:
             self._joining[subscription].open[listing.group] = None
         if known.stands and before == after:
-            return self._decided(listing, subscription, None)
-        return self._ask(known, now)
+            self._note_decision(listing, subscription, None)
+            return
+        self._ask(known, now)
 
     def _promise(self, capacity: int | None) -> int:
         """What this node would serve in one more group."""
         left = max(0, self._config.capacity - sum(each.promised for each in self._memberships.values()))
         return left // 2 if capacity is None else max(0, min(capacity, left))
 
-    def _ask(self, known: _Membership, now: float) -> list[FastEffect]:
+    def _ask(self, known: _Membership, now: float) -> None:
         if known.asking:
             known.changed = True
-            return []
+            return
         known.asking, known.changed = True, False
         listing = known.listing
         until = int(now + 3 * self._config.refresh)
@@ -186,37 +199,35 @@ class Memberships:
             known.promised,
             until,
         )
-        number = self._calls.next_number()
+        number = self._requests.next_number()
         message = Enrol(number, listing.predicate, enrolment, known.key)
-        return self._calls.ask(number, listing.publisher, message, Entering(listing.group))
+        self._requests.ask(number, listing.publisher, message, Entering(listing.group))
 
-    def answered(self, task: Entering, answer: Enrolled, now: float) -> list[FastEffect]:
-        """A publisher says whether we are a member."""
-        return self._ended(task.group, answer.reason, now)
+    def handle_answer(self, task: Entering, answer: Enrolled, now: float) -> None:
+        """Note whether a publisher has us as a member."""
+        self._note_outcome(task.group, answer.reason, now)
 
-    def failed(self, task: Entering, reason: Reason, now: float) -> list[FastEffect]:
-        """A publisher says nothing."""
-        return self._ended(task.group, reason, now)
+    def handle_failure(self, task: Entering, reason: Reason, now: float) -> None:
+        """Note that a publisher says nothing."""
+        self._note_outcome(task.group, reason, now)
 
-    def _ended(self, group: TopicId, reason: Reason | None, now: float) -> list[FastEffect]:
+    def _note_outcome(self, group: TopicId, reason: Reason | None, now: float) -> None:
         known = self._memberships.get(group)
         if known is None:
-            return []
+            return
         known.asking, known.stands = False, reason is None
-        effects: list[FastEffect] = []
         if reason is None and known.changed:
-            return self._ask(known, now)
+            self._ask(known, now)
+            return
         if reason is not None:
             publisher = known.listing.publisher.peer
-            effects.append(Record(Kind.REJECTED, peer=publisher, topic=group, reason=reason, note="Enrol"))
+            self._out.record(Record(Kind.REJECTED, peer=publisher, topic=group, reason=reason, note="Enrol"))
         for subscription in known.wanted:
-            effects += self._decided(known.listing, subscription, reason)
-        return effects
+            self._note_decision(known.listing, subscription, reason)
 
-    def leave(self, subscription: int, now: float) -> list[FastEffect]:
-        """A subscription has ended: groups of which nothing else is wanted are left."""
+    def leave(self, subscription: int, now: float) -> None:
+        """Leave the groups of which only a subscription that has ended wanted something."""
         self._joining.pop(subscription, None)
-        effects: list[FastEffect] = []
         for group, known in list(self._memberships.items()):
             if known.wanted.pop(subscription, None) is None:
                 continue
@@ -225,85 +236,86 @@ class Memberships:
                 if not known.wanted:
                     del self._memberships[group]
             elif known.wanted:
-                effects += self._ask(known, now)
+                self._ask(known, now)
             else:
                 del self._memberships[group]
-                number = self._calls.next_number()
+                number = self._requests.next_number()
                 task = Leaving(group, publisher.peer)
-                effects += self._calls.withdraw(publisher.peer, {Entering(group): None})
-                effects += self._calls.ask(number, publisher, Quit(number, group), task)
-        return effects
+                self._requests.withdraw(publisher.peer, Entering(group))
+                self._requests.ask(number, publisher, Quit(number, group), task)
 
-    def closed(self, group: TopicId) -> list[FastEffect]:
-        """The publisher has closed a group."""
+    def handle_close(self, group: TopicId) -> None:
+        """Forget a group that its publisher has closed."""
         known = self._memberships.pop(group)
         publisher = known.listing.publisher.peer
         note = "the group was closed"
-        effects: list[FastEffect] = [
+        self._out.record(
             Record(Kind.EXPIRED, peer=publisher, topic=group, reason=Reason.REMOTE_CLOSED, note=note)
-        ]
-        effects += self._calls.withdraw(publisher, {Entering(group): None})
+        )
+        self._requests.withdraw(publisher, Entering(group))
         for subscription in known.wanted:
-            effects += self._decided(known.listing, subscription, Reason.REMOTE_CLOSED)
-        return effects
+            self._note_decision(known.listing, subscription, Reason.REMOTE_CLOSED)
 
-    def renew(self, now: float) -> list[FastEffect]:
-        """A period is over: stay for longer, and knock once more where nobody answered."""
-        effects: list[FastEffect] = []
+    def renew(self, now: float) -> None:
+        """Stay for longer, and knock once more where nobody answered."""
         for known in self._memberships.values():
             if known.listing.publisher.peer != self._context.peer and not known.asking:
-                effects += self._ask(known, now)
-        return effects
+                self._ask(known, now)
 
     # What the application waits for.
 
-    def waits(self, request: int, subscription: int, predicate: str, unanswered: int) -> None:
-        """An application waits to hear which groups have taken its subscription; they are joined next."""
+    def expect_answers(self, request: int | None, subscription: int, predicate: str, unanswered: int) -> None:
+        """Expect the answers of groups that are joined next, for a subscription."""
         self._joining[subscription] = _Joining(request, predicate, unanswered)
 
-    def told(self, subscription: int) -> list[FastEffect]:
-        """All groups were asked: if all have answered, the application is told."""
+    def answer_if_known(self, subscription: int) -> None:
+        """Tell which groups have taken a subscription, if all have answered."""
         joining = self._joining.get(subscription)
         if joining is None or joining.open:
-            return []
+            return
         del self._joining[subscription]
         result = GroupsJoined(
             joining.predicate, tuple(joining.joined), tuple(joining.refused), joining.unanswered
         )
-        return [Reply(joining.request, result)]
+        if joining.request is None:
+            self._out.notify(GroupsSought(subscription, result))
+        else:
+            self._out.reply(joining.request, result)
 
-    def _decided(self, listing: Listing, subscription: int, reason: Reason | None) -> list[FastEffect]:
+    def _note_decision(self, listing: Listing, subscription: int, reason: Reason | None) -> None:
         joining = self._joining.get(subscription)
         if joining is None:
-            return []
+            return
         was_open = joining.open.pop(listing.group, True) is None
         if reason is None:
             joining.joined.append(listing)
         else:
             joining.refused.append(NotJoined(listing, reason))
-        return self.told(subscription) if was_open else []
+        if was_open:
+            self.answer_if_known(subscription)
 
     # Events.
 
-    def take(self, passing: Passing, hops: int) -> tuple[list[FastEffect], bool]:
-        """An event of a group: hand it to those subscriptions that accept it; whether it was new."""
+    def take(self, passing: Passing, hops: int) -> bool:
+        """Hand an event of a group to the subscriptions that accept it; whether it was new."""
         event = passing.event
         known = self._memberships.get(event.topic)
         if event.id in self._seen:
-            return [Record(Kind.DUPLICATE, topic=event.topic, event=event.id, hops=hops, note=CONVEY)], False
+            self._out.record(
+                Record(Kind.DUPLICATE, topic=event.topic, event=event.id, hops=hops, note=CONVEY)
+            )
+            return False
         self._seen[event.id] = None
         if len(self._seen) > self._config.remembered:
             del self._seen[next(iter(self._seen))]
-        effects: list[FastEffect] = [
-            Record(Kind.RECEIVED, topic=event.topic, event=event.id, hops=hops, note=CONVEY)
-        ]
+        self._out.record(Record(Kind.RECEIVED, topic=event.topic, event=event.id, hops=hops, note=CONVEY))
         wanted = {} if known is None else known.wanted
         numbers = [number for number, each in wanted.items() if each.covers(passing.attributes)]
         if numbers:
             item = Match(event.id, event.author, passing.attributes.text, event.time, event.body, hops)
-            effects.append(Record(Kind.DELIVERED, topic=event.topic, event=event.id, hops=hops))
-            effects += [Deliver(number, (item,)) for number in sorted(numbers)]
-        return effects, True
+            self._out.record(Record(Kind.DELIVERED, topic=event.topic, event=event.id, hops=hops))
+            self._hand(sorted(numbers), item)
+        return True
 
     def receipt(self, group: TopicId, event: EventId) -> bytes | None:
         """Our receipt for an event."""

@@ -7,27 +7,31 @@ it or does not say the truth, is sent the event by the publisher itself, within 
 
 from __future__ import annotations
 
-from linnet.content.fast.calls import Calls
 from linnet.content.fast.commands import GroupOutcome, Relieved
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import OWNER, FastEffect
 from linnet.content.fast.group import Group
 from linnet.content.fast.messages import Convey, Conveyed
-from linnet.content.fast.tasks import Publishing
+from linnet.content.fast.tasks import GroupRequests, Publishing
 from linnet.content.passing import Passing
+from linnet.content.reach import Promise
 from linnet.core.counts import counted
-from linnet.core.effects import CancelTimer, Reply, SetTimer
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-CONFIRM = "confirm"
 CONVEY = "convey"
 _ANSWERING = 2.0
 """How many times a deputy's patience the publisher waits for its receipts."""
 _AT_FAULT = (Reason.LOST, Reason.FORGING)
 _NOT_THERE = (Reason.NOT_A_MEMBER, Reason.UNSUPPORTED)
+
+
+class GroupConfirmDue(Timer, frozen=True, gc=False):
+    """A publisher has waited as long as it said for members who say nothing of an event."""
+
+    event: EventId
 
 
 class _Publication:
@@ -68,15 +72,17 @@ class _Publication:
 class Publications:
     """Everything that was said in groups of this node and is not settled."""
 
-    def __init__(self, config: FastConfig, calls: Calls) -> None:
+    def __init__(self, config: FastConfig, requests: GroupRequests, out: Outbox, promise: Promise) -> None:
+        self._out = out
+        self._promise = promise
         self._config = config
-        self._calls = calls
+        self._requests = requests
         self._open: dict[EventId, _Publication] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, request: int, group: Group, passing: Passing, confirm: float) -> list[FastEffect]:
+    def begin(self, request: int, group: Group, passing: Passing, confirm: float) -> None:
         """Send an event to all who want it; those who say nothing are waited for so many seconds."""
         matching = group.matching(passing.attributes)
         publication = _Publication(request, group, passing, list(matching), confirm > 0)
@@ -84,72 +90,72 @@ class Publications:
         for peer, deputy in matching.items():
             if deputy is not None:
                 publication.deputies.setdefault(deputy, {})[peer] = None
-        effects: list[FastEffect] = []
         direct = [peer for peer, deputy in matching.items() if deputy is None]
         for peer in dict.fromkeys([*publication.deputies, *direct]):
-            effects += self._send(publication, peer)
+            self._send(publication, peer)
         if confirm > 0 and matching:
-            effects.append(SetTimer(confirm, _tick(passing.id)))
-        return [*effects, *self._settle(publication)]
+            self._out.set_timer(confirm, GroupConfirmDue(passing.id))
+        self._settle(publication)
 
-    def _send(self, publication: _Publication, peer: PeerId) -> list[FastEffect]:
+    def _send(self, publication: _Publication, peer: PeerId) -> None:
         passing = publication.passing
-        number = self._calls.next_number()
+        number = self._requests.next_number()
         patience = int(1000 * self._config.patience)
         serves = peer in publication.deputies
         message = Convey(number, passing.unit, passing.card, serves, patience)
         contact = publication.group.contact(peer)
-        return self._calls.ask(number, contact, message, Publishing(passing.id, peer), hasty=serves)
+        self._requests.ask(number, contact, message, Publishing(passing.id, peer), hasty=serves)
 
-    def waiting(self, task: Publishing, answer: Conveyed) -> list[FastEffect]:
-        """A deputy has it, and gathers receipts."""
+    def handle_waiting(self, task: Publishing, answer: Conveyed) -> None:
+        """Give a deputy time that has an event and gathers receipts."""
         publication = self._open.get(task.event)
         if publication is None:
-            return []
-        effects = self._own_receipt(publication, task.member, answer)
-        return [*effects, *self._calls.extend(answer.number, _ANSWERING * self._config.patience)]
+            return
+        self._own_receipt(publication, task.member, answer)
+        self._requests.extend(answer.number, _ANSWERING * self._config.patience)
 
-    def answered(self, task: Publishing, answer: Conveyed, now: float) -> list[FastEffect]:
-        """A member has it, or a deputy all receipts that it could get."""
+    def handle_answer(self, task: Publishing, answer: Conveyed, now: float) -> None:
+        """Count the receipt of a member, or those that a deputy could get."""
         publication = self._open.get(task.event)
         if publication is None:
-            return []
-        peer, effects = task.member, list[FastEffect]()
+            return
+        peer = task.member
         if answer.reason in _NOT_THERE:
-            effects += self._failed_member(publication, peer, answer.reason, now)
+            self._fail_member(publication, peer, answer.reason, now)
             publication.group.remove(peer)
-            return [*effects, *self._settle(publication)]
-        effects += self._own_receipt(publication, peer, answer)
+            self._settle(publication)
+            return
+        self._own_receipt(publication, peer, answer)
         if peer in publication.deputies:
-            effects += self._receipts(publication, peer, answer, now)
+            self._check_receipts(publication, peer, answer, now)
         if answer.reason is not None and peer in publication.open:
-            effects += self._failed_member(publication, peer, answer.reason, now)
-        return [*effects, *self._settle(publication)]
+            self._fail_member(publication, peer, answer.reason, now)
+        self._settle(publication)
 
-    def _own_receipt(self, publication: _Publication, peer: PeerId, answer: Conveyed) -> list[FastEffect]:
+    def _own_receipt(self, publication: _Publication, peer: PeerId, answer: Conveyed) -> None:
         """The receipt of who answers, for itself."""
         group, event = publication.group, publication.passing.id
         if peer not in publication.open or answer.reason is not None:
-            return []
+            return
         if not group.is_receipt(peer, event, answer.receipt):
             note = "a receipt that is not its own"
-            return [
-                Record(Kind.REJECTED, event=event, peer=peer, reason=Reason.FORGING, note=note),
-                *self._miss(publication, peer),
-            ]
+            self._out.record(Record(Kind.REJECTED, event=event, peer=peer, reason=Reason.FORGING, note=note))
+            self._miss(publication, peer)
+            return
         group.answered(peer)
         deputy = publication.open.pop(peer)
         publication.reached += 1
         if deputy is None or not answer.fresh:
-            return []
+            return
         if group.doubt(deputy, peer):
-            return self._relieve(publication, deputy, Reason.LOST, "members did not get events from it")
+            self._relieve(publication, deputy, Reason.LOST, "members did not get events from it")
+            return
         note = "a member did not get an event from it"
-        return [Record(Kind.DROPPED, event=event, peer=deputy, reason=Reason.LOST, note=note)]
+        self._out.record(Record(Kind.DROPPED, event=event, peer=deputy, reason=Reason.LOST, note=note))
 
-    def _receipts(
+    def _check_receipts(
         self, publication: _Publication, deputy: PeerId, answer: Conveyed, now: float
-    ) -> list[FastEffect]:
+    ) -> None:
         """What a deputy shows for those whom it serves."""
         owed = publication.deputies.pop(deputy)
         group, event = publication.group, publication.passing.id
@@ -161,114 +167,112 @@ class Publications:
                     publication.reached += 1
             elif peer in group:
                 forged = True
-        effects: list[FastEffect] = []
         if forged:
-            effects += self._relieve(publication, deputy, Reason.FORGING, "receipts that nobody gave")
+            self._relieve(publication, deputy, Reason.FORGING, "receipts that nobody gave")
         blamed = None if forged else deputy
-        return [*effects, *self._take_back(publication, list(owed), blamed)]
+        self._take_back(publication, list(owed), blamed)
 
-    def _take_back(
-        self, publication: _Publication, peers: list[PeerId], deputy: PeerId | None
-    ) -> list[FastEffect]:
+    def _take_back(self, publication: _Publication, peers: list[PeerId], deputy: PeerId | None) -> None:
         """Serve members directly after all."""
-        effects: list[FastEffect] = []
         for peer in peers:
             if peer not in publication.open:
                 continue
             publication.taken_back += 1
             if peer not in publication.group:
-                effects += self._miss(publication, peer)
+                self._miss(publication, peer)
                 continue
             publication.open[peer] = deputy
-            effects += self._send(publication, peer)
-        return effects
+            self._send(publication, peer)
 
-    def failed(self, task: Publishing, reason: Reason, now: float) -> list[FastEffect]:
-        """Nothing came back from a member, whatever was tried."""
+    def handle_failure(self, task: Publishing, reason: Reason, now: float) -> None:
+        """Go on without a member from which nothing came back."""
         publication = self._open.get(task.event)
         if publication is None:
-            return []
-        effects = self._failed_member(publication, task.member, reason, now)
-        return [*effects, *self._settle(publication)]
+            return
+        self._fail_member(publication, task.member, reason, now)
+        self._settle(publication)
 
-    def _failed_member(
-        self, publication: _Publication, peer: PeerId, reason: Reason, now: float
-    ) -> list[FastEffect]:
-        effects: list[FastEffect] = []
+    def _fail_member(self, publication: _Publication, peer: PeerId, reason: Reason, now: float) -> None:
         owed = publication.deputies.pop(peer, None)
         if owed is not None:
-            effects += self._relieve(publication, peer, reason, "it did not answer")
-            effects += self._take_back(publication, list(owed), None)
+            self._relieve(publication, peer, reason, "it did not answer")
+            self._take_back(publication, list(owed), None)
             if peer in publication.open and peer in publication.group and reason not in _NOT_THERE:
                 # It may be there for itself: once more, with more patience.
-                return [*effects, *self._send(publication, peer)]
+                self._send(publication, peer)
+                return
         if peer in publication.open:
-            effects += self._miss(publication, peer)
-        return effects
+            self._miss(publication, peer)
 
-    def _miss(self, publication: _Publication, peer: PeerId) -> list[FastEffect]:
+    def _miss(self, publication: _Publication, peer: PeerId) -> None:
         del publication.open[peer]
         if peer not in publication.group:
             # It left in the meantime, and wants it no longer.
-            return []
+            return
         publication.missed.append(peer)
         if not publication.group.missed(peer):
-            return []
+            return
         publication.group.remove(peer)
         note = f"{self._config.strikes} events in a row without a word"
-        return [Record(Kind.EVICTED, peer=peer, topic=publication.group.id, reason=Reason.TIMEOUT, note=note)]
+        self._out.record(
+            Record(Kind.EVICTED, peer=peer, topic=publication.group.id, reason=Reason.TIMEOUT, note=note)
+        )
 
-    def _relieve(
-        self, publication: _Publication, deputy: PeerId, reason: Reason, note: str
-    ) -> list[FastEffect]:
+    def _relieve(self, publication: _Publication, deputy: PeerId, reason: Reason, note: str) -> None:
         group = publication.group
         if any(each.peer == deputy for each in publication.relieved):
-            return []
+            return
         publication.relieved.append(Relieved(deputy, reason))
         # A link may break without any fault of its own.
         seconds = self._config.distrust if reason in _AT_FAULT else self._config.refresh
         group.relieve(deputy, publication.passing.event.time / 1000 + seconds)
-        return [Record(Kind.REJECTED, topic=group.id, peer=deputy, reason=reason, note=f"relieved: {note}")]
+        self._out.record(
+            Record(Kind.REJECTED, topic=group.id, peer=deputy, reason=reason, note=f"relieved: {note}")
+        )
 
-    def fired(self, tick: Tick) -> list[FastEffect]:
-        """Nobody is waited for any longer."""
-        publication = self._open.get(EventId(tick.key))
-        return [] if publication is None else self._answer(publication)
+    def end_confirmation(self, timer: GroupConfirmDue) -> None:
+        """Answer a publisher, though some say nothing of its event."""
+        publication = self._open.get(timer.event)
+        if publication is not None:
+            self._answer(publication)
 
-    def silenced(self, task: Publishing) -> list[FastEffect]:
-        """A member says nothing so far: if all others have answered, who said it need not wait."""
+    def handle_silence(self, task: Publishing) -> None:
+        """Answer who published if all have answered but those who say nothing."""
         publication = self._open.get(task.event)
-        return [] if publication is None else self._settle(publication)
+        if publication is not None:
+            self._settle(publication)
 
-    def _settle(self, publication: _Publication) -> list[FastEffect]:
+    def _settle(self, publication: _Publication) -> None:
         event = publication.passing.id
         if publication.open or publication.deputies:
-            if publication.confirms or not self._is_stalled(publication):
-                return []
-            return self._answer(publication)
+            if not publication.confirms and self._is_stalled(publication):
+                self._answer(publication)
+            return
         del self._open[event]
         if publication.request is None:
-            return [_later(publication)]
-        cancel: list[FastEffect] = [CancelTimer(_tick(event))] if publication.confirms else []
-        return [*cancel, *self._answer(publication)]
+            self._out.record(_later(publication))
+            return
+        if publication.confirms:
+            self._out.cancel_timer(GroupConfirmDue(event))
+        self._answer(publication)
 
     def _is_stalled(self, publication: _Publication) -> bool:
         """Whether all have answered but those who say nothing, and whom these are to serve."""
-        event, calls = publication.passing.id, self._calls
+        event = publication.passing.id
         silent = {
             peer: None
             for peer in (*publication.deputies, *publication.open)
-            if calls.is_silent(peer, Publishing(event, peer))
+            if self._requests.is_silent(peer, Publishing(event, peer))
         }
         served = {peer: None for each in publication.deputies for peer in publication.deputies[each]}
         return all(peer in silent for peer in publication.deputies) and all(
             peer in silent or peer in served for peer in publication.open
         )
 
-    def _answer(self, publication: _Publication) -> list[FastEffect]:
+    def _answer(self, publication: _Publication) -> None:
         request, publication.request = publication.request, None
         if request is None:
-            return []
+            return
         silent = tuple(publication.open)
         outcome = GroupOutcome(
             publication.passing.id,
@@ -279,7 +283,7 @@ class Publications:
             tuple(publication.relieved),
             silent,
         )
-        return [Reply(request, outcome)]
+        self._promise().reply(request, outcome)
 
 
 def _later(publication: _Publication) -> Record:
@@ -290,7 +294,3 @@ def _later(publication: _Publication) -> Record:
     if not missed:
         return Record(Kind.ACKED, topic=topic, event=event, note=note)
     return Record(Kind.DROPPED, topic=topic, event=event, reason=Reason.TIMEOUT, note=note)
-
-
-def _tick(event: EventId) -> Tick:
-    return Tick(OWNER, CONFIRM, event)

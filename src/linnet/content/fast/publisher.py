@@ -5,27 +5,30 @@ from __future__ import annotations
 from linnet.content.commands import Ended
 from linnet.content.config import ContentConfig
 from linnet.content.fast.adverts import Adverts
-from linnet.content.fast.calls import Calls
 from linnet.content.fast.commands import GroupOpened, GroupStatus, OpenGroup, PublishToGroup
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.group import Group
 from linnet.content.fast.memberships import Memberships
 from linnet.content.fast.messages import Enrol, Enrolled, Entrust, Entrusted, Quit
 from linnet.content.fast.publications import Publications
 from linnet.content.fast.signed import check_enrolment, group_id
-from linnet.content.fast.tasks import Entrusting, Leaving
+from linnet.content.fast.tasks import Entrusting, GroupRequests, Leaving
 from linnet.content.passing import KIND, Passing
 from linnet.content.predicates import foreign_predicate, read_attributes, read_predicate
-from linnet.core.effects import Reply
-from linnet.core.errors import Refused, RemoteError
+from linnet.content.reach import Promise
+from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import BODY_BYTES, CLEAR_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.event.event import Tail
 from linnet.event.signing import sign_unit
+from linnet.machine.commands import declined
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
+
+GROUPS = "content_groups"
+"""Cells with the groups of this node: the predicate, and whether it is advertised."""
 
 
 class Publisher:
@@ -36,24 +39,48 @@ class Publisher:
         context: Context,
         config: FastConfig,
         content: ContentConfig,
-        calls: Calls,
+        requests: GroupRequests,
         adverts: Adverts,
         memberships: Memberships,
+        out: Outbox,
+        promise: Promise,
     ) -> None:
+        self._out = out
+        self._cells = context.store.cells
         self._context = context
         self._config = config
         self._content = content
-        self._calls = calls
+        self._requests = requests
         self._adverts = adverts
         self._memberships = memberships
         self.groups: dict[TopicId, Group] = {}
-        self.publications = Publications(config, calls)
+        self.publications = Publications(config, requests, out, promise)
         self._last_time = 0
 
     # The application.
 
-    def open(self, request: int, command: OpenGroup, now: float) -> list[FastEffect]:
-        """A new group."""
+    def open(self, request: int, command: OpenGroup, now: float) -> None:
+        """Open a group, which is there again after a restart."""
+        group = self._open(command)
+        self._cells.put(GROUPS, group.predicate.text.encode(), b"1" if command.listed else b"0")
+        self._out.committed.reply(request, GroupOpened(group.id, group.predicate.text))
+        if group.listed:
+            self._adverts.advertise(group, now)
+
+    def reopen(self, now: float) -> None:
+        """Open the groups that there were before a restart."""
+        for text, listed in self._cells.scan(GROUPS):
+            try:
+                group = self._open(OpenGroup(text.decode(), listed == b"1"))
+            except (BadText, Refused) as error:
+                refusal = declined(error)
+                note = f"content: {refusal.detail}"[:200]
+                self._out.record(Record(Kind.DROPPED, reason=refusal.reason, note=note))
+                continue
+            if group.listed:
+                self._adverts.advertise(group, now)
+
+    def _open(self, command: OpenGroup) -> Group:
         predicate = read_predicate(command.predicate, self._content.attributes)
         group = group_id(self._context.peer, predicate.text)
         if group in self.groups:
@@ -61,24 +88,24 @@ class Publisher:
         if len(self.groups) >= self._config.groups:
             raise Refused(Reason.TOO_MANY, f"at most {self._config.groups} groups")
         opened = self.groups[group] = Group(group, predicate, command.listed, self._config)
-        effects: list[FastEffect] = [Reply(request, GroupOpened(group, predicate.text))]
-        return [*effects, *(self._adverts.advertise(opened, now) if command.listed else ())]
+        return opened
 
-    def close(self, request: int, text: str, now: float) -> list[FastEffect]:
-        """A group is no more; its members are told."""
+    def close(self, request: int, text: str, now: float) -> None:
+        """Close a group, and tell its members."""
         group = self._own(text)
         del self.groups[group.id]
-        effects: list[FastEffect] = [Reply(request, Ended())]
+        self._cells.delete(GROUPS, group.predicate.text.encode())
+        self._out.committed.reply(request, Ended())
         for peer in group.members:
-            number = self._calls.next_number()
+            number = self._requests.next_number()
             task = Leaving(group.id, peer)
-            effects += self._calls.ask(number, group.contact(peer), Quit(number, group.id), task)
+            self._requests.ask(number, group.contact(peer), Quit(number, group.id), task)
         if group.id in self._memberships:
-            effects += self._memberships.closed(group.id)
-        return [*effects, *self._adverts.withdraw(group, now)]
+            self._memberships.handle_close(group.id)
+        self._adverts.withdraw(group, now)
 
-    def publish(self, request: int, command: PublishToGroup, now: float) -> list[FastEffect]:
-        """Say something in a group."""
+    def publish(self, request: int, command: PublishToGroup, now: float) -> None:
+        """Send an event to the members of a group."""
         group = self._own(command.group)
         attributes = read_attributes(command.attributes, self._content.attributes)
         if not group.predicate.covers(attributes):
@@ -90,20 +117,18 @@ class Publisher:
             )
         if len(self.publications) >= self._config.publications:
             raise Refused(Reason.CONGESTED, f"at most {self._config.publications} events under way")
-        if len(self._calls) >= self._config.calls:
-            raise Refused(Reason.CONGESTED, f"{len(self._calls)} answers are awaited")
+        if len(self._requests) >= self._config.calls:
+            raise Refused(Reason.CONGESTED, f"{len(self._requests)} answers are awaited")
         # Pushed on where the clock stood still: no two events of a device are the same.
         self._last_time = max(int(now * 1000), self._last_time + 1)
         tail = Tail(None, None, None, None, KIND, None, self._last_time, clear, command.body)
         context = self._context
         signed = sign_unit(context.key, group.id, context.author, context.device, None, None, (tail,))
         passing = Passing(signed.events[-1], attributes, signed.unit, context.card)
-        effects: list[FastEffect] = [
-            Record(Kind.PUBLISHED, topic=group.id, event=passing.id, bytes=len(command.body))
-        ]
+        self._out.record(Record(Kind.PUBLISHED, topic=group.id, event=passing.id, bytes=len(command.body)))
         if group.id in self._memberships:
-            effects += self._memberships.take(passing, 0)[0]
-        return [*effects, *self.publications.begin(request, group, passing, command.confirm)]
+            self._memberships.take(passing, 0)
+        self.publications.begin(request, group, passing, command.confirm)
 
     def _own(self, text: str) -> Group:
         predicate = read_predicate(text, self._content.attributes)
@@ -114,8 +139,8 @@ class Publisher:
 
     # Members.
 
-    def enrol(self, peer: PeerId, message: Enrol, now: float) -> list[FastEffect]:
-        """One wants to be a member, or to stay one."""
+    def enrol(self, peer: PeerId, message: Enrol, now: float) -> None:
+        """Take a peer as a member, or let it stay one."""
         enrolment = message.enrolment
         foreign_predicate(message.group, self._content.attributes)
         group = self.groups.get(group_id(self._context.peer, message.group))
@@ -125,65 +150,60 @@ class Publisher:
             raise RemoteError(Reason.NOT_ALLOWED, "an enrolment of somebody else")
         predicates = check_enrolment(enrolment, self._content.attributes, now)
         group.enrol(enrolment, predicates, message.key, now)
-        effects = self._calls.answer(peer, Enrolled(message.number, None))
-        return [*effects, *self._calls.hold(enrolment.member)] if peer in group.linked else effects
+        self._requests.answer(peer, Enrolled(message.number, None))
+        if peer in group.linked:
+            self._requests.hold(enrolment.member)
 
-    def quit(self, peer: PeerId, group: TopicId) -> list[FastEffect]:
-        """One is no member any more."""
+    def remove_member(self, peer: PeerId, group: TopicId) -> None:
+        """Forget a member that leaves."""
         known = self.groups.get(group)
         if known is None or not known.remove(peer):
-            return [Record(Kind.REJECTED, peer=peer, topic=group, reason=Reason.STALE, note="Quit")]
-        return []
+            self._out.record(Record(Kind.REJECTED, peer=peer, topic=group, reason=Reason.STALE, note="Quit"))
 
-    def errands(self) -> list[FastEffect]:
+    def tell_deputies(self) -> None:
         """Tell deputies what is new for them."""
-        effects: list[FastEffect] = []
         for group in self.groups.values():
             for errand, enrolments in group.errands():
-                number = self._calls.next_number()
+                number = self._requests.next_number()
                 message = Entrust(number, group.id, enrolments, errand.gone)
                 task = Entrusting(group.id, errand.deputy)
-                effects += self._calls.ask(number, group.contact(errand.deputy), message, task)
-        return effects
+                self._requests.ask(number, group.contact(errand.deputy), message, task)
 
-    def entrusted(self, task: Entrusting, answer: Entrusted, now: float) -> list[FastEffect]:
-        """A deputy says whether it serves whom it was asked to serve."""
+    def handle_entrusted(self, task: Entrusting, answer: Entrusted, now: float) -> None:
+        """Note whether a deputy serves whom it was asked to serve."""
         if answer.reason is not None:
-            return self.not_entrusted(task, answer.reason, now)
+            self.handle_refusal(task, answer.reason, now)
+            return
         group = self.groups.get(task.group)
         if group is not None:
             group.agreed(task.deputy)
-        return []
 
-    def not_entrusted(self, task: Entrusting, reason: Reason, now: float) -> list[FastEffect]:
-        """One who said that it could serve others does not; it is not asked again for a while."""
+    def handle_refusal(self, task: Entrusting, reason: Reason, now: float) -> None:
+        """Relieve one who said that it could serve others and does not, for a while."""
         group = self.groups.get(task.group)
         if group is None:
-            return []
+            return
         group.relieve(task.deputy, now + self._config.refresh)
-        record = Record(Kind.REJECTED, peer=task.deputy, topic=group.id, reason=reason, note="Entrust")
-        return [record]
+        self._out.record(
+            Record(Kind.REJECTED, peer=task.deputy, topic=group.id, reason=reason, note="Entrust")
+        )
 
-    def renew(self, now: float) -> list[FastEffect]:
-        """A period is over."""
-        effects: list[FastEffect] = []
+    def renew(self, now: float) -> None:
+        """Forget members that did not renew, and advertise again."""
         for group in self.groups.values():
             for peer in group.expired(now):
                 group.remove(peer)
-                effects.append(
+                self._out.record(
                     Record(Kind.EXPIRED, peer=peer, topic=group.id, reason=Reason.STALE, note="a member")
                 )
             if group.listed:
-                effects += self._adverts.advertise(group, now)
-        return effects
+                self._adverts.advertise(group, now)
 
-    def advertise_again(self, now: float) -> list[FastEffect]:
+    def advertise_again(self, now: float) -> None:
         """Look once more for boards where groups are on none, as when this node had not found others yet."""
-        effects: list[FastEffect] = []
         for group in self.groups.values():
             if group.listed and self._adverts.is_alone(group.id):
-                effects += self._adverts.advertise(group, now)
-        return effects
+                self._adverts.advertise(group, now)
 
     @property
     def linked(self) -> dict[PeerId, None]:

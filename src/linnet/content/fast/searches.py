@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from linnet.content.directory import Locate, Located
 from linnet.content.fast.boards import Boards
-from linnet.content.fast.calls import Calls
 from linnet.content.fast.commands import Listing
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.effects import FastEffect
 from linnet.content.fast.messages import Browse, Browsed, Posting
 from linnet.content.fast.places import closest
 from linnet.content.fast.signed import check_posting, group_id
-from linnet.content.fast.tasks import Browsing
+from linnet.content.fast.tasks import Browsing, GroupRequests
 from linnet.content.keys import attribute_key, nearest_name
 from linnet.content.predicates import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.trace.records import Kind, Record
 
@@ -49,12 +48,19 @@ class Searches:
     """What this node looks for. What has ended is in `ended`, until somebody takes it."""
 
     def __init__(
-        self, context: Context, config: FastConfig, attributes: int, calls: Calls, boards: Boards
+        self,
+        context: Context,
+        config: FastConfig,
+        attributes: int,
+        requests: GroupRequests,
+        boards: Boards,
+        out: Outbox,
     ) -> None:
+        self._out = out
         self._context = context
         self._config = config
         self._attributes = attributes
-        self._calls = calls
+        self._requests = requests
         self._boards = boards
         self._searches: dict[int, _Search] = {}
         self._located: dict[NodeId, list[int]] = {}
@@ -65,7 +71,7 @@ class Searches:
     def __len__(self) -> int:
         return len(self._searches)
 
-    def begin(self, predicate: Predicate) -> tuple[int, list[FastEffect]]:
+    def begin(self, predicate: Predicate) -> int:
         """Look for groups that carry all of this; the number of the search."""
         self._next += 1
         attribute = nearest_name(self._context.peer, predicate.names)
@@ -73,23 +79,21 @@ class Searches:
         key = attribute_key(attribute)
         waiting = self._located.setdefault(key, [])
         waiting.append(self._next)
-        return self._next, [Locate(key)] if len(waiting) == 1 else []
+        if len(waiting) == 1:
+            self._out.notify(Locate(key))
+        return self._next
 
-    def located(self, found: Located, now: float) -> list[FastEffect]:
-        """A lookup has ended: ask the closest."""
-        effects: list[FastEffect] = []
+    def handle_nodes_found(self, found: Located, now: float) -> None:
+        """Ask the closest nodes that a lookup found."""
         for number in self._located.pop(found.key, ()):
             search = self._searches[number]
             nodes = closest(self._context.peer, found)
             search.spare = nodes[self._config.boards :]
             for contact in nodes[: self._config.boards]:
-                effects += self._browse(number, search, contact, b"", now)
+                self._browse(number, search, contact, b"", now)
             self._end_if_all(number, search)
-        return effects
 
-    def _browse(
-        self, number: int, search: _Search, contact: Contact, after: bytes, now: float
-    ) -> list[FastEffect]:
+    def _browse(self, number: int, search: _Search, contact: Contact, after: bytes, now: float) -> None:
         if contact.peer == self._context.peer:
             more = True
             while more:
@@ -97,45 +101,43 @@ class Searches:
                 for posting in postings:
                     self._learn(search, posting)
                     after = group_id(posting.publisher.peer, posting.predicate)
-            return []
+            return
         search.open[contact.peer] = contact
-        asked = self._calls.next_number()
+        asked = self._requests.next_number()
         message = Browse(asked, search.attribute, search.predicate.text, after)
-        return self._calls.ask(asked, contact, message, Browsing(number, contact.peer), hasty=True)
+        self._requests.ask(asked, contact, message, Browsing(number, contact.peer), hasty=True)
 
-    def answered(self, task: Browsing, answer: Browsed, now: float) -> list[FastEffect]:
-        """A board says what is on it, or a page of that."""
+    def handle_answer(self, task: Browsing, answer: Browsed, now: float) -> None:
+        """Read what a board says is on it, or a page of that."""
         search = self._searches.get(task.search)
         if search is None:
-            return []
+            return
         contact = search.open.pop(task.at)
-        effects: list[FastEffect] = []
         if answer.reason is not None:
-            return self.failed(task, answer.reason, now)
+            self.handle_failure(task, answer.reason, now)
+            return
         last = b""
         for posting in answer.postings:
             try:
-                effects += self._check(search, posting, now)
+                self._check(search, posting, now)
             except RemoteError as error:
                 note = f"an advertisement: {error.detail}"
-                effects.append(Record(Kind.REJECTED, peer=task.at, reason=error.reason, note=note))
+                self._out.record(Record(Kind.REJECTED, peer=task.at, reason=error.reason, note=note))
             last = max(last, group_id(posting.publisher.peer, posting.predicate))
         pages = search.pages[task.at] = search.pages.get(task.at, 0) + 1
         if answer.more and answer.postings and pages < _PAGES:
-            effects += self._browse(task.search, search, contact, last, now)
+            self._browse(task.search, search, contact, last, now)
         self._end_if_all(task.search, search)
-        return effects
 
-    def _check(self, search: _Search, posting: Posting, now: float) -> list[FastEffect]:
+    def _check(self, search: _Search, posting: Posting, now: float) -> None:
         group = group_id(posting.publisher.peer, posting.predicate)
         if search.issued.get(group, -1) >= posting.issued:
-            return []
+            return
         longest = 3 * self._config.refresh
         predicate = check_posting(posting, self._context, self._attributes, longest, now)
         if not search.predicate.served_by(predicate):
             raise RemoteError(Reason.MALFORMED, "not what was asked for")
         self._learn(search, posting)
-        return []
 
     def _learn(self, search: _Search, posting: Posting) -> None:
         group = group_id(posting.publisher.peer, posting.predicate)
@@ -148,18 +150,16 @@ class Searches:
         else:
             search.found.pop(group, None)
 
-    def failed(self, task: Browsing, reason: Reason, now: float) -> list[FastEffect]:
-        """A board does not answer: another node that may have it is asked instead."""
+    def handle_failure(self, task: Browsing, reason: Reason, now: float) -> None:
+        """Ask another node that may have the board of one that does not answer."""
         search = self._searches.get(task.search)
         if search is None:
-            return []
+            return
         search.open.pop(task.at, None)
         search.unanswered += 1
-        effects: list[FastEffect] = []
         if search.spare and search.unanswered <= self._config.boards:
-            effects += self._browse(task.search, search, search.spare.pop(0), b"", now)
+            self._browse(task.search, search, search.spare.pop(0), b"", now)
         self._end_if_all(task.search, search)
-        return effects
 
     def _end_if_all(self, number: int, search: _Search) -> None:
         if not search.open:

@@ -71,6 +71,11 @@ class Desk:
         assert reply.request == self._request
         return reply.result
 
+    def reads(self, reader: int) -> bool:
+        """Whether somebody reads under this number."""
+        assert self.peer.content is not None
+        return self.peer.content.reads(reader)
+
 
 def plain(effects: list[Effect]) -> list[object]:
     """All effects, those that wait for the commit too."""
@@ -157,7 +162,7 @@ def test_groups_of_ours_are_there_after_a_restart_until_they_are_closed() -> Non
 def test_who_joins_groups_by_itself_is_one_reader_like_others() -> None:
     desk = Desk()
     desk.ask(JoinGroups(9, "a"))
-    assert desk.peer.content.reads(9)
+    assert desk.reads(9)
     assert desk.answer(LeaveGroups(9)) == Ended()
     assert desk.answer(LeaveGroups(9)) == Declined(Reason.UNKNOWN, "there is no subscription 9")
     assert desk.answer(UnsubscribeContent(9)) == Declined(Reason.UNKNOWN, "there is no subscription 9")
@@ -166,7 +171,7 @@ def test_who_joins_groups_by_itself_is_one_reader_like_others() -> None:
 def test_what_cannot_be_is_declined_and_leaves_nothing() -> None:
     desk = Desk()
     assert isinstance(desk.answer(SubscribeContent(7, "a[")), Declined)
-    assert not desk.peer.content.reads(7)
+    assert not desk.reads(7)
     missing = "there is no kept subscription 'x' here"
     assert desk.answer(ForgetContent("x")) == Declined(Reason.UNKNOWN, missing)
     assert isinstance(desk.answer(PublishContent("a[1,2]", b"")), Declined)

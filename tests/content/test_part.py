@@ -18,6 +18,7 @@ from linnet.content.commands import (
 from linnet.content.config import ContentConfig
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Publish, Subscribe
+from linnet.content.part import ABSENT, UNFOUND
 from linnet.core.effects import Reply, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
@@ -27,7 +28,6 @@ from linnet.delivery.commands import Declined
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.messages import FindNode, NodesAre
 from linnet.peer.config import PeerConfig
-from linnet.peer.content import ABSENT, UNFOUND
 from linnet.peer.interface import Effect, Start
 from linnet.peer.messages import PROTOCOLS
 from linnet.peer.peer import Peer
@@ -91,7 +91,7 @@ def test_every_word_of_content_is_declined_with_the_setting_that_is_missing(
             Reply(request, Declined(Reason.UNSUPPORTED, words))
         ]
     stranger = PeerId(b"s" * 32)
-    effects = peer.content.on_message(stranger, Subscribe(1, "a", "a", 0), START)
+    effects = peer.handle(Received(stranger, Subscribe(1, "a", "a", 0)), START)
     note = "Subscribe: this node does not take part in content"
     assert effects == [Record(Kind.REJECTED, peer=stranger, reason=Reason.UNSUPPORTED, note=note)]
 
