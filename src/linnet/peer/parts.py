@@ -75,7 +75,7 @@ class Parts:
             config.overlay,
         )
         self.rooms = _rooms(config, self.context, self.overlays)
-        self.places = Places(self.context, config.places, config.listens, _keeper(config))
+        self.places = Places(self.context, config.places, config.listens, self.out, _keeper(config))
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
         """None: this node takes no part in the hash table over the network."""
@@ -96,7 +96,7 @@ class Parts:
         rings = () if self.trackerless is None else (self.trackerless,)
         tracker = () if self.tracker is None else (self.tracker,)
         overlays = (self.member, *rings, self.overlays, *tracker)
-        first = (self.links, self.whereabouts, self.names, *hash_table, self.content)
+        first = (self.links, self.places, self.whereabouts, self.names, *hash_table, self.content)
         return (*first, *overlays, self.account, self.local, self.edge)
 
     def company(self) -> Iterator[Company]:

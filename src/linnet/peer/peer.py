@@ -195,7 +195,7 @@ class Peer:
         if self._rooms.holds(data.unit.topic):
             return [*self._rooms.on_data(peer, data, now)]
         if self._places.holds(data.unit.topic):
-            return [*self._places.on_data(peer, data, now)]
+            return self._out.collect(lambda: self._places.handle_data(peer, data, now))
         return self._streams.on_data(peer, data, now)  # type: ignore[return-value] # a list of less
 
     def _apply(self, event: Input, now: float) -> None:
@@ -211,12 +211,10 @@ class Peer:
                 self._outgoing.link_down(peer)
                 self._links.link_down(peer, reason, now)
                 below: list[object] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
-                below += self._places.link_gone(event, now)
                 self._router.link(event, now)
                 extend(below)
             case DialFailed(peer, reason):
-                failed: list[object] = [*self._rooms.dial_failed(event, now)]
-                failed += self._places.link_gone(event, now)
+                failed = self._rooms.dial_failed(event, now)
                 self._router.link(event, now)
                 mended = self._out.collect(lambda: self._links.dial_failed(peer, reason, now))
                 extend(failed)
@@ -266,7 +264,6 @@ class Peer:
         self._outgoing.link_up(event.peer, event.hello.protocols)
         extend(self._streams.link_up(event, now))
         extend(self._rooms.link_up(event, now))
-        extend(self._places.link_up(event, now))
         self._router.link(event, now)
 
     def _fire(self, timer: Timer, now: float) -> None:
@@ -302,7 +299,9 @@ class Peer:
                 self._block(request, peer, blocked, now)
             case Examine():
                 out.reply(request, node_status(self._parts, self._config, self.roles, self._started_at))
-            case _ if isinstance(command, NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand):
+            case _ if isinstance(
+                command, PlaceCommand | NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand
+            ):
                 self._router.command(request, command, now)
             case _:
                 out.extend(self._ask_part(request, command, now))
@@ -317,7 +316,7 @@ class Peer:
         self._router.pass_on_notices(now)  # streams are kept for clients before others are joined
         extend(self._streams.start(now))
         extend(self._rooms.start(now))
-        extend(self._places.start(now))
+        self._places.start(now)
         if self._parts.kademlia is not None:
             self._parts.kademlia.start(now)
         self._parts.names.start(now)
@@ -333,7 +332,7 @@ class Peer:
         self._edge.stop(now)
         extend(self._streams.stop(now))
         extend(self._rooms.stop(now))
-        extend(self._places.stop(now))
+        self._places.stop(now)
         for peer in up:
             self._out.hang_up(peer, Reason.SHUTDOWN)
         self._out.record(Record(Kind.OFFLINE))
@@ -341,7 +340,7 @@ class Peer:
     def _ask_part(
         self,
         request: int,
-        command: StreamCommand | RoomCommand | PlaceCommand | ContentCommand | FastCommand,
+        command: StreamCommand | RoomCommand | ContentCommand | FastCommand,
         now: float,
     ) -> list[Asking]:
         match command:
@@ -349,8 +348,6 @@ class Peer:
                 return [Reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))]
             case Unsubscribe() | Consumed():
                 return self._reader_says(request, command, now)
-            case _ if isinstance(command, PlaceCommand):
-                return [*self._places.ask(request, command, now)]
             case _ if isinstance(command, ContentCommand | FastCommand):
                 return [*self.content.ask(request, command, now)]
             case _ if isinstance(command, RoomCommand):
@@ -365,12 +362,19 @@ class Peer:
         number = command.subscription
         if self.content.reads(number):
             return [*self.content.reader_says(request, command, now)]
-        for part in (self._rooms, self._places):
-            if part.reads(number) and isinstance(command, Unsubscribe):
-                return [*part.unsubscribe(request, command)]
-            if part.reads(number) and isinstance(command, Consumed):
-                return [*part.consumed(request, command)]
+        if self._rooms.reads(number) and isinstance(command, Unsubscribe):
+            return [*self._rooms.unsubscribe(request, command)]
+        if self._rooms.reads(number) and isinstance(command, Consumed):
+            return [*self._rooms.consumed(request, command)]
+        if self._places.reads(number):
+            return self._out.collect(lambda: self._place_reader_says(request, command, now))
         return [*self._streams.ask(request, command, now)]
+
+    def _place_reader_says(self, request: int, command: Unsubscribe | Consumed, now: float) -> None:
+        if isinstance(command, Unsubscribe):
+            self._places.handle_unsubscribe(request, command, now)
+        else:
+            self._places.handle_consumed(request, command, now)
 
     def _wake_for(self, command: StreamCommand | RoomCommand, now: float) -> None:
         """A node that sleeps to spare its battery wakes up for what it is to send."""

@@ -20,8 +20,6 @@ from linnet.peer.content import OWNERS as CONTENT_OWNERS
 from linnet.peer.edge import Edge
 from linnet.peer.outgoing import Asking
 from linnet.peer.parts import Parts
-from linnet.places.messages import PlaceMessage
-from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.streams import repair
@@ -40,7 +38,6 @@ def message_routes(parts: Parts) -> dict[type, OnMessage]:
         (DeliveryMessage, parts.streams.on_message),
         (StreamMessage, parts.streams.on_message),
         (RoomMessage, parts.rooms.on_message),
-        (PlaceMessage, parts.places.on_message),
         (ContentMessage, parts.content.on_message),
         (FastMessage, parts.content.on_message),
     )
@@ -72,7 +69,6 @@ def timer_routes(parts: Parts) -> dict[str, OnTimer]:
         (STREAM_OWNERS, parts.streams.fired),
         ((repair.OWNER,), parts.streams.repair.fired),
         (ROOM_OWNERS, parts.rooms.fired),
-        (PLACE_OWNERS, parts.places.fired),
         (CONTENT_OWNERS, parts.content.fired),
     )
     return {owner: tell for owners, tell in told for owner in owners}
