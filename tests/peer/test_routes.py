@@ -23,7 +23,7 @@ from linnet.peer.config import PeerConfig
 from linnet.peer.messages import WireMessage
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
-from linnet.places.places import OWNERS as PLACE_OWNERS
+from linnet.places.commands import PlaceCommand
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import StreamCommand
@@ -58,10 +58,10 @@ def test_every_command_of_a_converted_part_has_a_handler() -> None:
     config = PeerConfig(kademlia=KademliaConfig(), content=ContentConfig())
     marked = set(table_of(tuple(map(type, parts(config).routed))).commands)
     of_names = {*members(NamesCommand), *members(TrackerlessCommand)}
-    assert marked == {*of_names, *of_edge, *of_content, *of_streams}
+    assert marked == {*of_names, *of_edge, *of_content, *of_streams, *members(PlaceCommand)}
 
 
 def test_an_owner_of_timers_is_of_one_part() -> None:
-    owners = [*ROOM_OWNERS, *PLACE_OWNERS]
+    owners = [*ROOM_OWNERS]
     assert [owner for owner, times in Counter(owners).items() if times > 1] == []
     assert set(timer_routes(parts(PeerConfig()))) == set(owners)

@@ -12,9 +12,10 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.delivery.items import Item
 from linnet.event.signing import verify_unit
+from linnet.machine.outbox import Outbox
+from linnet.machine.router import Router
 from linnet.places.commands import Announce, Announced, HostPlace, PlaceCommand, PlaceIs, Watching, WatchPlace
 from linnet.places.config import PlacesConfig
-from linnet.places.effects import PlaceEffect
 from linnet.places.items import PlaceItem
 from linnet.places.places import Places
 from linnet.store.memory import MemoryStore
@@ -41,14 +42,18 @@ class Stage:
     def restart(self) -> None:
         """A new machine over what the store has."""
         context = Context(self.who.device, self.who.card, self.store, self.delivery, Random(1), verify_unit)
-        self.places = Places(context, self.config, ())
+        self.out = Outbox()
+        self.places = Places(context, self.config, (), self.out)
+        self._router = Router(self.out, (self.places,))
         self.handed.clear()
-        self._act(self.places.start(0.0))
+        self.places.start(0.0)
+        self.act()
 
     def ask(self, command: PlaceCommand, kind: type[R]) -> R:
         """The answer to a command."""
         self._request += 1
-        for reply in self._act(self.places.ask(self._request, command, float(self._request))):
+        self._router.command(self._request, command, float(self._request))
+        for reply in self.act():
             if reply.request == self._request:
                 assert isinstance(reply.result, kind), reply.result
                 return reply.result
@@ -68,19 +73,22 @@ class Stage:
 
     def consumed(self, number: int, items: int) -> None:
         """The application is done with so many items."""
-        self._act(self.places.consumed(0, Consumed(number, items)))
+        self.places.handle_consumed(0, Consumed(number, items), float(self._request))
+        self.act()
 
     def unwatch(self, number: int) -> None:
         """Watch no more."""
-        self._act(self.places.unsubscribe(0, Unsubscribe(number)))
+        self.places.handle_unsubscribe(0, Unsubscribe(number), float(self._request))
+        self.act()
 
     def take(self, number: int) -> list[Item | PlaceItem]:
         """What was handed over since, and is not handled yet."""
         return self.handed.pop(number, [])
 
-    def _act(self, effects: list[PlaceEffect]) -> list[Reply[object]]:
+    def act(self) -> list[Reply[object]]:
+        """Perform what the machine asked for; its replies."""
         replies: list[Reply[object]] = []
-        for effect in effects:
+        for effect in self.out.take():
             for each in effect.effects if isinstance(effect, AfterCommit) else (effect,):
                 if isinstance(each, Deliver):
                     self.handed.setdefault(each.subscription, []).extend(each.items)

@@ -13,12 +13,14 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Effect, Outbox
 from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
 from linnet.places.keeping import Keeping
 from linnet.places.messages import Keep, Kept
 from linnet.places.parts import Parts
 from linnet.testing.identities import known_identity
+from linnet.trace.records import Kind, Record
 
 HOST, ANN, KEEPER = (known_identity(name) for name in ("host", "ann", "keeper"))
 OPEN = KeeperConfig(None)
@@ -32,7 +34,7 @@ def deed(seed: int = 1, keeper: PeerId = KEEPER.peer, cohosts: tuple[AuthorId, .
 
 
 def taken(config: KeeperConfig | None, keep: Keep, peer: PeerId = HOST.peer) -> Reason | None:
-    return Keeping(Node("keeper").context, config).take(peer, keep, BEGUN)
+    return Keeping(Node("keeper").context, config, Outbox()).take(peer, keep, BEGUN)
 
 
 def test_it_takes_what_names_it_from_those_who_may_speak() -> None:
@@ -69,26 +71,36 @@ def test_what_is_forged_or_of_another_device_is_named(keep: Keep) -> None:
 
 def test_what_is_kept_stays_kept_and_room_for_others_ends() -> None:
     node = Node("keeper")
-    keeping = Keeping(node.context, KeeperConfig(None, max_places=1))
+    keeping = Keeping(node.context, KeeperConfig(None, max_places=1), Outbox())
     first, second = Keep(deed(1), HOST.card), Keep(deed(2), HOST.card)
     assert keeping.take(HOST.peer, first, BEGUN) is None
     assert keeping.take(HOST.peer, first, BEGUN) is None, "again"
     assert keeping.take(HOST.peer, second, BEGUN) is Reason.QUOTA
-    assert Keeping(node.context, None).places == (first.deed.place,)
+    assert Keeping(node.context, None, Outbox()).places == (first.deed.place,)
 
 
 def test_the_answer_goes_out_behind_the_commit_and_a_place_of_ours_is_not_kept() -> None:
     node = Node("keeper")
-    keeping = Keeping(node.context, OPEN)
+    out = Outbox()
+    keeping = Keeping(node.context, OPEN, out)
     keep = Keep(deed(), HOST.card)
+    place = keep.deed.place
 
     def opened(signed: Deed) -> Parts:
-        return Parts(signed, node.context, PlacesConfig(), keeping.keeps(signed.place))
+        return Parts(signed, node.context, PlacesConfig(), out, keeping.keeps(signed.place))
 
-    _, answer = keeping.asked(HOST.peer, keep, None, opened, BEGUN)
-    assert answer == AfterCommit((Send(HOST.peer, Kept(keep.deed.place, None)),))
-    visited = Parts(keep.deed, node.context, PlacesConfig())
-    _, answer = keeping.asked(HOST.peer, keep, visited, opened, BEGUN)
-    assert answer == AfterCommit((Send(HOST.peer, Kept(keep.deed.place, Reason.IN_USE)),))
-    _, answer = keeping.asked(HOST.peer, Keep(deed(), None), None, opened, BEGUN)
-    assert answer == AfterCommit((Send(HOST.peer, Kept(keep.deed.place, Reason.NOT_ALLOWED)),))
+    def record(reason: Reason | None) -> Record:
+        note = "a keeper of it from now on" if reason is None else "no keeper of it"
+        kind = Kind.CONTROL if reason is None else Kind.REJECTED
+        return Record(kind, place, peer=HOST.peer, reason=reason, note=note)
+
+    def answer(reason: Reason | None) -> list[Effect]:
+        return [record(reason), AfterCommit((Send(HOST.peer, Kept(place, reason)),))]
+
+    keeping.handle_keep(HOST.peer, keep, None, opened, BEGUN)
+    assert out.take() == answer(None)
+    visited = Parts(keep.deed, node.context, PlacesConfig(), out)
+    keeping.handle_keep(HOST.peer, keep, visited, opened, BEGUN)
+    assert out.take() == answer(Reason.IN_USE)
+    keeping.handle_keep(HOST.peer, Keep(deed(), None), None, opened, BEGUN)
+    assert out.take() == answer(Reason.NOT_ALLOWED)

@@ -12,6 +12,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
+from linnet.machine.outbox import Outbox
 from linnet.places.commands import GuestsAre, ListGuests, ListReceipts, ReceiptsAre
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
@@ -84,21 +85,25 @@ def test_where_nobody_is_nearest_to_the_voice_a_receipt_goes_round_once() -> Non
     """As when the host is gone, and each of three guests has the next one above it."""
     deed = sign_deed(known_identity("place").device, 1, Policy.PUBLIC, known_identity("host").author, (), ())
     relays: dict[PeerId, GuestReceipts] = {}
+    outboxes: dict[PeerId, Outbox] = {}
     names = ("ben", "cleo", "dan")
     for name, above in zip(names, (*names[1:], names[0]), strict=True):
-        parts = Parts(deed, Node(name).context, PlacesConfig())
+        out = outboxes[known_identity(name).peer] = Outbox()
+        parts = Parts(deed, Node(name).context, PlacesConfig(), out)
         parts.membership.store(Change(ANNA.author, True, 0), 1, 0)
         parts.tree.connect_up(known_identity(above).peer)
-        relays[known_identity(name).peer] = GuestReceipts(parts)
+        relays[known_identity(name).peer] = GuestReceipts(parts, out)
     first = known_identity(names[0]).peer
     for given, times in ((1000, 3), (2000, 3), (1000, 0)):  # the last one has come round, after a newer one
         receipt = sign_receipt(ANNA.device, ANNA.card, deed.place, 1, given, given)
-        relays[first].came(ANNA.peer, Receipts(deed.place, (receipt,), (ANNA.card,)), 0.0)
+        relays[first].handle_receipts(ANNA.peer, Receipts(deed.place, (receipt,), (ANNA.card,)), 0.0)
         sent = 0
         for _ in range(10):
             for peer, relay in relays.items():
-                for effect in relay.fired(0.0):
+                relay.send_receipts(0.0)
+                for effect in outboxes[peer].take():
                     if isinstance(effect, Send):
                         sent += 1
-                        relays[effect.peer].came(peer, effect.message, 0.0)
+                        assert isinstance(effect.message, Receipts)
+                        relays[effect.peer].handle_receipts(peer, effect.message, 0.0)
         assert sent == times

@@ -13,6 +13,7 @@ from tests.places.sealed.scene import Node
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.messages import Heard, Talk, Unheard
@@ -35,8 +36,12 @@ class Circle:
     def __init__(self, latency: float = 0.02) -> None:
         self.latency = latency
         self.now = 1000.0
-        self.parts = {known_identity(name).peer: Parts(DEED, Node(name).context, CONFIG) for name in RELAYS}
-        self.talks = {peer: Talks(parts) for peer, parts in self.parts.items()}
+        self.outboxes = {known_identity(name).peer: Outbox() for name in RELAYS}
+        self.parts = {
+            peer: Parts(DEED, Node(name).context, CONFIG, out)
+            for name, (peer, out) in zip(RELAYS, self.outboxes.items(), strict=True)
+        }
+        self.talks = {peer: Talks(parts, self.outboxes[peer]) for peer, parts in self.parts.items()}
         self.first, self.second, self.third = self.talks
         self.sent: Counter[str] = Counter()
         """By the relays."""
@@ -82,13 +87,14 @@ class Circle:
         talks = self.talks[to]
         match message:
             case Talk():
-                effects = talks.on_talk(source, message, True, self.now)[1]
+                talks.handle_talk(source, message, True, self.now)
             case Heard():
-                effects = talks.on_heard(source, message)
+                talks.handle_heard(source, message)
             case Unheard():
-                effects = talks.on_unheard(source, message)
-        for effect in effects:
+                talks.handle_unheard(source, message)
+        for effect in self.outboxes[to].take():
             if isinstance(effect, Send):
+                assert isinstance(effect.message, Talk | Heard | Unheard)
                 self.sent[type(effect.message).__name__] += 1
                 self.bring(to, effect.peer, effect.message)
 
@@ -114,11 +120,12 @@ def test_two_requests_at_once_go_round_once_each() -> None:
 
 def test_one_that_comes_back_to_who_made_it_goes_no_further() -> None:
     world = Circle()
-    asker = Parts(DEED, Node("asker").context, CONFIG)
+    out = Outbox()
+    asker = Parts(DEED, Node("asker").context, CONFIG, out)
     asker.tree.connect_up(world.first)
     back = replace(world.ask(), hops=3)
-    _, effects = Talks(asker).on_talk(world.third, back, True, world.now)
-    sends = [effect for effect in effects if isinstance(effect, Send)]
+    Talks(asker, out).handle_talk(world.third, back, True, world.now)
+    sends = [effect for effect in out.take() if isinstance(effect, Send)]
     assert sends == [Send(world.third, Unheard(DEED.place, ASKER.peer, back.request))]
 
 

@@ -9,6 +9,7 @@ from tests.places.sealed.scene import Node
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.messages import AskState
@@ -24,7 +25,7 @@ ASK = AskState(DEED.place, 7, 0)
 
 
 def parts(name: str, keeps: bool = False) -> Parts:
-    made = Parts(DEED, Node(name).context, PlacesConfig(), keeps)
+    made = Parts(DEED, Node(name).context, PlacesConfig(), Outbox(), keeps)
     made.membership.store(Change(ANN.author, True, 0), 1, 0)
     made.tree.connect_down(Contact(ANN.peer), ANN.author)
     return made

@@ -62,7 +62,9 @@ def test_requests_and_knocks_are_told_to_those_who_want_them() -> None:
     said = Said(stage.place, 1, ANN, ANN, "_request_tea", (), False)
     body = Body(stage.place, 1, ANN, 0, b"please", True)
     knocked = Knocked(stage.place, ANN, "_request_place_enter", (), b"")
-    stage._act([*watching.asked(ANN, 1, TEA), *watching.heard([knocked])])
+    watching.tell_request(ANN, 1, TEA)
+    watching.tell_knock(knocked)
+    stage.act()
     assert (stage.take(1), stage.take(2)) == ([said, body], [knocked])
 
 
@@ -70,7 +72,8 @@ def test_a_request_is_kept_until_somebody_has_handled_it() -> None:
     stage = Stage()
     stage.watch(1)
     for request in (1, 2):
-        stage._act([*stage.places._places[stage.place].watching.asked(ANN, request, TEA)])
+        stage.places._places[stage.place].watching.tell_request(ANN, request, TEA)
+        stage.act()
     assert len(stage.take(1)) == 4
     stage.consumed(1, 3)  # the second one's body is not among these
     stage.restart()
@@ -94,7 +97,8 @@ def test_one_who_takes_nothing_ends_when_too_much_waits_that_is_nowhere_else(
     stage.watch(1)
     for request in (1, 2):
         packet = Packet((), "_request", bytes(5_000_000))
-        stage._act([*watching.asked(ANN, request, packet)])
+        watching.tell_request(ANN, request, packet)
+        stage.act()
     assert [type(item) for item in stage.take(1)] == [Said, Body, Ended]
     dropped = [each.reason for each in stage.records if each.kind is Kind.DROPPED]
     assert dropped == [Reason.SUBSCRIBER_SLOW]

@@ -25,11 +25,10 @@ from linnet.peer.interface import Effect, Input, NodeStatus
 from linnet.peer.links import Links
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS
 from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
-from linnet.places.effects import PlaceEffect
 from linnet.rooms.effects import RoomEffect
 from linnet.trace.records import Kind, Record
 
-Asking: TypeAlias = RoomEffect | AnyEffect | PlaceEffect | Reply[NodeStatus]
+Asking: TypeAlias = RoomEffect | AnyEffect | Reply[NodeStatus]
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
 _CHOSEN = (KADEMLIA, *CONTENT, WHEREABOUTS)

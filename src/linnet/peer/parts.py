@@ -77,8 +77,8 @@ class Parts:
             config.overlay,
         )
         self.rooms = _rooms(config, self.context, self.overlays)
-        self.places = Places(self.context, config.places, config.listens, _keeper(config))
-        self._by_hand = ByHand(self.rooms, self.places, self.out)
+        self.places = Places(self.context, config.places, config.listens, self.out, _keeper(config))
+        self._by_hand = ByHand(self.rooms, self.out)
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
         """None: this node takes no part in the hash table over the network."""
@@ -104,7 +104,7 @@ class Parts:
         tracker = () if self.tracker is None else (self.tracker,)
         overlays = (self.member, *rings, self.overlays, *tracker)
         content = () if self.content is None else self.content.parts
-        first = (self.links, self.streams, self._by_hand)
+        first = (self.links, self.streams, self._by_hand, self.places)
         then = (self.whereabouts, self.names, *hash_table, *content)
         return (*first, *then, *overlays, self.account, self.local, self.edge)
 
@@ -121,24 +121,21 @@ class Parts:
 
 
 class ByHand(Part):
-    """Tells rooms and places of links, after streams and before all others, until they are parts."""
+    """Tells rooms of links, after streams and before all others, until they are a part."""
 
-    def __init__(self, rooms: Rooms, places: Places, out: Outbox) -> None:
+    def __init__(self, rooms: Rooms, out: Outbox) -> None:
         self._rooms = rooms
-        self._places = places
         self._out = out
 
     @on_link(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """A link is open."""
         self._out.extend(self._rooms.link_up(event, now))
-        self._out.extend(self._places.link_up(event, now))
 
     @on_link(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """A link is gone."""
         self._out.extend(self._rooms.link_down(event, now))
-        self._out.extend(self._places.link_gone(event, now))
 
 
 def _keeper(config: PeerConfig) -> KeeperConfig | None:

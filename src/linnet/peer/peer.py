@@ -15,7 +15,7 @@ from linnet.content.commands import ContentCommand
 from linnet.content.fast.commands import FastCommand
 from linnet.content.fast.messages import Convey, Conveyed
 from linnet.content.part import PROTOCOLS as CONTENT
-from linnet.content.part import Search
+from linnet.content.part import Content, Search
 from linnet.core.effects import Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, PeerId
@@ -72,15 +72,17 @@ from linnet.peer.status import node_status
 from linnet.peer.whereabouts import Located
 from linnet.places.commands import PlaceCommand
 from linnet.places.messages import Replay, Replayed
+from linnet.places.places import Places
 from linnet.rooms.commands import AskRelay, RoomCommand
 from linnet.streams.commands import StreamCommand
+from linnet.streams.streams import Streams
 from linnet.trace.records import Kind, Record
 
 _BLOCKED = "blocked"
 _BLOCKED_HERE = "this device is blocked here"
 _OURSELVES = "this is the device of this node itself; name another's, as its linnet up prints"
 
-_ROUTED = StreamCommand | NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand
+_ROUTED = StreamCommand | PlaceCommand | NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand
 """Commands of parts that mark them."""
 _MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed, Convey, Conveyed}) | OF_EVENTS
 """Messages that are not counted as control: there are as many as there is to be told, and who asks for more
@@ -196,7 +198,7 @@ class Peer:
         if self._rooms.holds(data.unit.topic):
             self._out.extend(self._rooms.on_data(peer, data, now))
         elif self._places.holds(data.unit.topic):
-            self._out.extend(self._places.on_data(peer, data, now))
+            self._places.handle_data(peer, data, now)
         else:
             self._streams.handle_data(peer, data, now)
 
@@ -214,8 +216,7 @@ class Peer:
                 self._links.link_down(peer, reason, now)
                 self._router.link(event, now)
             case DialFailed(peer, reason):
-                failed: list[object] = [*self._rooms.dial_failed(event, now)]
-                failed += self._places.link_gone(event, now)
+                failed = self._rooms.dial_failed(event, now)
                 self._router.link(event, now)
                 mended = self._out.collect(lambda: self._links.dial_failed(peer, reason, now))
                 extend(failed)
@@ -325,7 +326,7 @@ class Peer:
         self._router.pass_on_notices(now)  # streams are kept for clients before others are joined
         self._streams.start(now)
         extend(self._rooms.start(now))
-        extend(self._places.start(now))
+        self._places.start(now)
         if self._parts.kademlia is not None:
             self._parts.kademlia.start(now)
         self._parts.names.start(now)
@@ -342,7 +343,7 @@ class Peer:
         self._edge.stop(now)
         self._streams.stop(now)
         extend(self._rooms.stop(now))
-        extend(self._places.stop(now))
+        self._places.stop(now)
         for peer in up:
             self._out.hang_up(peer, Reason.SHUTDOWN)
         self._out.record(Record(Kind.OFFLINE))
@@ -350,14 +351,12 @@ class Peer:
     def _ask_part(
         self,
         request: int,
-        command: RoomCommand | PlaceCommand,
+        command: RoomCommand,
         now: float,
     ) -> list[Asking]:
         match command:
             case AskRelay(peer) if peer in self._links.blocked:
                 return [Reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))]
-            case _ if isinstance(command, PlaceCommand):
-                return [*self._places.ask(request, command, now)]
             case _:
                 self._wake_for(command, now)
                 return [*self._rooms.ask(request, command, now)]
@@ -365,25 +364,21 @@ class Peer:
     def _tell_reader(self, request: int, command: Unsubscribe | Consumed, now: float) -> None:
         """A subscription of any sort was handled so far, or ends."""
         number, extend = command.subscription, self._out.extend
-        if self.content is not None and self.content.reads(number):
+        if self._rooms.reads(number):
             if isinstance(command, Unsubscribe):
-                self.content.handle_unsubscribe(request, command, now)
+                extend(self._rooms.unsubscribe(request, command))
             else:
-                self.content.handle_consumed(request, command, now)
+                extend(self._rooms.consumed(request, command))
             return
-        for part in (self._rooms, self._places):
-            if part.reads(number) and isinstance(command, Unsubscribe):
-                extend(part.unsubscribe(request, command))
-                return
-            if part.reads(number) and isinstance(command, Consumed):
-                extend(part.consumed(request, command))
-                return
-        # Of a stream, or of nobody.
-        streams = self._streams
+        part: Content | Places | Streams = self._streams  # of a stream, or of nobody
+        if self.content is not None and self.content.reads(number):
+            part = self.content
+        elif self._places.reads(number):
+            part = self._places
         if isinstance(command, Unsubscribe):
-            carry_out(self._out, request, lambda: streams.handle_unsubscribe(request, command, now))
+            carry_out(self._out, request, lambda: part.handle_unsubscribe(request, command, now))
         else:
-            carry_out(self._out, request, lambda: streams.handle_consumed(request, command, now))
+            carry_out(self._out, request, lambda: part.handle_consumed(request, command, now))
 
     def _wake_for(self, command: Command, now: float) -> None:
         """A node that sleeps to spare its battery wakes up for what it is to send."""

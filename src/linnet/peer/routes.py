@@ -18,8 +18,6 @@ from linnet.overlay.trackerless.trackerless import rejected_of_proxy
 from linnet.peer.edge import Edge
 from linnet.peer.outgoing import Asking
 from linnet.peer.parts import Parts
-from linnet.places.messages import PlaceMessage
-from linnet.places.places import OWNERS as PLACE_OWNERS
 from linnet.rooms.messages import RoomMessage
 from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
 from linnet.trace.records import Kind, Record
@@ -31,10 +29,7 @@ OnTimer = Callable[[Tick, float], Sequence[Asking]]
 
 def message_routes(parts: Parts) -> dict[type, OnMessage]:
     """Who hears a message, of those who do not mark them; and what becomes of one whose part is not here."""
-    heard: tuple[tuple[Any, OnMessage], ...] = (
-        (RoomMessage, parts.rooms.on_message),
-        (PlaceMessage, parts.places.on_message),
-    )
+    heard: tuple[tuple[Any, OnMessage], ...] = ((RoomMessage, parts.rooms.on_message),)
     if parts.content is None:
         heard += ((ContentMessage, _reject_content), (FastMessage, _reject_content))
     if parts.kademlia is None:
@@ -66,8 +61,5 @@ def _ignore_gossip(edge: Edge, peer: PeerId, message: TrackerlessMessage, now: f
 
 def timer_routes(parts: Parts) -> dict[str, OnTimer]:
     """Who is told that a timer has run out, of those who do not mark them."""
-    told: tuple[tuple[Sequence[str], OnTimer], ...] = (
-        (ROOM_OWNERS, parts.rooms.fired),
-        (PLACE_OWNERS, parts.places.fired),
-    )
+    told: tuple[tuple[Sequence[str], OnTimer], ...] = ((ROOM_OWNERS, parts.rooms.fired),)
     return {owner: tell for owners, tell in told for owner in owners}

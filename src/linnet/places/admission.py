@@ -7,29 +7,20 @@ else is in it asks those who send to it (docs/adr/0018-places.md).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
-from linnet.core.effects import AfterCommit, Blame, Reply
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.event.event import Verified
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.psyc import Modifier, parse
 from linnet.places.commands import AtDoor, Entered, Turned
-from linnet.places.effects import PlacePromise
 from linnet.places.messages import Decision
 from linnet.places.multicast.head import Flag, Head
 from linnet.places.multicast.terms import opening_of
 from linnet.places.parts import Parts
-from linnet.places.visiting import (
-    MADE_UP,
-    Visiting,
-    VisitingEffect,
-    own_notice,
-    refused_record,
-    told_membership,
-)
+from linnet.places.visiting import MADE_UP, Visiting, own_notice, refused_record, told_membership
 from linnet.trace.records import Kind, Record
 
 AT_THE_DOOR = (
@@ -40,15 +31,14 @@ AT_THE_DOOR = (
 UNDECIDED = (Reason.NOT_A_MEMBER, Reason.STALE, Reason.MISSING_DEPENDENCY)
 """What is answered by who cannot decide, or does not know enough yet: the host may still let us in."""
 
-AdmissionEffect: TypeAlias = VisitingEffect | AfterCommit[PlacePromise] | Reply[Declined] | Blame | Record
-
 
 class Admission:
     """The doors of one place, from outside."""
 
-    def __init__(self, parts: Parts, visiting: Visiting) -> None:
+    def __init__(self, parts: Parts, visiting: Visiting, out: Outbox) -> None:
         self._parts = parts
         self._visiting = visiting
+        self._out = out
         self._asked: list[int] = []
         """Requests of the application that wait for the door to open, and for the state behind it."""
         self._hurried: dict[int, None] = {}
@@ -68,7 +58,7 @@ class Admission:
         text: bytes,
         waits: bool,
         now: float,
-    ) -> list[AdmissionEffect]:
+    ) -> None:
         """Ask to come in; answered when the door opens, or does not."""
         if not self._asked:
             self._is_first = not self._visiting.wants
@@ -77,61 +67,69 @@ class Admission:
         self._asked.append(request)
         if not waits:
             self._hurried[request] = None
-        return [*self._visiting.enter(contacts, modifiers, text, now)]
+        self._visiting.enter(contacts, modifiers, text, now)
 
-    def give_up(self, request: int) -> tuple[bool, list[AdmissionEffect]]:
-        """Nobody answered in time; whether nobody here means to be in any more."""
+    def give_up(self, request: int) -> bool:
+        """Tell a request that nobody answered in time; whether nobody here means to be in any more."""
         if request not in self._asked:
-            return False, []
+            return False
         self._asked.remove(request)
         self._hurried.pop(request, None)
         if self._doors:
-            return False, [Reply(request, Declined(Reason.WAITING, AT_THE_DOOR))]
+            self._out.reply(request, Declined(Reason.WAITING, AT_THE_DOOR))
+            return False
         is_in = bool(self._parts.tree.upstreams) or self._visiting.is_admitted
         detail = "nobody who lets guests in answered in time; the host of this place may be away"
         if is_in:
             detail = "let in, but the state of the place did not come in time"
-        is_over = self._is_first and not self._asked and not is_in
-        return is_over, [Reply(request, Declined(Reason.TIMEOUT, detail))]
+        self._out.reply(request, Declined(Reason.TIMEOUT, detail))
+        return self._is_first and not self._asked and not is_in
 
-    def decided(self, peer: PeerId, decision: Decision, now: float) -> tuple[bool, list[AdmissionEffect]]:
-        """An answer at somebody's door; whether that one sends to us from now on."""
-        parts, visiting = self._parts, self._visiting
+    def handle_decision(self, peer: PeerId, decision: Decision, now: float) -> bool:
+        """Follow the answer at a peer's door; whether that peer sends to us from now on."""
+        parts, visiting, out = self._parts, self._visiting, self._out
         if not visiting.is_awaited(peer):
             note = "a decision that nobody waits for"
-            return False, [Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+            out.record(Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note))
+            return False
+        before = out.mark()
         try:
             if decision.deed is not None:
                 parts.renew(decision.deed)
             if decision.reason is Reason.WAITING and not decision.admitted:
                 self._doors[peer] = None
-                return False, self._told_to_wait(peer, now)
+                self._wait_at_door(peer, now)
+                return False
             self._doors = {} if decision.admitted else {key: None for key in self._doors if key != peer}
             if not decision.admitted:
-                return False, self._turned(peer, decision, now)
+                self._handle_refusal(peer, decision, now)
+                return False
             self._let_in(told_membership(parts, decision), now)
             if all(each.peer != peer for each in decision.relays):
-                return False, [*visiting.sent_on(peer, decision.relays, now)]
+                visiting.go_on_to(peer, decision.relays, now)
+                return False
             nym = self._person(peer, decision)
         except RemoteError as error:
-            record = refused_record(parts, peer, error)
+            out.forget_since(before)
             if error.reason in MADE_UP:
                 visiting.distrust(peer, now)
-            return False, [record, Blame(peer, error.reason), *visiting.turned_away(peer, now)]
+            out.record(refused_record(parts, peer, error))
+            out.blame(peer, error.reason)
+            visiting.handle_refusal(peer, now)
+            return False
         for contact in decision.relays:
             visiting.learn(contact)
-        effects: list[AdmissionEffect] = [*visiting.connected(peer, nym, now)]
+        visiting.connect(peer, nym, now)
         if decision.next:
             parts.told = max(parts.told, (decision.term, decision.next - 1))
             parts.missing.suspect(decision.next - 1, now)
-        return True, effects
+        return True
 
-    def entered(self) -> list[AdmissionEffect]:
+    def tell_entered(self) -> None:
         """Tell the application that it is in: as soon as it can look at the state as of its entry."""
         parts = self._parts
-        if not self._asked or not parts.tree.upstreams or not self._has_state:
-            return []
-        return self._answer(Entered(parts.id, parts.since))
+        if self._asked and parts.tree.upstreams and self._has_state:
+            self._answer(Entered(parts.id, parts.since))
 
     @property
     def _has_state(self) -> bool:
@@ -166,31 +164,35 @@ class Admission:
         if notice is not None and notice.change is not None and notice.message > parts.membership.since:
             parts.membership.enter(notice.change, notice.message, notice.generation)
 
-    def _told_to_wait(self, peer: PeerId, now: float) -> list[AdmissionEffect]:
-        """The host decides who comes in: we stand at its door."""
+    def _wait_at_door(self, peer: PeerId, now: float) -> None:
+        """Stand at the door of the host, which decides who comes in."""
         hurried, self._hurried = self._hurried, {}
         self._asked = [each for each in self._asked if each not in hurried]
-        told = tuple(Reply(request, AtDoor(self._parts.id)) for request in hurried)
-        return [*self._visiting.stand(peer, now), *([AfterCommit(told)] if told else [])]
+        self._visiting.wait_at_door(peer, now)
+        for request in hurried:
+            self._out.committed.reply(request, AtDoor(self._parts.id))
 
-    def _turned(self, peer: PeerId, decision: Decision, now: float) -> list[AdmissionEffect]:
-        self._visiting.referred(decision.relays)
-        effects: list[AdmissionEffect] = [*self._visiting.turned_away(peer, now)]
+    def _handle_refusal(self, peer: PeerId, decision: Decision, now: float) -> None:
+        self._visiting.follow_referral(decision.relays)
+        self._visiting.handle_refusal(peer, now)
         reason = decision.reason or Reason.NOT_ALLOWED
         if decision.text:
             packet = parse(decision.text)
             turned = Turned(self._parts.id, reason, packet.method, packet.modifiers, packet.body)
             self.is_rejected = not self._parts.is_in
-            return [*effects, *self._answer(turned)]
+            self._answer(turned)
+            return
         waits = any(self._visiting.is_awaited(each.peer) for each in self._visiting.contacts)
         if waits or self._doors or self._visiting.is_admitted:
-            return effects
+            return
         if reason in UNDECIDED and self._asked:
-            return [*effects, self._visiting.look_again(now)]
+            self._visiting.set_timer(now)
+            return
         requests, self._asked, self._hurried = self._asked, [], {}
-        declined = Declined(reason, "turned away at the door")
-        return [*effects, *(Reply(request, declined) for request in requests)]
+        for request in requests:
+            self._out.reply(request, Declined(reason, "turned away at the door"))
 
-    def _answer(self, result: Entered | Turned) -> list[AdmissionEffect]:
+    def _answer(self, result: Entered | Turned) -> None:
         requests, self._asked, self._hurried = self._asked, [], {}
-        return [AfterCommit(tuple(Reply(request, result) for request in requests))] if requests else []
+        for request in requests:
+            self._out.committed.reply(request, result)

@@ -11,22 +11,19 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.psyc import Modifier, Packet, parse, render
-from linnet.places.effects import PlacePromise
 from linnet.places.items import Knocked
 from linnet.places.messages import Away, Decision, Enter
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
 VISITORS = 4096
-
-DoorEffect: TypeAlias = Send[Decision | Away] | AfterCommit[PlacePromise] | Record
 
 
 class Waiting(Struct, frozen=True, gc=False):
@@ -43,21 +40,19 @@ class ToAdmit(Struct, frozen=True, gc=False):
     waiting: Waiting
 
 
-class ToKey(Struct, frozen=True, gc=False):
-    """A guest's device that may lack the keys: the voice is to tell it, others who may speak to know how."""
+class ToLetIn(Struct, frozen=True, gc=False):
+    """A guest who comes back: it is to be connected by `Door.connect`, told keys, and answered."""
 
     waiting: Waiting
 
 
 class Ahead(Struct, frozen=True, gc=False):
-    """Somebody at the door knows of terms that are not known here, so it has to be asked."""
+    """Somebody at the door knows later terms than we do: it is not let in below us, we have to go to it."""
 
     contact: Contact
-    later: bool
-    """Whether they are later than ours: then it is not let in below us, we have to go to it."""
 
 
-ToDo: TypeAlias = ToAdmit | ToKey | Knocked | Ahead
+ToDo: TypeAlias = ToAdmit | ToLetIn | Knocked | Ahead
 """What follows inside from who stands at the door."""
 
 
@@ -65,9 +60,14 @@ class Door:
     """The door of one place at one node."""
 
     def __init__(
-        self, parts: Parts, contacts: dict[PeerId, Contact], known: Callable[[PeerId], Contact]
+        self,
+        parts: Parts,
+        contacts: dict[PeerId, Contact],
+        known: Callable[[PeerId], Contact],
+        out: Outbox,
     ) -> None:
         self._parts = parts
+        self._out = out
         self._known = known
         """Where somebody could be dialled whom we know from elsewhere."""
         self._contacts = contacts
@@ -76,66 +76,66 @@ class Door:
         self.visitors: dict[PeerId, AuthorId] = {}
         """Guests who were sent on to others, and may still ask for what those do not have."""
 
-    def knock(self, peer: PeerId, enter: Enter, now: float) -> list[DoorEffect | ToDo]:
-        """Somebody asks to come in, or to be connected again."""
+    def handle_enter(self, peer: PeerId, enter: Enter, now: float) -> ToDo | None:
+        """Answer a peer that asks to come in, or to be connected again; or tell what follows inside."""
         parts = self._parts
         try:
             parts.entering.check(enter, peer, now)
             packet = parse(enter.text) if enter.text else Packet((), "_request_place_enter", b"", ())
             parts.context.cards.learn(enter.card)
         except RemoteError as error:
-            note = f"at the door: {error.detail}"[:200]
-            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
-            return [record, self._no(peer, error.reason)]
+            self._record(Kind.REJECTED, peer, error.reason, f"at the door: {error.detail}"[:200])
+            self._refuse(peer, error.reason)
+            return None
         asking = Waiting(peer, enter, packet)
         if parts.is_out:
-            return [self._no(peer, Reason.NOT_A_MEMBER)]
+            self._refuse(peer, Reason.NOT_A_MEMBER)
+            return None
         if parts.is_keeper(peer) and parts.deed.rank(enter.card.person) is None:
             note = "a keeper at the door: it is no guest, and is sent what is said without being one"
-            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.NOT_ALLOWED, note=note)
-            return [record, self._no(peer, Reason.NOT_ALLOWED, known=enter.known)]
+            self._record(Kind.REJECTED, peer, Reason.NOT_ALLOWED, note)
+            self._refuse(peer, Reason.NOT_ALLOWED, known=enter.known)
+            return None
         if self.is_guest(enter.card.person):
             self.waiting.pop(enter.card.person, None)
-            return self._let_in_or_follow(asking, now)
+            return self._let_in_or_follow(asking)
         if not parts.is_voice:
-            return [self._no(peer, Reason.NOT_A_MEMBER, known=enter.known, relays=self._voice())]
+            self._refuse(peer, Reason.NOT_A_MEMBER, known=enter.known, relays=self._voice())
+            return None
         if not parts.deed.policy.admits:
-            return [ToAdmit(asking)]
+            return ToAdmit(asking)
         if len(self.waiting) >= parts.config.entries_waiting and enter.card.person not in self.waiting:
-            note = f"{len(self.waiting)} wait at the door"
-            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.TOO_MANY, note=note)
-            return [record, self._no(peer, Reason.TOO_MANY)]
+            self._record(Kind.REJECTED, peer, Reason.TOO_MANY, f"{len(self.waiting)} wait at the door")
+            self._refuse(peer, Reason.TOO_MANY)
+            return None
         is_new = enter.card.person not in self.waiting
         self.waiting[enter.card.person] = asking
-        told = [self._no(peer, Reason.WAITING, known=enter.known)] if enter.patient else []
+        if enter.patient:
+            self._refuse(peer, Reason.WAITING, known=enter.known)
         if not is_new:
-            return [*told]
-        return [*told, Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)]
+            return None
+        return Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)
 
-    def _let_in_or_follow(self, asking: Waiting, now: float) -> list[DoorEffect | ToDo]:
+    def _let_in_or_follow(self, asking: Waiting) -> ToLetIn | Ahead:
         parts, enter = self._parts, asking.enter
-        keys = [ToKey(asking)] if parts.may_speak and parts.deed.policy.seals else []
-        contact = self._contacts.get(asking.peer, Contact(asking.peer))
-        if enter.term > parts.term and not parts.keeps:
-            note = f"it knows term {enter.term}, and we {parts.term}"
-            record = Record(Kind.CONTROL, parts.id, peer=asking.peer, reason=Reason.STALE, note=note)
-            return [record, self._no(asking.peer, Reason.STALE), Ahead(contact, True)]
-        parted = self._make_room(asking.peer, now) if enter.stranded else []
-        let_in: list[DoorEffect | ToDo] = [*parted, *keys, *self.let_in(asking, now)]
-        is_known = enter.opening is None or parts.terms.knows(enter.term, enter.opening)
-        return let_in if is_known else [*let_in, Ahead(contact, False)]
+        if enter.term <= parts.term or parts.keeps:
+            return ToLetIn(asking)
+        note = f"it knows term {enter.term}, and we {parts.term}"
+        self._record(Kind.CONTROL, asking.peer, Reason.STALE, note)
+        self._refuse(asking.peer, Reason.STALE)
+        return Ahead(self._contacts.get(asking.peer, Contact(asking.peer)))
 
-    def _make_room(self, newcomer: PeerId, now: float) -> list[DoorEffect]:
-        """Somebody who was taken in need, and has had its time, goes for the next one in need."""
+    def make_room(self, newcomer: PeerId, now: float) -> None:
+        """Send somebody away who was taken in need, and has had its time, for the next one in need."""
         parts = self._parts
         gone = parts.tree.outstayed(newcomer, now)
         if gone is None:
-            return []
+            return
         parts.tree.disconnect(gone)
         parts.relaying.leave(gone)
         note = "its time in the reserve is over, and somebody else is in need"
-        record = Record(Kind.DROPPED, parts.id, peer=gone, reason=Reason.NOT_NEEDED, note=note)
-        return [record, Send(gone, Away(parts.id, Reason.NOT_NEEDED))]
+        self._record(Kind.DROPPED, gone, Reason.NOT_NEEDED, note)
+        self._out.send(gone, Away(parts.id, Reason.NOT_NEEDED))
 
     def is_guest(self, nym: AuthorId) -> bool:
         """Whether somebody may come in without being asked about."""
@@ -148,11 +148,28 @@ class Door:
             raise Refused(Reason.UNKNOWN, "nobody of this name waits at the door")
         return waiting
 
-    def let_in(self, asking: Waiting, now: float) -> list[DoorEffect]:
-        """Connect a guest below us, or send it on to those below."""
+    def let_in(self, asking: Waiting, now: float) -> None:
+        """Connect a guest below us, or send it on to those below, and tell it so."""
+        self.answer_guest(asking.peer, self.connect(asking, now))
+
+    def answer_guest(self, peer: PeerId, answer: Decision) -> None:
+        """Tell a guest what `connect` made of it."""
+        if answer.admitted:
+            self._out.committed.send(peer, answer)
+            return
+        if answer.reason is Reason.TOO_MANY:
+            note = "no room below us, and nobody below us can be dialled"
+            self._record(Kind.REJECTED, peer, Reason.TOO_MANY, note)
+        self._out.send(peer, answer)
+
+    def connect(self, asking: Waiting, now: float) -> Decision:
+        """Connect a guest below us, or send it on to those below; what it is to be answered.
+
+        From now on it is sent what is said. What is said before the answer goes out comes to it first.
+        """
         parts, enter = self._parts, asking.enter
         if not self._can_tell(enter):
-            return [self._no(asking.peer, Reason.MISSING_DEPENDENCY)]
+            return self._refusal(Reason.MISSING_DEPENDENCY)
         contact = self._contacts.get(asking.peer, Contact(asking.peer))
         own = Contact(parts.context.peer)
         if asking.peer in parts.tree.upstreams and enter.opening != parts.opened_by:
@@ -168,24 +185,21 @@ class Door:
             self._visited(asking.peer, enter.card.person)
             relays = parts.tree.redirect(asking.peer)
             if not relays:
-                note = "no room below us, and nobody below us can be dialled"
-                record = Record(Kind.REJECTED, parts.id, peer=asking.peer, reason=Reason.TOO_MANY, note=note)
-                return [record, self._no(asking.peer, Reason.TOO_MANY)]
+                return self._refusal(Reason.TOO_MANY)
         standing = parts.fragments.standing
         deed = parts.deed if enter.known < parts.deed.version else None
         units = self._notices(enter.card.person)
         cards = self._cards(units)
         number, term = standing.fragment + 1, standing.term
         told = (units, cards, parts.opened_by, parts.context.card)
-        answer = Decision(parts.id, True, None, deed, relays, b"", number, term, *told)
-        return [AfterCommit((Send(asking.peer, answer),))]
+        return Decision(parts.id, True, None, deed, relays, b"", number, term, *told)
 
-    def reject(self, asking: Waiting, method: str, modifiers: Iterable[Modifier], text: bytes) -> DoorEffect:
+    def reject(self, asking: Waiting, method: str, modifiers: Iterable[Modifier], text: bytes) -> None:
         """Turn somebody away, with a word."""
-        return self._no(asking.peer, Reason.NOT_ALLOWED, render(modifiers, method) + text)
+        self._refuse(asking.peer, Reason.NOT_ALLOWED, render(modifiers, method) + text)
 
-    def gone(self, peer: PeerId) -> None:
-        """Whoever waited there is gone."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget who waited at the other end of a link that is down."""
         self.visitors.pop(peer, None)
         for nym in [nym for nym, each in self.waiting.items() if each.peer == peer]:
             del self.waiting[nym]
@@ -196,17 +210,29 @@ class Door:
         if len(self.visitors) > VISITORS:
             del self.visitors[next(iter(self.visitors))]
 
-    def _no(
+    def _refuse(
         self,
         peer: PeerId,
         reason: Reason,
         text: bytes = b"",
         known: int | None = None,
         relays: tuple[Contact, ...] = (),
-    ) -> Send[Decision | Away]:
+    ) -> None:
+        self._out.send(peer, self._refusal(reason, text, known, relays))
+
+    def _refusal(
+        self,
+        reason: Reason,
+        text: bytes = b"",
+        known: int | None = None,
+        relays: tuple[Contact, ...] = (),
+    ) -> Decision:
         deed = self._parts.deed
         told = deed if known is not None and known < deed.version else None
-        return Send(peer, Decision(self._parts.id, False, reason, told, relays, text, 0, 0, (), ()))
+        return Decision(self._parts.id, False, reason, told, relays, text, 0, 0, (), ())
+
+    def _record(self, kind: Kind, peer: PeerId, reason: Reason, note: str) -> None:
+        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))
 
     def _voice(self) -> tuple[Contact, ...]:
         """Who decides about strangers, if we know where to dial it: for those who knock at the wrong door."""

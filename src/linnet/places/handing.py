@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
-from linnet.core.effects import Deliver
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended, Item
+from linnet.machine.outbox import Outbox
 from linnet.places.items import Body, PlaceItem
 
 TAKEN = -1
 """In place of a message: the word that some were taken back. Below it: requests, see `request_mark`."""
-
-HandingEffect: TypeAlias = Deliver[Item | PlaceItem]
 
 
 def request_mark(number: int) -> int:
@@ -25,8 +22,9 @@ def request_mark(number: int) -> int:
 class Handing:
     """Items in flight to the application."""
 
-    def __init__(self, subscription: int, most_items: int, most_bytes: int) -> None:
+    def __init__(self, subscription: int, most_items: int, most_bytes: int, out: Outbox) -> None:
         self._subscription = subscription
+        self._out = out
         self._most_items = most_items
         self._most_bytes = most_bytes
         self._flight: deque[tuple[int, int]] = deque()
@@ -53,8 +51,9 @@ class Handing:
             self._bytes += size
             self._batch.append(item)
 
-    def handled(self, items: int) -> list[int]:
-        """The application is done with so many, the oldest; which marks among these stand for no message."""
+    def take_handled(self, items: int) -> list[int]:
+        """Let go of so many items, the oldest: the application is done with them. The marks among these that
+        stand for no message."""
         marks: list[int] = []
         for _ in range(min(items, len(self._flight))):
             size, message = self._flight.popleft()
@@ -73,9 +72,8 @@ class Handing:
             self.ended = True
             self._batch.append(Ended(reason))
 
-    def flush(self) -> list[HandingEffect]:
-        """What was handed over since."""
-        if not self._batch:
-            return []
-        batch, self._batch = tuple(self._batch), []
-        return [Deliver(self._subscription, batch)]
+    def flush(self, promised: bool = True) -> None:
+        """Deliver what was handed over since: after the commit, unless nothing is promised by it."""
+        if self._batch:
+            batch, self._batch = tuple(self._batch), []
+            (self._out.committed if promised else self._out).deliver(self._subscription, batch)

@@ -7,25 +7,21 @@ voice would, and nobody else, though it has no key. What goes, goes with a recor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
-from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.identity.cards import check_dates
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.retention import retain
 from linnet.places.config import KeeperConfig
 from linnet.places.deed import Deed, check_deed
-from linnet.places.effects import PlacePromise
 from linnet.places.messages import Keep, Kept
 from linnet.places.parts import DEEDS, Parts
 from linnet.trace.records import Kind, Record
 
 _KEPT = "place kept"
-
-KeepingEffect: TypeAlias = AfterCommit[PlacePromise] | Record
 LOOK = 3600.0
 """Seconds between two looks for what is too old."""
 
@@ -33,9 +29,10 @@ LOOK = 3600.0
 class Keeping:
     """The places that this node keeps, if it is a relay."""
 
-    def __init__(self, context: Context, config: KeeperConfig | None) -> None:
+    def __init__(self, context: Context, config: KeeperConfig | None, out: Outbox) -> None:
         self._context = context
         self._config = config
+        self._out = out
         self._cells = context.store.cells
         self._looked: dict[TopicId, float] = {}
 
@@ -48,15 +45,15 @@ class Keeping:
         """Whether this node keeps a place."""
         return self._cells.get(_KEPT, place) is not None
 
-    def asked(
+    def handle_keep(
         self,
         peer: PeerId,
         keep: Keep,
         known: Parts | None,
         opened: Callable[[Deed], Parts],
         now: float,
-    ) -> list[KeepingEffect]:
-        """Somebody asks us to keep a place, which may be open here already."""
+    ) -> None:
+        """Keep a place for a peer that asks us to, which may be open here already; or say why not."""
         place = keep.deed.place
         try:
             taken = Reason.IN_USE if known is not None and not known.keeps else None
@@ -71,8 +68,8 @@ class Keeping:
             reason = error.reason
         note = "a keeper of it from now on" if reason is None else "no keeper of it"
         kind = Kind.CONTROL if reason is None else Kind.REJECTED
-        record = Record(kind, place, peer=peer, reason=reason, note=note)
-        return [record, AfterCommit((Send(peer, Kept(place, reason)),))]
+        self._out.record(Record(kind, place, peer=peer, reason=reason, note=note))
+        self._out.committed.send(peer, Kept(place, reason))
 
     def is_over(self, parts: Parts) -> bool:
         """Whether a place that was kept has a deed that names us no more."""
@@ -106,34 +103,32 @@ class Keeping:
         asked first. Anybody can sign a deed that names somebody else as its host."""
         return person in allow or (deed.host in allow and self.keeps(deed.place))
 
-    def trim(self, parts: Parts, now: float) -> list[Record]:
+    def trim_place(self, parts: Parts, now: float) -> None:
         """Let go what is past the bytes of one place, and now and then what is too old."""
         config = self._config
         if config is None:
-            return []
+            return
         before = None
         if abs(now - self._looked.get(parts.id, now - LOOK)) >= LOOK:  # a clock may be put back
             self._looked[parts.id] = now
             before = now - config.lifetime
         log = self._context.store.log
         most = config.place_bytes
-        return retain(parts.fragments, parts.membership, log, most, before=before, state=False)
+        for evicted in retain(parts.fragments, parts.membership, log, most, before=before, state=False):
+            self._out.record(evicted)
 
-    def drop(self, parts: Parts, reason: Reason) -> list[Record]:
+    def drop_place(self, parts: Parts, reason: Reason) -> None:
         """Keep a place no more: nothing of it stays."""
         self._cells.delete(_KEPT, parts.id)
         self._cells.delete(DEEDS, parts.id)
         log = self._context.store.log
-        records = []
         for row in map(parts.fragments.get, range(parts.fragments.standing.fragment + 1)):
             if row is not None:
                 parts.fragments.evicted(row)
         while evicted := log.evict(parts.id, None, 0, 256):
-            records += [
-                Record(Kind.EVICTED, parts.id, each.head, each.device, each.first, reason=reason)
-                for each in evicted
-            ]
-        return records
+            for each in evicted:
+                entry = (parts.id, each.head, each.device, each.first)
+                self._out.record(Record(Kind.EVICTED, *entry, reason=reason))
 
     def _is_full(self, config: KeeperConfig) -> bool:
         places = self.places

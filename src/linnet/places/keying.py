@@ -13,9 +13,10 @@ from linnet.core.ids import AuthorId, PeerId
 from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
 from linnet.identity.keys import device_id
+from linnet.machine.outbox import Outbox
 from linnet.places.door import Waiting
 from linnet.places.parts import Parts
-from linnet.places.talks import Asked, Talks, TalksEffect
+from linnet.places.talks import Asked, Talks
 from linnet.trace.records import Kind, Record
 
 REQUEST_KEYS = "_request_place_keys"
@@ -31,9 +32,10 @@ ASKERS = 4096
 class Keying:
     """Requests for the keys of one place, and what becomes of them."""
 
-    def __init__(self, parts: Parts, talks: Talks) -> None:
+    def __init__(self, parts: Parts, talks: Talks, out: Outbox) -> None:
         self._parts = parts
         self._talks = talks
+        self._out = out
         self._again_at: float | None = None
         self._pause = 0.0
         self._answered: dict[Device, float] = {}
@@ -46,30 +48,30 @@ class Keying:
 
     # The guest.
 
-    def ask(self, now: float) -> list[TalksEffect]:
+    def ask_for_keys(self, now: float) -> None:
         """Ask the voice for keys, if something waits for one and nothing else is on its way to us."""
         parts = self._parts
         first = 2 * parts.config.replay_timeout
         if not parts.opening.locked or parts.is_voice:
             self._again_at, self._pause = None, first
-            return []
+            return
         if self._again_at is None:
             self._again_at, self._pause = now + first, first
         # What is missing may bring the key; but not for ever.
         if now < self._again_at + (LONGEST_PAUSE if parts.missing.count else 0.0):
-            return []
+            return
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._again_at = now + self._pause
         try:
-            return self._talks.say(None, REQUEST_KEYS, (), parts.opening.prekeys(now), PATIENCE, now)
+            self._talks.say(None, REQUEST_KEYS, (), parts.opening.prekeys(now), PATIENCE, now)
         except Refused as refused:
             note = f"no keys can be asked for: {refused.detail}"[:200]
-            return [Record(Kind.DROPPED, parts.id, reason=refused.reason, note=note)]
+            self._out.record(Record(Kind.DROPPED, parts.id, reason=refused.reason, note=note))
 
     # The voice.
 
-    def learned(self, waiting: Waiting) -> Device | None:
-        """The device at the door, if keys can be sealed to it."""
+    def learn_device(self, waiting: Waiting) -> Device | None:
+        """Learn the prekeys of the device at the door; the device, if keys can be sealed to it."""
         enter = waiting.enter
         device = Device(enter.card.person, enter.card.device)
         if enter.prekeys is None or not self._parts.deed.policy.seals:
@@ -83,8 +85,8 @@ class Keying:
         device = Device(enter.card.person, enter.card.device)
         return enter.prekeys is not None and self._parts.sealing.learn(device, enter.prekeys)
 
-    def asked(self, asked: Asked, now: float) -> Device | Reason:
-        """A guest asks for keys: the device that is to be told them, or why it is not."""
+    def take_request(self, asked: Asked, now: float) -> Device | Reason:
+        """Take a guest's request for keys: the device that is to be told them, or why it is not."""
         nym, peer = asked.request.nym, asked.request.device
         device = device_of(nym, peer)
         if not self._parts.deed.policy.seals:

@@ -8,18 +8,15 @@ are signed, and each decides for itself which of them count, so it does not matt
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
-from linnet.places.effects import PlacePromise
+from linnet.machine.outbox import Outbox
 from linnet.places.messages import TERMS, AskTerms, DeedIs, TermsAre
 from linnet.places.multicast.numbering import FIRST_TERM
 from linnet.places.parts import Parts
-from linnet.places.taking import Taking, TakingEffect
+from linnet.places.taking import Taking
 from linnet.places.visiting import refused_record
 
 PAUSE = 1.0
@@ -29,35 +26,34 @@ ANSWER_BYTES = 256 * 1024
 ASKED = 256
 """Peers that are remembered as asked."""
 
-LineageEffect: TypeAlias = Send[AskTerms] | AfterCommit[PlacePromise] | TakingEffect
-
 
 class Lineage:
     """Questions and answers about the terms of one place."""
 
-    def __init__(self, parts: Parts, taking: Taking) -> None:
+    def __init__(self, parts: Parts, taking: Taking, out: Outbox) -> None:
         self._parts = parts
         self._taking = taking
+        self._out = out
         self._asked: dict[PeerId, float] = {}
         """Whom we asked, and from when on we may again."""
 
-    def ask(self, peer: PeerId, now: float) -> list[LineageEffect]:
+    def ask_terms(self, peer: PeerId, now: float) -> None:
         """Ask somebody who seems to know more, unless it was asked just now."""
         if self._asked.get(peer, 0.0) > now or peer not in self._parts.context.links:
-            return []
+            return
         self._asked.pop(peer, None)
         self._asked[peer] = now + PAUSE
         if len(self._asked) > ASKED:
             del self._asked[next(iter(self._asked))]
-        return [Send(peer, self._question())]
+        self._out.send(peer, self._question())
 
     def put_back(self, seconds: float) -> None:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
         for peer in self._asked:
             self._asked[peer] -= seconds
 
-    def answer(self, peer: PeerId, ask: AskTerms, now: float) -> list[LineageEffect]:
-        """Tell the terms that it does not know; ask in turn if it knows of one that we do not."""
+    def answer_question(self, peer: PeerId, ask: AskTerms, now: float) -> None:
+        """Tell a peer the terms that it does not know; ask in turn if it knows of one that we do not."""
         parts = self._parts
         after = self._common(ask)
         unknown = [each.opening for each in parts.terms.line if each.opening.term > after]
@@ -74,27 +70,28 @@ class Lineage:
             if card is not None:
                 cards[unit.author + unit.device] = card
         told = TermsAre(parts.id, tuple(units), tuple(cards.values()), len(units) == len(unknown))
-        deed = [Send(peer, DeedIs(parts.deed))] if ask.known < parts.deed.version else []
-        answer: AfterCommit[PlacePromise] = AfterCommit((*deed, Send(peer, told)))
-        is_news = bool(ask.line) and not parts.terms.knows(ask.term, ask.line[0])
-        return [answer, *(self.ask(peer, now) if is_news else [])]
+        if ask.known < parts.deed.version:
+            self._out.committed.send(peer, DeedIs(parts.deed))
+        self._out.committed.send(peer, told)
+        if ask.line and not parts.terms.knows(ask.term, ask.line[0]):
+            self.ask_terms(peer, now)
 
-    def told(self, peer: PeerId, terms: TermsAre, now: float) -> tuple[bool, list[LineageEffect]]:
-        """An answer: whether the line is another now, and what follows."""
+    def handle_terms(self, peer: PeerId, terms: TermsAre, now: float) -> bool:
+        """Take in terms that a peer tells; whether the line is another now."""
         parts = self._parts
         before = parts.opened_by
         try:
             for card in terms.cards:
                 parts.context.cards.learn(card)
         except RemoteError as error:
-            return False, [refused_record(parts, peer, error)]
-        effects: list[LineageEffect] = []
+            self._out.record(refused_record(parts, peer, error))
+            return False
         for unit in terms.units:
-            effects += self._taking.take(unit, None, peer, 1, 0, now)[1]
+            self._taking.take(unit, None, peer, 1, 0, now)
         if not terms.done and parts.opened_by != before:
             self._asked.pop(peer, None)
-            effects += self.ask(peer, now)
-        return parts.opened_by != before, effects
+            self.ask_terms(peer, now)
+        return parts.opened_by != before
 
     def _question(self) -> AskTerms:
         parts = self._parts

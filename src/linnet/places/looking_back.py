@@ -13,7 +13,7 @@ from linnet.core.reasons import Reason
 from linnet.places.channel.assembly import Began, Broken, Finished, More, Piece
 from linnet.places.channel.history import History, HistoryStep, Told, Unheld
 from linnet.places.commands import WatchPlace
-from linnet.places.handing import Handing, HandingEffect
+from linnet.places.handing import Handing
 from linnet.places.items import Body, Lost, PlaceItem, Said
 from linnet.places.parts import Parts
 
@@ -39,10 +39,19 @@ class LookingBack:
         self._steps: Iterator[HistoryStep] | None = None
         self._asked: dict[tuple[int, int], None] = {}
 
-    def pump(self) -> list[HandingEffect]:
+    def pump(self) -> None:
         """Hand over what can be, and ask for what is not here."""
+        self._hand_over()
+        self._handing.flush()
+
+    def handle_consumed(self, items: int) -> None:
+        """Go on: the application is done with so many items."""
+        self._handing.take_handled(items)
+        self.pump()
+
+    def _hand_over(self) -> None:
         if self._history is None and not self._begin():
-            return self._handing.flush()
+            return
         while self._history is not None and self._handing.has_room:
             step = self._next(self._history)
             if step is None:
@@ -55,12 +64,6 @@ class LookingBack:
             else:
                 self._tell_locked(step.message)
                 self._handing.hand(self._items(step))
-        return self._handing.flush()
-
-    def consumed(self, items: int) -> list[HandingEffect]:
-        """The application is done with so many items."""
-        self._handing.handled(items)
-        return self.pump()
 
     def _begin(self) -> bool:
         """Find the end of the range; whether there is anything to tell.

@@ -11,6 +11,7 @@ from linnet.core.stores import Entry
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.assembly import Assembly, Began
 from linnet.places.channel.fragments import Fragments
 from linnet.places.channel.membership import Membership, Verdict
@@ -48,7 +49,9 @@ def kept_deed(raw: bytes) -> Deed:
 class Parts:
     """What one node keeps and knows of one place. Nothing here acts by itself."""
 
-    def __init__(self, deed: Deed, context: Context, config: PlacesConfig, keeps: bool = False) -> None:
+    def __init__(
+        self, deed: Deed, context: Context, config: PlacesConfig, out: Outbox, keeps: bool = False
+    ) -> None:
         self.id: TopicId = deed.place
         self.deed = deed
         self.keeps = keeps
@@ -64,14 +67,15 @@ class Parts:
         self.sealing = Sealing(self.id, context, self.fragments, self.ring)
         self.opening = KeyOpening(self.id, context, self.fragments, self.ring, self.sealing.readers)
         self.assembly = Assembly(self.fragments, config, self.opening.opened)
-        self.tree = Tree(self.id, context.peer, config)
-        self.relaying = Relaying(self.id, self.membership)
-        self.relaying_up = Relaying(self.id, self.membership)
+        self.tree = Tree(self.id, context.peer, config, out)
+        self.relaying = Relaying(self.id, self.membership, out)
+        self.relaying_up = Relaying(self.id, self.membership, out)
         """Upstreams, as far as we know who they are: they get what comes from below."""
         self.toward: PeerId | None = None
         """Who brought the last fragment of the present term: the way to the voice."""
-        self.missing = Missing(self.id, config, self.fragments.next, self.fragments.missing(RANGES))
-        self.replaying = Replaying(self.id, _Shelf(self), self.membership, config.replay_rate)
+        gaps = self.fragments.missing(RANGES)
+        self.missing = Missing(self.id, config, out, self.fragments.next, gaps)
+        self.replaying = Replaying(self.id, _Shelf(self), self.membership, out, config.replay_rate)
         self.entering = Entering(self.id, context.card_check)
         self.hearing = Hearing(self.id, context.key, store.cells, config, context.card_check)
         self.terms = self._recall_terms()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import assert_never, cast
-
 import msgspec
 
-from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
-from linnet.core.errors import Refused, RemoteError
+from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.core.timers import Timer
+from linnet.delivery.commands import Consumed, Done, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
-from linnet.places import catching_up, place, receipts, roll_call, talks, turns, visiting, voicing
+from linnet.machine.outbox import Outbox
+from linnet.machine.part import Part, on_command, on_link, on_message, on_timer
+from linnet.places.catching_up import QuestionsDue
 from linnet.places.channel.roll import Known
 from linnet.places.commands import (
     Admit,
@@ -34,7 +34,6 @@ from linnet.places.commands import (
     ListReceipts,
     Look,
     ObjectsAre,
-    PlaceCommand,
     PlacesAre,
     Reject,
     TalkTo,
@@ -43,33 +42,39 @@ from linnet.places.commands import (
 )
 from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
-from linnet.places.dispatch import at_the_door, inside
-from linnet.places.effects import PlaceEffect
 from linnet.places.keeping import Keeping
 from linnet.places.messages import (
+    AskRoll,
+    AskState,
+    AskTerms,
     Away,
     Decision,
     DeedIs,
     Enter,
+    Heard,
     Keep,
-    PlaceMessage,
+    Kept,
+    Receipts,
+    Replay,
+    Replayed,
+    RollIs,
+    StateIs,
+    Talk,
+    TermsAre,
+    Unheard,
+    Yield,
+    Yielded,
 )
 from linnet.places.parts import DEEDS, Parts, kept_deed
-from linnet.places.place import Place
+from linnet.places.place import REQUEST_LEAVE, Place
+from linnet.places.receipts import ReceiptsDue
+from linnet.places.roll_call import RollDue
+from linnet.places.talks import TalkDue
+from linnet.places.turns import TurnDue
+from linnet.places.visiting import LookAroundDue
+from linnet.places.voicing import KeepAliveDue, VoiceCommand
 from linnet.trace.records import Kind, Record
 
-PATIENCE = "place.patience"
-OWNERS = (
-    voicing.OWNER,
-    turns.OWNER,
-    visiting.OWNER,
-    catching_up.OWNER,
-    talks.OWNER,
-    roll_call.OWNER,
-    receipts.OWNER,
-    PATIENCE,
-)
-"""Owners of timers that come back here."""
 _KEYS = "place key"
 _VISITED = "place visited"
 LEAVE_PATIENCE = 20.0
@@ -83,7 +88,14 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
 
 
-class Places:
+class EntryDue(Timer, frozen=True, gc=False):
+    """The patience of a command to enter a place is over."""
+
+    place: TopicId
+    request: int
+
+
+class Places(Part):
     """Every place that this node hosts or visits."""
 
     def __init__(
@@ -91,11 +103,13 @@ class Places:
         context: Context,
         config: PlacesConfig,
         listens: tuple[str, ...],
+        out: Outbox,
         keeper: KeeperConfig | None = None,
     ) -> None:
         self._context = context
         self._config = config
-        self._keeping = Keeping(context, keeper)
+        self._out = out
+        self._keeping = Keeping(context, keeper, out)
         self._listens = listens
         self._places: dict[TopicId, Place] = {}
         self._contacts: dict[PeerId, Contact] = {}
@@ -129,124 +143,62 @@ class Places:
             )
         ]
 
-    def start(self, now: float) -> list[PlaceEffect]:
+    def start(self, now: float) -> None:
         """Open what the store knows, and go back to where we were."""
         self._look_at_clock(now)
-        effects: list[PlaceEffect] = []
         for _, raw in self._context.store.cells.scan(DEEDS):
             opened = self._open(kept_deed(raw))
-            effects += opened.start(now)
+            opened.start(now)
             visited = self._context.store.cells.get(_VISITED, opened.parts.id)
             if visited is not None and not opened.parts.is_out:
                 contacts = _decode_contacts(visited)
-                effects += opened.visiting.enter(contacts, (), b"", now)
-        return effects
+                opened.visiting.enter(contacts, (), b"", now)
 
-    def stop(self, now: float) -> list[PlaceEffect]:
+    def stop(self, now: float) -> None:
         """Go, and say so."""
-        return [effect for each in self._places.values() for effect in each.leave(now)]
+        for each in self._places.values():
+            each.leave()
 
     # Commands.
 
-    def ask(self, request: int, command: PlaceCommand, now: float) -> list[PlaceEffect]:
-        """What the application wants; answered by one reply."""
+    @on_command(HostPlace)
+    def host_place(self, request: int, command: HostPlace, now: float) -> None:
+        """Found a place, or change the deed of one of ours."""
         self._look_at_clock(now)
-        try:
-            return self._ask(request, command, now)
-        except (Refused, RemoteError) as error:
-            return [Reply(request, Declined(error.reason, error.detail))]
-
-    def _ask(self, request: int, command: PlaceCommand, now: float) -> list[PlaceEffect]:
-        match command:
-            case HostPlace():
-                return self._host(request, command, now)
-            case EnterPlace():
-                return self._enter(request, command, now)
-            case ListPlaces():
-                return [Reply(request, PlacesAre(tuple(each.status() for each in self._places.values())))]
-            case _:
-                return self._ask_place(request, self._get(command.place), command, now)
-
-    def _ask_place(
-        self,
-        request: int,
-        where: Place,
-        command: LeavePlace
-        | Admit
-        | Reject
-        | Eject
-        | Announce
-        | AnnounceMore
-        | TalkTo
-        | Look
-        | WatchPlace
-        | ListGuests
-        | ListReceipts,
-        now: float,
-    ) -> list[PlaceEffect]:
-        match command:
-            case Announce() | AnnounceMore() | Admit() | Eject():
-                return where.voicing.ask(request, command, now)
-            case Reject(_, nym, method, modifiers, text):
-                waiting = where.door.take_waiting(nym)
-                return [where.door.reject(waiting, method, modifiers, text), Reply(request, Done())]
-            case Look(_, name, at):
-                return [Reply(request, _objects(where, name, at))]
-            case ListGuests():
-                return [Reply(request, _guests(where))]
-            case ListReceipts(_, message):
-                return [Reply(request, where.receipts.of(message))]
-            case WatchPlace():
-                return self._watch(request, where, command, now)
-            case LeavePlace(_, for_good):
-                return self._leave(request, where, for_good, now)
-            case TalkTo():
-                if where.parts.is_voice:
-                    raise Refused(Reason.NOT_ALLOWED, "this node is the voice of the place: announce instead")
-                words = (command.method, command.modifiers, command.body, command.patience)
-                return [*where.talks.say(request, *words, now)]
-            case _:
-                assert_never(command)
-
-    def unsubscribe(self, request: int, command: Unsubscribe) -> list[PlaceEffect]:
-        """Watch no more."""
-        watched = self._watched.pop(command.subscription)
-        return [*watched.watching.remove(command.subscription), AfterCommit((Reply(request, Done()),))]
-
-    def consumed(self, request: int, command: Consumed) -> list[PlaceEffect]:
-        """A watcher is done with so many items."""
-        watched = self._watched[command.subscription]
-        effects = watched.watching.consumed(command.subscription, command.items)
-        return [AfterCommit((*effects, Reply(request, Done())))]
-
-    def _host(self, request: int, command: HostPlace, now: float) -> list[PlaceEffect]:
-        cells = self._context.store.cells
         if command.place is None:
-            key = SigningKey.generate(self._context.entropy)
-            deed = sign_deed(
-                key,
-                1,
-                command.policy or Policy.PUBLIC,
-                self._context.author,
-                command.cohosts or (),
-                command.keepers or (),
-            )
-            if len(self._places) >= MOST:
-                raise Refused(Reason.TOO_MANY, f"{MOST} places are open at this node")
-            cells.put(_KEYS, deed.place, key.seed)
-            opened = self._open(deed)
-            opened.parts.keep_deed(deed)
-            return [AfterCommit((Reply(request, opened.status()),))]
+            self._found(request, command)
+            return
         opened = self._get(command.place)
-        seed = cells.get(_KEYS, command.place)
+        seed = self._context.store.cells.get(_KEYS, command.place)
         if seed is None:
             raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
-        deed = _changed(SigningKey(seed), opened.parts, command)
-        opened.parts.renew(deed)
-        effects = [*opened.renewed(now), *opened.voicing.take_over(now)]
-        return [*effects, AfterCommit((Reply(request, opened.status()),)), *opened.keepers.look(now)]
+        opened.parts.renew(_changed(SigningKey(seed), opened.parts, command))
+        opened.pass_on_deed(now)
+        opened.voicing.take_over(now)
+        self._out.committed.reply(request, opened.status())
+        opened.keepers.hold_keepers(now)
 
-    def _enter(self, request: int, command: EnterPlace, now: float) -> list[PlaceEffect]:
+    def _found(self, request: int, command: HostPlace) -> None:
+        key = SigningKey.generate(self._context.entropy)
+        deed = sign_deed(
+            key,
+            1,
+            command.policy or Policy.PUBLIC,
+            self._context.author,
+            command.cohosts or (),
+            command.keepers or (),
+        )
+        if len(self._places) >= MOST:
+            raise Refused(Reason.TOO_MANY, f"{MOST} places are open at this node")
+        self._context.store.cells.put(_KEYS, deed.place, key.seed)
+        opened = self._open(deed)
+        opened.parts.keep_deed(deed)
+        self._out.committed.reply(request, opened.status())
+
+    @on_command(EnterPlace)
+    def enter_place(self, request: int, command: EnterPlace, now: float) -> None:
+        """Ask to be let into a place; answered when a door opens, or does not."""
+        self._look_at_clock(now)
         opened = self._places.get(command.place)
         if opened is None:
             if len(self._places) >= MOST:
@@ -260,111 +212,386 @@ class Places:
         if opened.parts.is_voice and not opened.parts.deed.cohosts:
             raise Refused(Reason.NOT_ALLOWED, "this node hosts the place, and nobody else may speak in it")
         if opened.visiting.wants and opened.parts.tree.upstreams:
-            return [Reply(request, Entered(command.place, opened.parts.since))]  # we are in already
+            self._out.reply(request, Entered(command.place, opened.parts.since))  # we are in already
+            return
         contacts = command.contacts or opened.visiting.contacts
         self._context.store.cells.put(_VISITED, command.place, _encode(contacts))
         words = (command.modifiers, command.text, command.waits)
-        effects = opened.admission.enter(request, contacts, *words, now)
-        key = command.place + request.to_bytes(8, "big")
-        return [*effects, SetTimer(command.patience, Tick(PATIENCE, "enter", key))]
+        opened.admission.enter(request, contacts, *words, now)
+        self._out.set_timer(command.patience, EntryDue(command.place, request))
 
-    def _watch(self, request: int, where: Place, command: WatchPlace, now: float) -> list[PlaceEffect]:
-        if where.parts.keeps:
+    @on_command(LeavePlace)
+    def leave_place(self, request: int, command: LeavePlace, now: float) -> None:
+        """Be a guest no longer, or just not connected now."""
+        place = self._find(command.place, now)
+        is_out = place.role == "outside" and place.parts.membership.changes(self._context.author)
+        if command.for_good and is_out:
+            raise Refused(Reason.NOT_A_MEMBER, "you left this place or were put out of it: you are no guest")
+        if command.for_good:
+            place.talks.say(request, REQUEST_LEAVE, (), b"", LEAVE_PATIENCE, now)
+            return
+        self._context.store.cells.delete(_VISITED, place.parts.id)
+        place.leave()
+        self._out.committed.reply(request, Done())
+
+    @on_command(ListPlaces)
+    def list_places(self, request: int, command: ListPlaces, now: float) -> None:
+        """Tell how each place stands."""
+        self._look_at_clock(now)
+        self._out.reply(request, PlacesAre(tuple(each.status() for each in self._places.values())))
+
+    @on_command(Announce)
+    def announce(self, request: int, command: Announce, now: float) -> None:
+        """Say something to all, now or when it is our turn."""
+        self._speak(request, command, now)
+
+    @on_command(AnnounceMore)
+    def announce_more(self, request: int, command: AnnounceMore, now: float) -> None:
+        """Say more of a message that is open."""
+        self._speak(request, command, now)
+
+    @on_command(Admit)
+    def admit(self, request: int, command: Admit, now: float) -> None:
+        """Let somebody in who waits at the door."""
+        self._speak(request, command, now)
+
+    @on_command(Eject)
+    def eject(self, request: int, command: Eject, now: float) -> None:
+        """Put a guest out."""
+        self._speak(request, command, now)
+
+    def _speak(self, request: int, command: VoiceCommand, now: float) -> None:
+        self._find(command.place, now).voicing.handle_command(request, command, now)
+
+    @on_command(Reject)
+    def reject(self, request: int, command: Reject, now: float) -> None:
+        """Turn somebody away who waits at the door."""
+        door = self._find(command.place, now).door
+        door.reject(door.take_waiting(command.nym), command.method, command.modifiers, command.text)
+        self._out.reply(request, Done())
+
+    @on_command(TalkTo)
+    def talk_to(self, request: int, command: TalkTo, now: float) -> None:
+        """Say something to the host; answered when its device has it."""
+        place = self._find(command.place, now)
+        if place.parts.is_voice:
+            raise Refused(Reason.NOT_ALLOWED, "this node is the voice of the place: announce instead")
+        words = (command.method, command.modifiers, command.body, command.patience)
+        place.talks.say(request, *words, now)
+
+    @on_command(Look)
+    def look(self, request: int, command: Look, now: float) -> None:
+        """Tell the objects of a place."""
+        place = self._find(command.place, now)
+        self._out.reply(request, _objects(place, command.name, command.at))
+
+    @on_command(ListGuests)
+    def list_guests(self, request: int, command: ListGuests, now: float) -> None:
+        """Tell who is in a place, and who waits at its door."""
+        self._out.reply(request, _guests(self._find(command.place, now)))
+
+    @on_command(ListReceipts)
+    def list_receipts(self, request: int, command: ListReceipts, now: float) -> None:
+        """Tell which guests have a message."""
+        self._out.reply(request, self._find(command.place, now).receipts.of(command.message))
+
+    # Watching.
+
+    @on_command(WatchPlace)
+    def watch_place(self, request: int, command: WatchPlace, now: float) -> None:
+        """Hand over what is said in a place from now on, or what was said before."""
+        place = self._find(command.place, now)
+        if place.parts.keeps:
             raise Refused(Reason.NOT_ALLOWED, "this node keeps the place for others and reads nothing of it")
         if command.subscription in self._watched:
             raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
-        since, resumed = where.watching.add(command)
-        self._watched[command.subscription] = where
-        reply = Reply(request, Watching(where.parts.id, since, resumed))
-        return [AfterCommit((reply, *where.watching.pump())), *where.catching_up.due(now)]
+        since, resumed = place.watching.add(command)
+        self._watched[command.subscription] = place
+        self._out.committed.reply(request, Watching(place.parts.id, since, resumed))
+        place.watching.pump()
+        place.catching_up.ask_due(now)
 
-    def _leave(self, request: int, where: Place, for_good: bool, now: float) -> list[PlaceEffect]:
-        if for_good and where.role == "outside" and where.parts.membership.changes(self._context.author):
-            raise Refused(Reason.NOT_A_MEMBER, "you left this place or were put out of it: you are no guest")
-        if for_good:
-            return [*where.talks.say(request, place.REQUEST_LEAVE, (), b"", LEAVE_PATIENCE, now)]
-        self._context.store.cells.delete(_VISITED, where.parts.id)
-        return [*where.leave(now), AfterCommit((Reply(request, Done()),))]
+    def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
+        """Hand over nothing more to a subscription."""
+        watched = self._watched.pop(command.subscription)
+        watched.watching.remove(command.subscription)
+        self._out.committed.reply(request, Done())
 
-    # Messages, links, timers.
+    def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
+        """Go on with a subscription that is done with so many items."""
+        watched = self._watched[command.subscription]
+        watched.watching.handle_consumed(command.subscription, command.items)
+        self._out.committed.reply(request, Done())
 
-    def on_data(self, peer: PeerId, data: Data, now: float) -> list[PlaceEffect]:
-        """A fragment."""
+    # Messages.
+
+    def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
+        """Take a fragment of a place of ours."""
         self._look_at_clock(now)
-        where = self._places[data.unit.topic]
-        effects = where.on_data(peer, data, now)
-        return [*effects, *self._keeping.trim(where.parts, now)] if where.parts.keeps else effects
+        place = self._places[data.unit.topic]
+        place.handle_data(peer, data, now)
+        if place.parts.keeps:
+            self._keeping.trim_place(place.parts, now)
 
-    def on_message(self, peer: PeerId, message: PlaceMessage, now: float) -> list[PlaceEffect]:
-        """What a peer says about a place."""
+    @on_message(Enter)
+    def handle_enter(self, peer: PeerId, message: Enter, now: float) -> None:
+        """Answer a peer at our door."""
         self._look_at_clock(now)
-        if isinstance(message, Keep):
-            known = self._places.get(message.deed.place)
-            kept = None if known is None else known.parts
-            return [*self._keeping.asked(peer, message, kept, lambda deed: self._open(deed).parts, now)]
-        topic = message.deed.place if isinstance(message, DeedIs) else getattr(message, "place", None)
-        where = None if topic is None else self._places.get(cast("TopicId", topic))
-        if where is None:
-            note = type(message).__name__
-            record = Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED, note=note)
-            if isinstance(message, Enter):
-                no = Decision(message.place, False, Reason.UNKNOWN, None, (), b"", 0, 0, (), ())
-                return [record, Send(peer, no)]
-            return [record, Blame(peer, Reason.NOT_JOINED)]
-        if isinstance(message, Enter | Decision | Away | DeedIs):
-            effects = at_the_door(where, peer, message, now)
-            if where.admission.is_rejected:
-                where.admission.is_rejected = False
-                return [*effects, *self._withdraw(where, now)]
-            if not self._keeping.is_over(where.parts):
-                return effects
-            del self._places[where.parts.id]
-            gone = self._keeping.drop(where.parts, Reason.NOT_ALLOWED)
-            return [*effects, *where.leave(now), *gone]
-        return inside(where, peer, message, now)
+        place = self._places.get(message.place)
+        if place is None:
+            self._reject_message(peer, message, message.place)
+            no = Decision(message.place, False, Reason.UNKNOWN, None, (), b"", 0, 0, (), ())
+            self._out.send(peer, no)
+            return
+        place.handle_enter(peer, message, now)
+        self._end_if_over(place, now)
 
-    def link_up(self, event: LinkUp, now: float) -> list[PlaceEffect]:
-        """A link is open."""
+    @on_message(Decision)
+    def handle_decision(self, peer: PeerId, message: Decision, now: float) -> None:
+        """Follow the answer at a peer's door."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_decision(peer, message, now)
+            self._end_if_over(place, now)
+
+    @on_message(Away)
+    def handle_away(self, peer: PeerId, message: Away, now: float) -> None:
+        """Drop a neighbour that goes."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_away(peer, message, now)
+            self._end_if_over(place, now)
+
+    @on_message(DeedIs)
+    def handle_deed(self, peer: PeerId, message: DeedIs, now: float) -> None:
+        """Take a newer deed."""
+        if (place := self._known(peer, message, message.deed.place, now)) is not None:
+            place.handle_deed(peer, message, now)
+            self._end_if_over(place, now)
+
+    @on_message(Replay)
+    def handle_replay(self, peer: PeerId, message: Replay, now: float) -> None:
+        """Give a peer a fragment that it lacks."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_replay(peer, message, now)
+
+    @on_message(Replayed)
+    def handle_replayed(self, peer: PeerId, message: Replayed, now: float) -> None:
+        """Take a fragment that we lacked, or why it is not given."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_replayed(peer, message, now)
+
+    @on_message(AskState)
+    def handle_ask_state(self, peer: PeerId, message: AskState, now: float) -> None:
+        """Tell a peer the state."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_ask_state(peer, message)
+
+    @on_message(StateIs)
+    def handle_state(self, peer: PeerId, message: StateIs, now: float) -> None:
+        """Take the state that a peer tells."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_state(peer, message, now)
+
+    @on_message(AskRoll)
+    def handle_ask_roll(self, peer: PeerId, message: AskRoll, now: float) -> None:
+        """Tell a peer who is in."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_ask_roll(peer, message)
+
+    @on_message(RollIs)
+    def handle_roll(self, peer: PeerId, message: RollIs, now: float) -> None:
+        """Take what a peer tells of who is in."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_roll(peer, message, now)
+
+    @on_message(Receipts)
+    def handle_receipts(self, peer: PeerId, message: Receipts, now: float) -> None:
+        """Keep receipts of guests, or pass them on."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.receipts.handle_receipts(peer, message, now)
+
+    @on_message(Keep)
+    def handle_keep(self, peer: PeerId, message: Keep, now: float) -> None:
+        """Keep a place for a peer that asks us to, or say why not."""
+        self._look_at_clock(now)
+        known = self._places.get(message.deed.place)
+        kept = None if known is None else known.parts
+        self._keeping.handle_keep(peer, message, kept, lambda deed: self._open(deed).parts, now)
+
+    @on_message(Kept)
+    def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
+        """Note whether a keeper keeps a place of ours."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.keepers.handle_answer(peer, message, now)
+
+    @on_message(Talk)
+    def handle_talk(self, peer: PeerId, message: Talk, now: float) -> None:
+        """Take a guest's request, or pass it on."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_talk(peer, message, now)
+
+    @on_message(Heard)
+    def handle_heard(self, peer: PeerId, message: Heard, now: float) -> None:
+        """Take the receipt of a request, or pass it back."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.talks.handle_heard(peer, message)
+
+    @on_message(Unheard)
+    def handle_unheard(self, peer: PeerId, message: Unheard, now: float) -> None:
+        """Note that the host is away, or pass it back."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.talks.handle_unheard(peer, message)
+
+    @on_message(AskTerms)
+    def handle_ask_terms(self, peer: PeerId, message: AskTerms, now: float) -> None:
+        """Tell a peer the terms that it lacks."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_ask_terms(peer, message, now)
+
+    @on_message(TermsAre)
+    def handle_terms(self, peer: PeerId, message: TermsAre, now: float) -> None:
+        """Take terms that a peer tells."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.handle_terms(peer, message, now)
+
+    @on_message(Yield)
+    def handle_yield(self, peer: PeerId, message: Yield, now: float) -> None:
+        """Hand the voice over to a peer."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.voicing.handle_yield(peer, message, now)
+
+    @on_message(Yielded)
+    def handle_yielded(self, peer: PeerId, message: Yielded, now: float) -> None:
+        """Speak, if the voice was handed over to us."""
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            place.voicing.handle_yielded(peer, message, now)
+
+    # Links and timers.
+
+    @on_link(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """Say over a link what waited for it."""
         self._look_at_clock(now)
         self._contacts[event.peer] = Contact(event.peer, event.hello.listens)
-        return [effect for each in self._places.values() for effect in each.link_up(event.peer, now)]
+        for each in self._places.values():
+            each.handle_link_up(event.peer, now)
 
-    def link_gone(self, event: LinkDown | DialFailed, now: float) -> list[PlaceEffect]:
-        """A link is down, or could not be opened."""
+    @on_link(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """Drop a peer whose link is down."""
+        self._drop_peer(event.peer, now)
+
+    @on_link(DialFailed)
+    def handle_dial_failed(self, event: DialFailed, now: float) -> None:
+        """Drop a peer that could not be dialled."""
+        self._drop_peer(event.peer, now)
+
+    def _drop_peer(self, peer: PeerId, now: float) -> None:
         self._look_at_clock(now)
-        self._contacts.pop(event.peer, None)
-        return [effect for each in self._places.values() for effect in each.link_gone(event.peer, now)]
+        self._contacts.pop(peer, None)
+        for each in self._places.values():
+            each.handle_link_down(peer, now)
 
-    def fired(self, tick: Tick, now: float) -> list[PlaceEffect]:
-        """A timer of ours has run out."""
+    @on_timer(EntryDue)
+    def give_up_entry(self, timer: EntryDue, now: float) -> None:
+        """Answer a command to enter that nobody answered in time."""
+        if (place := self._timed(timer.place, now)) is not None and place.admission.give_up(timer.request):
+            self._withdraw(place)
+
+    @on_timer(LookAroundDue)
+    def look_around(self, timer: LookAroundDue, now: float) -> None:
+        """Look for those who may let us in, or tell us more."""
+        if (place := self._timed(timer.place, now)) is not None:
+            place.look_around(now)
+
+    @on_timer(QuestionsDue)
+    def ask_questions(self, timer: QuestionsDue, now: float) -> None:
+        """Ask for what is missing."""
+        if (place := self._timed(timer.place, now)) is not None:
+            place.follow_up(now)
+
+    @on_timer(RollDue)
+    def ask_roll(self, timer: RollDue, now: float) -> None:
+        """Ask once more who is in."""
+        if (place := self._timed(timer.place, now)) is not None:
+            place.follow_up(now)
+
+    @on_timer(TurnDue)
+    def take_turn(self, timer: TurnDue, now: float) -> None:
+        """Speak, if it is our turn now."""
+        if (place := self._timed(timer.place, now)) is not None:
+            place.follow_up(now)
+
+    @on_timer(KeepAliveDue)
+    def break_silence(self, timer: KeepAliveDue, now: float) -> None:
+        """Give a sign of life."""
+        if (place := self._timed(timer.place, now)) is not None:
+            place.voicing.break_silence(now)
+
+    @on_timer(TalkDue)
+    def talk_again(self, timer: TalkDue, now: float) -> None:
+        """Say again what the host did not answer."""
+        if (place := self._timed(timer.place, now)) is not None:
+            place.talks.say_again(now)
+
+    @on_timer(ReceiptsDue)
+    def send_receipts(self, timer: ReceiptsDue, now: float) -> None:
+        """Send the receipts that wait towards the voice."""
+        if (place := self._timed(timer.place, now)) is not None:
+            place.receipts.send_receipts(now)
+
+    # Inside.
+
+    def _known(self, peer: PeerId, message: Message, topic: TopicId, now: float) -> Place | None:
+        """The place that a message is about; None, and the peer is blamed, if we are not in it."""
         self._look_at_clock(now)
-        where = self._places.get(TopicId(tick.key[:32]))
-        if where is None:
-            return []
-        if tick.owner == PATIENCE:
-            is_over, effects = where.admission.give_up(int.from_bytes(tick.key[32:], "big"))
-            return [*effects, *(self._withdraw(where, now) if is_over else [])]
-        return where.fired(tick, now)
+        place = self._places.get(topic)
+        if place is None:
+            self._reject_message(peer, message, topic)
+            self._out.blame(peer, Reason.NOT_JOINED)
+        return place
 
-    def _withdraw(self, where: Place, now: float) -> list[PlaceEffect]:
+    def _reject_message(self, peer: PeerId, message: Message, topic: TopicId) -> None:
+        note = type(message).__name__
+        self._out.record(Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED, note=note))
+
+    def _timed(self, topic: TopicId, now: float) -> Place | None:
+        """The place that a timer is of; None if it is gone."""
+        self._look_at_clock(now)
+        return self._places.get(topic)
+
+    def _find(self, topic: TopicId, now: float) -> Place:
+        """The place that a command is about; `Refused` if we are not in it."""
+        self._look_at_clock(now)
+        return self._get(topic)
+
+    def _get(self, topic: TopicId) -> Place:
+        place = self._places.get(topic)
+        if place is None:
+            raise Refused(Reason.NOT_JOINED, "this node is not in that place: enter it first")
+        return place
+
+    def _end_if_over(self, place: Place, now: float) -> None:
+        """Forget a place that we were turned away from, or that we are to keep no more."""
+        if place.admission.is_rejected:
+            place.admission.is_rejected = False
+            self._withdraw(place)
+        elif self._keeping.is_over(place.parts):
+            del self._places[place.parts.id]
+            place.leave()
+            self._keeping.drop_place(place.parts, Reason.NOT_ALLOWED)
+
+    def _withdraw(self, place: Place) -> None:
         """Nobody means to be in this place any more; one of which nothing is known is forgotten."""
-        self._context.store.cells.delete(_VISITED, where.parts.id)
-        effects = where.leave(now)
-        if not where.parts.deed.version and where not in self._watched.values():
-            del self._places[where.parts.id]
-        return effects
+        self._context.store.cells.delete(_VISITED, place.parts.id)
+        place.leave()
+        if not place.parts.deed.version and place not in self._watched.values():
+            del self._places[place.parts.id]
 
     def _open(self, deed: Deed) -> Place:
         keeps = self._keeping.keeps(deed.place)
-        opened = Place(deed, self._context, self._config, self._contacts, keeps)
+        opened = Place(deed, self._context, self._config, self._contacts, self._out, keeps)
         self._places[deed.place] = opened
         return opened
-
-    def _get(self, topic: TopicId) -> Place:
-        where = self._places.get(topic)
-        if where is None:
-            raise Refused(Reason.NOT_JOINED, "this node is not in that place: enter it first")
-        return where
 
 
 def _objects(where: Place, name: str, best: bool) -> ObjectsAre:

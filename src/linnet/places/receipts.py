@@ -7,17 +7,15 @@ lost is made good by the next one, which follows the next sign of life at the la
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import msgspec
 
-from linnet.core.effects import Send, SetTimer
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import AuthorId, PeerId
+from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey, verify
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.membership import Verdict
 from linnet.places.commands import ReceiptIs, ReceiptsAre
 from linnet.places.messages import GuestReceipt, Receipts
@@ -25,7 +23,6 @@ from linnet.places.multicast.entering import FRESH_MS
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
-OWNER = "place.receipt"
 PACE = 10
 """A device gives a receipt once in so many `receipt_delay`."""
 AT_ONCE = 256
@@ -40,7 +37,11 @@ _TAG = b"linnet/place/receipt/1"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(GuestReceipt).decode
 
-ReceiptsEffect: TypeAlias = Send[Receipts] | SetTimer[Tick] | Record
+
+class ReceiptsDue(Timer, frozen=True, gc=False):
+    """Receipts have waited long enough for others to travel with them."""
+
+    place: TopicId
 
 
 def sign_receipt(key: SigningKey, card: Card, place: bytes, term: int, upto: int, at_ms: int) -> GuestReceipt:
@@ -58,8 +59,9 @@ def check_receipt(receipt: GuestReceipt, place: bytes) -> None:
 class GuestReceipts:
     """Receipts of one place: given, passed on, and kept."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, out: Outbox) -> None:
         self._parts = parts
+        self._out = out
         self._given: tuple[int, int, PeerId | None] = (0, 0, None)
         """Term, fragment and voice of our last one."""
         self._given_at: float | None = None
@@ -68,7 +70,6 @@ class GuestReceipts:
         """By device, when the last receipts that left here were given: guests may be above one another in a
         circle, and what comes round goes no further. Which is the latest tells little: clocks are set."""
         self._is_set = False
-        self.tick = Tick(OWNER, "send", parts.id)
         self._kept: dict[AuthorId, dict[PeerId, GuestReceipt]] = {}
         for key, raw in parts.context.store.cells.scan(_KEPT):
             if key.startswith(parts.id):
@@ -81,16 +82,16 @@ class GuestReceipts:
         """The clock was put back by so many seconds: the last one was given as long ago as before."""
         self._given_at = None if self._given_at is None else self._given_at - seconds
 
-    def look(self, now: float) -> list[ReceiptsEffect]:
+    def schedule_receipt(self, now: float) -> None:
         """Give a receipt in a while, if there is something new to give one for."""
         if self._is_set or not self._is_due:
-            return []
+            return
         wait = self._parts.config.receipt_delay
         if self._given_at is not None:
             wait = max(wait, self._given_at + PACE * wait - now)
-        return self._set(wait)
+        self._set_timer(wait)
 
-    def fired(self, now: float) -> list[ReceiptsEffect]:
+    def send_receipts(self, now: float) -> None:
         """Send what waits towards the voice."""
         self._is_set = False
         parts = self._parts
@@ -98,37 +99,35 @@ class GuestReceipts:
         if self._is_due and paced:
             self._give(now)
         way = self._way
-        if way is None or not self._passing:
-            return self.look(now)
-        effects: list[ReceiptsEffect] = []
+        if way is not None and self._passing:
+            self._pass_on(way)
+        self.schedule_receipt(now)
+
+    def _pass_on(self, way: PeerId) -> None:
         waiting, self._passing = list(self._passing.values()), {}
         for at in range(0, len(waiting), AT_ONCE):
             some = waiting[at : at + AT_ONCE]
             receipts, cards = tuple(each[0] for each in some), tuple(each[1] for each in some)
-            effects.append(Send(way, Receipts(parts.id, receipts, cards)))
+            self._out.send(way, Receipts(self._parts.id, receipts, cards))
             for receipt in receipts:
                 before = self._passed.pop(receipt.device, ())
                 self._passed[receipt.device] = (*before, receipt.at_ms)[-LATELY:]
         while len(self._passed) > PASSING:
             del self._passed[next(iter(self._passed))]
-        return [*effects, *self.look(now)]
 
-    def came(self, peer: PeerId, told: Receipts, now: float) -> list[ReceiptsEffect]:
-        """Receipts of others: kept if we are the voice, else passed on with the next ones."""
+    def handle_receipts(self, peer: PeerId, told: Receipts, now: float) -> None:
+        """Keep receipts of others if we are the voice, else pass them on with the next ones."""
         cards = {card.device_key: card for card in told.cards}
-        effects: list[ReceiptsEffect] = []
         for receipt in told.receipts:
             card = cards.get(receipt.device)
             try:
                 self._take(receipt, card, now)
             except RemoteError as error:
                 note = f"receipt: {error.detail}"[:200]
-                effects.append(
-                    Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note=note)
-                )
+                reason = error.reason
+                self._out.record(Record(Kind.REJECTED, self._parts.id, peer=peer, reason=reason, note=note))
         if self._passing and not self._is_set:
-            effects += self._set(self._parts.config.receipt_delay)
-        return effects
+            self._set_timer(self._parts.config.receipt_delay)
 
     # The voice.
 
@@ -216,6 +215,6 @@ class GuestReceipts:
             del mine[oldest]
             cells.delete(_KEPT, self._parts.id + oldest)
 
-    def _set(self, wait: float) -> list[ReceiptsEffect]:
+    def _set_timer(self, wait: float) -> None:
         self._is_set = True
-        return [SetTimer(max(0.0, wait), self.tick)]
+        self._out.set_timer(max(0.0, wait), ReceiptsDue(self._parts.id))

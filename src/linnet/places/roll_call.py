@@ -6,31 +6,31 @@ checks one signature, however many guests there are, and nobody can leave out or
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from msgspec import Struct
 
-from linnet.core.effects import AfterCommit, Blame, Send, SetTimer
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import PeerId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import recall_unit
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.roll import read_lines
-from linnet.places.effects import PlacePromise
 from linnet.places.messages import ROLL_PAGE_BYTES, AskRoll, RollIs
 from linnet.places.multicast.head import Head, head_of
 from linnet.places.multicast.terms import Where
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
-OWNER = "place.roll"
 _SHELF = 4
 """Rolls that are kept for those who are still asking for pieces of them."""
 
-RollCallEffect: TypeAlias = Send[AskRoll] | AfterCommit[PlacePromise] | SetTimer[Tick] | Blame | Record
+
+class RollDue(Timer, frozen=True, gc=False):
+    """The time for an answer about the guests of a place is over."""
+
+    place: TopicId
 
 
 class _Told(Struct, frozen=True, gc=False):
@@ -44,9 +44,9 @@ class _Told(Struct, frozen=True, gc=False):
 class RollCall:
     """Questions and answers of one node about the guests of one place."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, out: Outbox) -> None:
         self._parts = parts
-        self._tick = Tick(OWNER, "ask", parts.id)
+        self._out = out
         self._shelf: dict[int, _Told] = {}
         self._undone = 0
         """How much had been undone when the shelf was filled."""
@@ -60,8 +60,8 @@ class RollCall:
 
     # Who tells.
 
-    def answer(self, peer: PeerId, ask: AskRoll) -> list[RollCallEffect]:
-        """A piece of the roll, or why not; for guests only."""
+    def answer_question(self, peer: PeerId, ask: AskRoll) -> None:
+        """Tell a guest a piece of the roll, or why not."""
         place, membership = self._parts.id, self._parts.membership
         if membership.undone != self._undone:
             self._shelf.clear()
@@ -70,14 +70,15 @@ class RollCall:
         told = self._shelf.get(message) or self._tellable(message)
         if told is None:
             no = RollIs(place, ask.request, None, None, 0, 0, b"", Reason.MISSING_DEPENDENCY)
-            return [AfterCommit((Send(peer, no),))]
+            self._out.committed.send(peer, no)
+            return
         self._shelf[message] = told
         if len(self._shelf) > _SHELF:
             del self._shelf[next(iter(self._shelf))]
         offset = ask.offset if ask.message == message else 0
         piece = told.lines[offset : offset + ROLL_PAGE_BYTES]
         page = RollIs(place, ask.request, told.change, told.card, offset, len(told.lines), piece, None)
-        return [AfterCommit((Send(peer, page),))]
+        self._out.committed.send(peer, page)
 
     def _tellable(self, message: int) -> _Told | None:
         """The roll as of the last change, if what we know has the hash that the voice signed with it."""
@@ -97,46 +98,46 @@ class RollCall:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
         self._next_at -= seconds
 
-    def due(self, now: float) -> list[RollCallEffect]:
+    def ask_due(self, now: float) -> None:
         """Ask one of those above us, each in turn, while the roll is not known."""
         upstreams = self._parts.tree.upstreams
         if self._parts.membership.is_whole or not upstreams or now < self._next_at:
-            return []
-        effects: list[RollCallEffect] = []
+            return
         if self._asked is not None:
             note = "no answer about the roll"
-            place = self._parts.id
-            effects.append(Record(Kind.DROPPED, place, peer=self._asked, reason=Reason.TIMEOUT, note=note))
+            self._record(Kind.DROPPED, self._asked, Reason.TIMEOUT, note)
             self._begin_anew()
         self._asked = upstreams[self._request % len(upstreams)]
-        return [*effects, *self._ask(self._asked, now)]
+        self._ask(self._asked, now)
 
-    def told(self, peer: PeerId, page: RollIs, now: float) -> list[RollCallEffect]:
-        """A piece of the roll, and what to ask next."""
+    def handle_roll(self, peer: PeerId, page: RollIs, now: float) -> Reason | None:
+        """Take a piece of the roll, and ask for the next; what the peer is to be blamed for."""
         if peer != self._asked or page.request != self._request:
-            note = "a roll that nobody asked for"
-            return [Record(Kind.REJECTED, self._parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+            self._record(Kind.REJECTED, peer, Reason.SURPLUS, "a roll that nobody asked for")
+            return None
         if page.change is None:
             self._asked = None
-            note = "it cannot tell the roll"
             reason = page.reason or Reason.MISSING_DEPENDENCY
-            return [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)]
+            self._record(Kind.DROPPED, peer, reason, "it cannot tell the roll")
+            return None
         try:
-            return self._take(peer, page, page.change, now)
+            self._take(peer, page, page.change, now)
         except RemoteError as error:
             self._begin_anew()
-            note = f"roll: {error.detail}"[:200]
-            record = Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note=note)
+            self._record(Kind.REJECTED, peer, error.reason, f"roll: {error.detail}"[:200])
             # The next one is asked when the time for this answer is over: who lies sets no pace.
-            return [record] if error.reason is Reason.STALE else [record, Blame(peer, error.reason)]
+            if error.reason is not Reason.STALE:
+                self._out.blame(peer, error.reason)
+                return error.reason
+        return None
 
-    def gone(self, peer: PeerId) -> None:
-        """A link is down."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Wait for no answer of a peer whose link is down."""
         if peer == self._asked:
             self._begin_anew()
             self._next_at = 0.0
 
-    def _take(self, peer: PeerId, page: RollIs, change: Unverified, now: float) -> list[RollCallEffect]:
+    def _take(self, peer: PeerId, page: RollIs, change: Unverified, now: float) -> None:
         verified, head = self._checked(change, page.card)
         if head.message != self._message or page.offset != len(self._lines):
             self._message = head.message
@@ -145,7 +146,8 @@ class RollCall:
             raise RemoteError(Reason.MALFORMED, f"a piece at {page.offset}")
         self._lines += page.lines
         if len(self._lines) < page.size:
-            return self._ask(peer, now)
+            self._ask(peer, now)
+            return
         told = read_lines(bytes(self._lines))
         if head.change is None or told.digest() != head.change.roll:
             raise RemoteError(Reason.STATE_MISMATCH, "not the roll that the voice signed")
@@ -153,7 +155,6 @@ class RollCall:
         self._parts.membership.learn(told, head.message, head.generation + (not head.change.joins))
         self._parts.keep_told(verified, head, now)
         self._begin_anew()
-        return []
 
     def _checked(self, unit: Unverified, card: Card | None) -> tuple[Verified, Head]:
         """The change that a roll is of: signed by the voice of its term, and not older than our entry."""
@@ -171,11 +172,15 @@ class RollCall:
             raise RemoteError(Reason.STALE, f"the roll of message {head.message}")
         return verified, head
 
-    def _ask(self, peer: PeerId, now: float) -> list[RollCallEffect]:
+    def _ask(self, peer: PeerId, now: float) -> None:
         self._request += 1
         self._next_at = now + self._parts.config.replay_timeout
         ask = AskRoll(self._parts.id, self._request, self._message, len(self._lines))
-        return [Send(peer, ask), SetTimer(self._parts.config.replay_timeout, self._tick)]
+        self._out.send(peer, ask)
+        self._out.set_timer(self._parts.config.replay_timeout, RollDue(self._parts.id))
+
+    def _record(self, kind: Kind, peer: PeerId, reason: Reason, note: str) -> None:
+        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))
 
     def _begin_anew(self) -> None:
         self._asked = None

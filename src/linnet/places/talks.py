@@ -11,27 +11,24 @@ on no further, and no answer is passed back more often than the request came.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from linnet.core.effects import AfterCommit, Blame, Reply, Send, SetTimer
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import PeerId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.psyc import Modifier, Packet, check_transient, parse, render
 from linnet.places.commands import Talked
-from linnet.places.effects import PlacePromise
 from linnet.places.messages import Heard, Talk, Unheard
 from linnet.places.multicast.hearing import Request
 from linnet.places.multicast.talking import Talking
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
-OWNER = "place.talk"
 ROUTES = 4096
 """Requests that passed by here and are not answered, so that receipts find back."""
 _NUMBERS = "place talk"
@@ -40,13 +37,15 @@ _DEAF = "the host's device is there, but nobody listens at it: say it again when
 _NOT_TAKEN = "the host's device did not take it"
 _AWAY = Declined(Reason.UNREACHABLE, "the host is away, and nobody keeps requests for it: say it again later")
 
-TalksEffect: TypeAlias = (
-    Send[Talk | Heard | Unheard] | AfterCommit[PlacePromise] | SetTimer[Tick] | Blame | Record
-)
+
+class TalkDue(Timer, frozen=True, gc=False):
+    """Requests to the host of a place were not answered in time: they are to be said again."""
+
+    place: TopicId
 
 
 class Asked(Struct, frozen=True, gc=False):
-    """What a guest said to us, whole: to be told, then to be answered by `Talks.answer`."""
+    """What a guest said to us, whole: to be told, then to be answered by `Talks.answer_request`."""
 
     source: PeerId
     request: Request
@@ -76,8 +75,9 @@ class _Route(Struct, gc=False):
 class Talks:
     """Requests of one place, as a guest, on their way, and at the host."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, out: Outbox) -> None:
         self._parts = parts
+        self._out = out
         context = parts.context
         kept = context.store.cells.get(_NUMBERS, parts.id)
         first = 1 if kept is None else int.from_bytes(kept, "big")
@@ -85,7 +85,6 @@ class Talks:
         self._waiting: dict[int, _Waiting] = {}
         self._routes: dict[tuple[PeerId, int], _Route] = {}
         """By the device that made a request, and its number."""
-        self._tick = Tick(OWNER, "again", parts.id)
 
     # The guest.
 
@@ -97,7 +96,7 @@ class Talks:
         body: bytes,
         patience: float,
         now: float,
-    ) -> list[TalksEffect]:
+    ) -> None:
         """Say something to the host; answered when its device has it, or after `patience`."""
         try:
             check_transient(modifiers)
@@ -111,25 +110,26 @@ class Talks:
         numbers = self._talking.next_request.to_bytes(8, "big")
         self._parts.context.store.cells.put(_NUMBERS, self._parts.id, numbers)
         self._waiting[number] = _Waiting(asked, now + patience, way is None)
-        # After the commit: a number that was seen is not used for something else after a crash.
-        sends = [] if way is None else [AfterCommit(tuple(Send(way, piece) for piece in pieces))]
-        return [*sends, SetTimer(self._parts.config.replay_timeout, self._tick)]
+        if way is not None:
+            for piece in pieces:
+                # After the commit: a number that was seen is not used for something else after a crash.
+                self._out.committed.send(way, piece)
+        self._set_timer()
 
-    def fired(self, now: float) -> list[TalksEffect]:
+    def say_again(self, now: float) -> None:
         """Say again what was not answered, and give up what waited too long."""
-        effects: list[TalksEffect] = []
         for number, waiting in list(self._waiting.items()):
             if waiting.until <= now:
-                effects += self._end(number, _AWAY if waiting.is_away else _LATE)
+                self._end(number, _AWAY if waiting.is_away else _LATE)
                 continue
             voice = self._parts.voice
             way = None if voice is None else self._way(voice)
             waiting.is_away = way is None or waiting.is_away
             if way is not None:
-                effects += [Send(way, piece) for piece in self._talking.again(number, voice)]
+                for piece in self._talking.again(number, voice):
+                    self._out.send(way, piece)
         if self._waiting:
-            effects.append(SetTimer(self._parts.config.replay_timeout, self._tick))
-        return effects
+            self._set_timer()
 
     def put_back(self, seconds: float) -> None:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
@@ -138,85 +138,88 @@ class Talks:
         for route in self._routes.values():
             route.at -= seconds
 
-    def on_heard(self, peer: PeerId, heard: Heard) -> list[TalksEffect]:
-        """A receipt: for us, or for somebody whose request passed by here."""
+    def handle_heard(self, peer: PeerId, heard: Heard) -> None:
+        """Take a receipt for us, or pass on one for somebody whose request passed by here."""
         if heard.device != self._parts.context.peer:
             route = self._routes.pop((heard.device, heard.request), None)
             if route is not None:
-                return [Send(route.back, heard)]
-            note = "a receipt for nobody who spoke through us"
-            return [Record(Kind.DROPPED, self._parts.id, peer=peer, reason=Reason.UNREACHABLE, note=note)]
+                self._out.send(route.back, heard)
+            else:
+                note = "a receipt for nobody who spoke through us"
+                self._record(Kind.DROPPED, peer, Reason.UNREACHABLE, note)
+            return
         voice = self._parts.voice
         try:
             self._talking.heard(heard)
         except RemoteError as error:
-            note = f"receipt: {error.detail}"[:200]
-            return [Record(Kind.REJECTED, self._parts.id, peer=peer, reason=error.reason, note=note)]
+            self._record(Kind.REJECTED, peer, error.reason, f"receipt: {error.detail}"[:200])
+            return
         if heard.reason is not None or voice is None:
             reason = heard.reason or Reason.UNREACHABLE
             nobody = reason is Reason.NOT_HELD
-            return self._end(heard.request, Declined(reason, _DEAF if nobody else _NOT_TAKEN))
-        return self._end(heard.request, Talked(self._parts.id, heard.request, voice))
+            self._end(heard.request, Declined(reason, _DEAF if nobody else _NOT_TAKEN))
+        else:
+            self._end(heard.request, Talked(self._parts.id, heard.request, voice))
 
-    def on_unheard(self, peer: PeerId, unheard: Unheard) -> list[TalksEffect]:
-        """Somebody on the way says that the host is away: to us, or to somebody who spoke through us."""
+    def handle_unheard(self, peer: PeerId, unheard: Unheard) -> None:
+        """Note that the host is away, as somebody on the way says; or pass it on to who spoke through us."""
         parts = self._parts
         route = self._routes.get((unheard.device, unheard.request))
         if route is not None and not route.is_unheard and route.back != peer:
             route.is_unheard = True
-            return [Send(route.back, unheard)]
+            self._out.send(route.back, unheard)
+            return
         waiting = self._waiting.get(unheard.request)
         if unheard.device != parts.context.peer or waiting is None:
             note = "no way to the host, for nobody who asked through us"
-            return [Record(Kind.DROPPED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note)]
+            self._record(Kind.DROPPED, peer, Reason.SURPLUS, note)
+            return
         waiting.is_away = True
         note = f"no way to the host for request {unheard.request}"
-        return [Record(Kind.CONTROL, parts.id, peer=peer, reason=Reason.UNREACHABLE, note=note)]
+        self._record(Kind.CONTROL, peer, Reason.UNREACHABLE, note)
 
     # On the way, and at the host.
 
-    def on_talk(
-        self, peer: PeerId, talk: Talk, is_guest: bool, now: float
-    ) -> tuple[Asked | None, list[TalksEffect]]:
-        """A piece of a request: for us, or to be passed on."""
+    def handle_talk(self, peer: PeerId, talk: Talk, is_guest: bool, now: float) -> Asked | None:
+        """Take a piece of a request for us, or pass it on; the request, if it is whole now."""
         parts = self._parts
         if not is_guest:
-            note = "a request of nobody who is a guest"
-            return None, [Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.NOT_A_MEMBER, note=note)]
+            self._record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, "a request of nobody who is a guest")
+            return None
         if talk.to != parts.context.peer:
-            return None, self._pass_on(peer, talk, now)
+            self._pass_on(peer, talk, now)
+            return None
         try:
             found = parts.hearing.take(talk, now)
             if found is None:
-                return None, []
+                return None
             if isinstance(found, Heard):
-                return None, [Send(peer, found)]
-            return Asked(peer, found, parse(found.body)), []
+                self._out.send(peer, found)
+                return None
+            return Asked(peer, found, parse(found.body))
         except RemoteError as error:
-            note = f"request: {error.detail}"[:200]
-            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
-            return None, [record]
+            self._record(Kind.REJECTED, peer, error.reason, f"request: {error.detail}"[:200])
+            return None
 
-    def answer(self, asked: Asked, reason: Reason | None) -> list[TalksEffect]:
+    def answer_request(self, asked: Asked, reason: Reason | None) -> None:
         """Say that a request was taken, or why not."""
         heard = self._parts.hearing.answer(asked.request, reason)
-        return [AfterCommit((Send(asked.source, heard),))]
+        self._out.committed.send(asked.source, heard)
 
-    def gone(self, peer: PeerId) -> None:
-        """A link is down."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget the requests that came over a link that is down."""
         for request in [request for request, route in self._routes.items() if route.back == peer]:
             del self._routes[request]
 
-    def _pass_on(self, peer: PeerId, talk: Talk, now: float) -> list[TalksEffect]:
+    def _pass_on(self, peer: PeerId, talk: Talk, now: float) -> None:
         way = self._way(talk.to)
         if way is None or way == peer or talk.hops >= 64 or self._comes_round(talk, now):
             note = f"a request after {talk.hops} hops, and no way up"
-            reason = Reason.UNREACHABLE
-            record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
-            unheard = Unheard(self._parts.id, talk.card.device_key, talk.request)
-            return [record, Send(peer, unheard)]
+            self._record(Kind.DROPPED, peer, Reason.UNREACHABLE, note)
+            self._out.send(peer, Unheard(self._parts.id, talk.card.device_key, talk.request))
+            return
         self._remember(peer, talk, now)
-        return [Send(way, replace(talk, hops=talk.hops + 1))]
+        self._out.send(way, replace(talk, hops=talk.hops + 1))
 
     def _comes_round(self, talk: Talk, now: float) -> bool:
         """Whether it was here before on this way: with more hops, and too soon to have been said again."""
@@ -241,13 +244,18 @@ class Talks:
         if len(self._routes) > ROUTES:
             del self._routes[next(iter(self._routes))]
 
-    def _end(self, number: int, result: Talked | Declined) -> list[TalksEffect]:
+    def _end(self, number: int, result: Talked | Declined) -> None:
         waiting = self._waiting.pop(number, None)
         self._talking.give_up(number)
         if waiting is None:
-            return []
-        if waiting.asked is None:
-            note = f"request {number} of our own"
-            why = result.reason if isinstance(result, Declined) else None
-            return [] if why is None else [Record(Kind.DROPPED, self._parts.id, reason=why, note=note)]
-        return [AfterCommit((Reply(waiting.asked, result),))]
+            return
+        if waiting.asked is not None:
+            self._out.committed.reply(waiting.asked, result)
+        elif isinstance(result, Declined):
+            self._record(Kind.DROPPED, None, result.reason, f"request {number} of our own")
+
+    def _set_timer(self) -> None:
+        self._out.set_timer(self._parts.config.replay_timeout, TalkDue(self._parts.id))
+
+    def _record(self, kind: Kind, peer: PeerId | None, reason: Reason, note: str) -> None:
+        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))

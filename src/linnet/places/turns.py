@@ -9,23 +9,23 @@ rank below the voice (decision 0018).
 from __future__ import annotations
 
 from enum import Enum
-from typing import TypeAlias
 
-from linnet.core.effects import AfterCommit, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
-from linnet.core.ids import PeerId
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
-from linnet.places.effects import PlacePromise
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.places.messages import Yield, Yielded
 from linnet.places.multicast.yielding import check_yield, sign_yield
 from linnet.places.parts import Parts
 from linnet.places.visiting import Visiting
 from linnet.trace.records import Kind, Record
 
-OWNER = "place.turn"
 
-TurnEffect: TypeAlias = Send[Yield] | AfterCommit[PlacePromise] | Hold | Release | SetTimer[Tick] | Record
+class TurnDue(Timer, frozen=True, gc=False):
+    """The time for the voice of a place to hand over is over, or what is to be said goes on now."""
+
+    place: TopicId
 
 
 class Turn(Enum):
@@ -40,9 +40,10 @@ class Turn(Enum):
 class Turns:
     """The way to the voice of one place, and away from it."""
 
-    def __init__(self, parts: Parts, visiting: Visiting) -> None:
+    def __init__(self, parts: Parts, visiting: Visiting, out: Outbox) -> None:
         self._parts = parts
         self._visiting = visiting
+        self._out = out
         self._purpose = f"voice {parts.id.hex()[:16]}"
         self._deadline: float | None = None
         """When the next term is opened without an answer; None: we do not want to speak."""
@@ -54,13 +55,12 @@ class Turns:
         self._held: PeerId | None = None
         self._unsure: float | None = None
         """Until when others may still tell us that somebody spoke while we were away."""
-        self.tick = Tick(OWNER, "turn", parts.id)
 
-    def restarted(self, now: float) -> None:
+    def note_restart(self, now: float) -> None:
         """Somebody else may have spoken meanwhile: speak when somebody has said that nobody did."""
         self._unsure = now + self._parts.config.entry_timeout
 
-    def sure(self) -> None:
+    def note_news(self) -> None:
         """Somebody told how the line is."""
         self._unsure = None
 
@@ -86,36 +86,42 @@ class Turns:
             return Turn.OPEN
         return Turn.OPEN if self._is_late(now) else Turn.WAIT
 
-    def want(self, now: float) -> list[TurnEffect]:
-        """We have something to say."""
+    def want_turn(self, now: float) -> None:
+        """Ask for our turn: we have something to say."""
         if self._deadline is None:
             self._set_deadline(now)
-        return self.ask(now)
+        self.ask_voice(now)
 
-    def ask(self, now: float) -> list[TurnEffect]:
+    def set_timer(self, delay: float) -> None:
+        """Look again in a while whether it is our turn."""
+        self._out.set_timer(delay, TurnDue(self._parts.id))
+
+    def ask_voice(self, now: float) -> None:
         """Ask the voice, once we know all that it said; dial it if we have to."""
         parts = self._parts
         until = max(self._deadline or now, self._unsure or now)
-        again = SetTimer(max(0.05, until - now), self.tick)
+        again = max(0.05, until - now)
         voice, to_ask = parts.voice, (parts.term, parts.voice)
         if voice is None or voice == parts.context.peer or self._asked == to_ask or not parts.is_whole:
-            return [again]
+            self.set_timer(again)
+            return
         if voice not in parts.context.links:
-            if self._held == voice:
-                return [again]
-            released = self._released()
-            self._held = voice
-            return [*released, Hold(voice, self._visiting.contact(voice).hints, self._purpose), again]
+            if self._held != voice:
+                self._release()
+                self._held = voice
+                self._out.hold(voice, self._visiting.contact(voice).hints, self._purpose)
+            self.set_timer(again)
+            return
         self._asked = (parts.term, voice)
         self._set_deadline(now)
-        asked = sign_yield(parts.context.key, parts.context.card, parts.id, parts.term)
-        return [Send(voice, asked), SetTimer(parts.config.yield_timeout, self.tick)]
+        self._out.send(voice, sign_yield(parts.context.key, parts.context.card, parts.id, parts.term))
+        self.set_timer(parts.config.yield_timeout)
 
-    def done(self) -> list[TurnEffect]:
-        """We have the voice, or want it no longer."""
+    def end_wish(self) -> None:
+        """Ask no more: we have the voice, or want it no longer."""
         self._deadline = self._asked = self._granted = None
         self._overrule = False
-        return self._released()
+        self._release()
 
     def put_back(self, seconds: float) -> None:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
@@ -124,49 +130,51 @@ class Turns:
 
     # At the voice.
 
-    def asked(self, peer: PeerId, asked: Yield, under_way: bool, now: float) -> list[TurnEffect]:
-        """Somebody wants to speak: let it, and say nothing more in this term."""
+    def handle_yield(self, peer: PeerId, asked: Yield, under_way: bool, now: float) -> None:
+        """Let a peer speak that wants to, and say nothing more in this term."""
         parts = self._parts
         try:
             check_yield(asked, parts.deed, peer, now, parts.context.card_check)
         except RemoteError as error:
-            note = f"hand-over: {error.detail}"[:200]
-            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
-            return [record, self._answer(peer, asked.term, error.reason)]
+            self._record(Kind.REJECTED, peer, error.reason, f"hand-over: {error.detail}"[:200])
+            self._answer(peer, asked.term, error.reason)
+            return
         opening = parts.opened_by
         if asked.term != parts.term or opening is None or not (parts.is_voice or parts.yielded == opening):
-            return [self._answer(peer, asked.term, Reason.STALE)]
-        if under_way:
-            return [self._answer(peer, asked.term, Reason.IN_USE)]
-        parts.keep_yielded(opening)
-        note = f"handed over behind fragment {parts.fragments.standing.fragment} of term {asked.term}"
-        return [Record(Kind.CONTROL, parts.id, peer=peer, note=note), self._answer(peer, asked.term, None)]
+            self._answer(peer, asked.term, Reason.STALE)
+        elif under_way:
+            self._answer(peer, asked.term, Reason.IN_USE)
+        else:
+            parts.keep_yielded(opening)
+            note = f"handed over behind fragment {parts.fragments.standing.fragment} of term {asked.term}"
+            self._record(Kind.CONTROL, peer, None, note)
+            self._answer(peer, asked.term, None)
 
     # At who asked.
 
-    def answered(self, peer: PeerId, answer: Yielded) -> tuple[Reason | None, list[TurnEffect]]:
-        """The voice's answer; why we may not speak, if it binds us."""
+    def handle_yielded(self, peer: PeerId, answer: Yielded) -> Reason | None:
+        """Take the voice's answer; why we may not speak, if it binds us."""
         parts = self._parts
         if self._asked != (answer.term, peer):
             note = "an answer to a hand-over that nobody asked for"
-            record = Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note)
-            return None, [record]
+            self._record(Kind.REJECTED, peer, Reason.SURPLUS, note)
+            return None
         if answer.reason is None:
             self._granted = answer
-            if answer.fragment <= parts.fragments.standing.fragment:
-                return None, []
-            return None, [SetTimer(parts.config.yield_timeout, self.tick)]
-        note = f"hand-over of term {answer.term}"
-        record = Record(Kind.CONTROL, parts.id, peer=peer, reason=answer.reason, note=note)
+            if answer.fragment > parts.fragments.standing.fragment:
+                self.set_timer(parts.config.yield_timeout)
+            return None
+        self._record(Kind.CONTROL, peer, answer.reason, f"hand-over of term {answer.term}")
         if answer.reason is Reason.STALE:
-            return None, [record]  # it is not the voice any more: we shall hear who is
+            return None  # it is not the voice any more: we shall hear who is
         voice = parts.terms.voice
         ours = parts.deed.rank(parts.context.author)
         theirs = None if voice is None else parts.deed.rank(voice.person)
         if ours is not None and (theirs is None or ours < theirs):
             self._overrule = True
-            return None, [record]
-        return answer.reason, [record, *self.done()]
+            return None
+        self.end_wish()
+        return answer.reason
 
     # Inside.
 
@@ -183,11 +191,15 @@ class Turns:
         self._deadline = now + self._parts.config.yield_timeout
         self._upto = self._parts.fragments.upto
 
-    def _answer(self, peer: PeerId, term: int, reason: Reason | None) -> AfterCommit[PlacePromise]:
+    def _answer(self, peer: PeerId, term: int, reason: Reason | None) -> None:
         standing = self._parts.fragments.standing
         told = (standing.fragment, standing.message, standing.head) if reason is None else (0, 0, None)
-        return AfterCommit((Send(peer, Yielded(self._parts.id, term, *told, reason)),))
+        self._out.committed.send(peer, Yielded(self._parts.id, term, *told, reason))
 
-    def _released(self) -> list[TurnEffect]:
+    def _release(self) -> None:
         held, self._held = self._held, None
-        return [] if held is None else [Release(held, self._purpose)]
+        if held is not None:
+            self._out.release(held, self._purpose)
+
+    def _record(self, kind: Kind, peer: PeerId, reason: Reason | None, note: str) -> None:
+        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))

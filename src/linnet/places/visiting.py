@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import msgspec
 
-from linnet.core.effects import Blame, Hold, Release, Send, SetTimer
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.event.event import Unverified, Verified
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.psyc import Modifier, render
 from linnet.places.messages import Away, Decision, Enter
 from linnet.places.multicast.entering import make_enter
@@ -24,7 +23,6 @@ from linnet.places.multicast.head import Head, head_of
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
-OWNER = "place.visiting"
 _CONTACTS = "place contacts"
 _encode = msgspec.msgpack.Encoder().encode
 _decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
@@ -45,14 +43,19 @@ STANDING = 10.0
 LASTING = 30.0
 """Seconds after which a connection was a good one: who was lost then is asked again at once."""
 
-VisitingEffect: TypeAlias = Hold | Release | Send[Enter | Away] | SetTimer[Tick] | Record
+
+class LookAroundDue(Timer, frozen=True, gc=False):
+    """It is time to look around for those who may let us into a place."""
+
+    place: TopicId
 
 
 class Visiting:
     """One node's ways into one place."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, out: Outbox) -> None:
         self._parts = parts
+        self._out = out
         self._links = parts.context.links
         self._purpose = f"place {parts.id.hex()[:16]}"
         kept = parts.context.store.cells.get(_CONTACTS, parts.id)
@@ -86,7 +89,6 @@ class Visiting:
         """Whether we mean to be connected."""
         self.is_admitted = False
         """Whether somebody who knows has said that we are a guest."""
-        self.tick = Tick(OWNER, "enter", parts.id)
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
@@ -95,7 +97,7 @@ class Visiting:
 
     def enter(
         self, contacts: Iterable[Contact], modifiers: tuple[Modifier, ...], text: bytes, now: float
-    ) -> list[VisitingEffect]:
+    ) -> None:
         """Ask to come in."""
         self.wants = True
         self._referred.clear()
@@ -105,9 +107,11 @@ class Visiting:
         for contact in contacts:
             self.learn(contact)
             self._trying.append(contact)
-        # Who waits at a door already says there what is new to say.
-        said = [Send(peer, self._request(now)) for peer in self._standing if peer in self._links]
-        return [*said, *self.look(now)]
+        for peer in self._standing:
+            if peer in self._links:
+                # Who waits at a door already says there what is new to say.
+                self._out.send(peer, self._request(now))
+        self.find_upstreams(now)
 
     def learn(self, contact: Contact, nym: AuthorId | None = None) -> None:
         """Somebody is in this place, and may be dialled there."""
@@ -132,60 +136,60 @@ class Visiting:
         """Where this one may be dialled, as far as we know."""
         return self._known.get(peer, Contact(peer))
 
-    def stay(self, now: float) -> list[VisitingEffect]:
-        """Others may speak here: be connected, and find out who does."""
-        if self.wants:
-            return []
-        self.wants = True
-        return self.look(now)
+    def stay_connected(self, now: float) -> None:
+        """Be connected, and find out who speaks: others may here."""
+        if not self.wants:
+            self.wants = True
+            self.find_upstreams(now)
 
-    def seek(self, contact: Contact, now: float) -> list[VisitingEffect]:
-        """This one knows the line better than we do: ask it to let us in."""
+    def seek(self, contact: Contact, now: float) -> None:
+        """Ask a peer to let us in that knows the line better than we do."""
         self.learn(contact)
         if self._parts.keeps:
-            return []  # a keeper is nobody's guest: it is sent what is said, and asks for what it lacks
+            return  # a keeper is nobody's guest: it is sent what is said, and asks for what it lacks
         if contact.peer in self._asked or contact.peer in self._parts.tree.upstreams:
-            return []
+            return
         self._awaken(now)
         if contact.peer in self._resting and contact.peer not in self._links:
-            return []
+            return
         self.wants = True
-        return [*self._ask(self._known[contact.peer], now), self.look_again(now)]
+        self._ask(self._known[contact.peer], now)
+        self.set_timer(now)
 
-    def probe(self, now: float) -> list[VisitingEffect]:
+    def probe_next(self, now: float) -> None:
         """Ask the next one whom we know, and are not connected with, which term it knows."""
         self._awaken(now)
         idle = [each for each in self._known.values() if self._is_idle(each.peer)]
-        if not idle:
-            return []
-        self._probing[idle[0].peer] = None
-        return self._ask(idle[0], now)
+        if idle:
+            self._probing[idle[0].peer] = None
+            self._ask(idle[0], now)
 
     def take_probe(self, peer: PeerId) -> bool:
         """Whether this one was asked for its term only; it is not any more."""
         return self._probing.pop(peer, 0) is None
 
-    def fired(self, now: float) -> list[VisitingEffect]:
-        """It is time to look around: for upstreams, and now and then for what ours do not have."""
+    def look_around(self, now: float) -> None:
+        """Look for upstreams, and now and then for what ours do not have."""
         self._awaken(now)
-        return [*self._ask_elsewhere(now), *self.look(now)] if self.wants else []
+        if self.wants:
+            self._ask_elsewhere(now)
+            self.find_upstreams(now)
 
-    def look(self, now: float) -> list[VisitingEffect]:
+    def find_upstreams(self, now: float) -> None:
         """Ask as many as there are upstreams lacking."""
         if not self.wants:
-            return []
+            return
         for keeper in self._parts.deed.keepers:
             if keeper.peer not in self._known:
                 self.learn(keeper)
         self._awaken(now)
         late = [peer for peer, until in self._asked.items() if until <= now]
-        effects: list[VisitingEffect] = []
         for peer in late:
             del self._asked[peer]
             self._standing.pop(peer, None)
             self._probing.pop(peer, None)
             self._rest(peer, now, SOON if peer in self._links else FIRST_PAUSE)
-            effects += self._let_go(peer)
+            self._let_go(peer)
         lacking = self._parts.tree.lacks - len(self._asked)
         willing = self._is_idle
         if lacking > 0 and not self._trying:
@@ -197,14 +201,15 @@ class Visiting:
         while lacking > 0 and self._trying:
             contact = self._trying.popleft()
             if willing(contact.peer):
-                effects += self._ask(contact, now)
+                self._ask(contact, now)
                 lacking -= 1
-        return [*effects, self.look_again(now)]
+        self.set_timer(now)
 
-    def look_again(self, now: float) -> SetTimer[Tick]:
-        """When to look around again."""
+    def set_timer(self, now: float) -> None:
+        """Look around again when somebody may be asked again, or in a while."""
         rests = [until - now for until in self._resting.values()]
-        return SetTimer(min([self._parts.config.entry_timeout, *rests]), self.tick)
+        delay = min([self._parts.config.entry_timeout, *rests])
+        self._out.set_timer(delay, LookAroundDue(self._parts.id))
 
     def _awaken(self, now: float) -> None:
         """Those may be asked again whose time of rest is over."""
@@ -223,15 +228,14 @@ class Visiting:
             del self._pauses[oldest]
             self._resting.pop(oldest, None)
 
-    def link_up(self, peer: PeerId, now: float) -> list[VisitingEffect]:
-        """A link that we may have waited for."""
-        if peer not in self._asked:
-            return []
-        self._asked[peer] = now + self._parts.config.entry_timeout
-        return [Send(peer, self._request(now))]
+    def handle_link_up(self, peer: PeerId, now: float) -> None:
+        """Knock at a peer whose link we may have waited for."""
+        if peer in self._asked:
+            self._asked[peer] = now + self._parts.config.entry_timeout
+            self._out.send(peer, self._request(now))
 
-    def gone(self, peer: PeerId, now: float, at_once: bool = True) -> list[VisitingEffect]:
-        """A link is down, or a dial failed: another one is tried, at once or in a while."""
+    def drop_peer(self, peer: PeerId, now: float, at_once: bool = True) -> None:
+        """Drop a peer whose link is down or did not come; another one is tried, now or in a while."""
         was_asked = self._asked.pop(peer, None) is not None
         self._standing.pop(peer, None)
         self._sources.pop(peer, None)
@@ -245,26 +249,30 @@ class Visiting:
         self._parts.tree.disconnect(peer)
         self._parts.missing.disconnect(peer)
         if not (was_asked or was_up):
-            return []
+            return
         if not at_once:
-            return [self.look_again(now)]
-        return [*self._let_go(peer), *self.look(now)]
+            self.set_timer(now)
+            return
+        self._let_go(peer)
+        self.find_upstreams(now)
 
-    def shun(self, peer: PeerId, reason: Reason, now: float) -> list[VisitingEffect]:
-        """An upstream lies or keeps things back: it is left, and not asked for long. Not the only one: what
-        it does bring is better than nothing, and others are being looked for."""
+    def shun(self, peer: PeerId, reason: Reason, now: float) -> None:
+        """Leave an upstream that lies or keeps things back, and do not ask it for long. Not the only one:
+        what it does bring is better than nothing, and others are being looked for."""
         upstreams = self._parts.tree.upstreams
         if peer not in upstreams:
-            return []
+            return
         if len(upstreams) < 2:
-            return self._strand(peer, now)
+            self._strand(peer, now)
+            return
         self.distrust(peer, now)
         note = "left, and not asked again for long"
-        record = Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note)
-        return [record, Send(peer, Away(self._parts.id, reason)), *self.gone(peer, now)]
+        self._out.record(Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note))
+        self._out.send(peer, Away(self._parts.id, reason))
+        self.drop_peer(peer, now)
 
     def distrust(self, peer: PeerId, now: float) -> None:
-        """This one lies: it is not asked for long."""
+        """Do not ask a peer for long that lies."""
         self._shunned.pop(peer, None)
         self._shunned[peer] = now + SHUNNED_SECONDS
         if len(self._shunned) > KNOWN_CONTACTS:
@@ -275,47 +283,50 @@ class Visiting:
         """Whether somebody lied to us, and nobody else sends to us."""
         return bool(self._shunned) and all(peer in self._shunned for peer in self._parts.tree.upstreams)
 
-    def _strand(self, peer: PeerId, now: float) -> list[VisitingEffect]:
-        """Our only way lies: the voice is asked at once, then others, who take us in though they are full."""
+    def _strand(self, peer: PeerId, now: float) -> None:
+        """Our only way lies: ask the voice at once, then others, who take us in though they are full."""
         if peer in self._shunned:
-            return []
+            return
         self.distrust(peer, now)
         voice = self._parts.voice
         if voice is not None:
             self._trying.appendleft(self.contact(voice))
-        return self.look(now)
+        self.find_upstreams(now)
 
-    def shunned(self, effects: Iterable[object], now: float) -> list[VisitingEffect]:
-        """Leave those who are blamed for what they made up themselves, and not only passed on."""
-        liars = [each for each in effects if isinstance(each, Blame) and each.reason in MADE_UP]
-        return [effect for each in liars for effect in self.shun(each.peer, each.reason, now)]
+    def shun_liar(self, peer: PeerId, fault: Reason | None, now: float) -> None:
+        """Leave a peer that is blamed for what it made up itself, and not only passed on."""
+        if fault is not None and fault in MADE_UP:
+            self.shun(peer, fault, now)
 
-    def turned_away(self, peer: PeerId, now: float) -> list[VisitingEffect]:
-        """This one does not let us in. If we are a guest it will hear of that: it is asked again soon."""
+    def handle_refusal(self, peer: PeerId, now: float) -> None:
+        """Leave a peer that does not let us in. If we are a guest it will hear so: it is asked again soon."""
         self._asked.pop(peer, None)
         self._standing.pop(peer, None)
         self._rest(peer, now, SOON)
+        self._let_go(peer)
         if self.is_admitted:
-            return [*self._let_go(peer), self.look_again(now)]
-        return [*self._let_go(peer), *(self.look(now) if self._trying else [])]
+            self.set_timer(now)
+        elif self._trying:
+            self.find_upstreams(now)
 
-    def stand(self, peer: PeerId, now: float) -> list[VisitingEffect]:
-        """This one decides about us later: stay where it sees us, and knock again now and then."""
+    def wait_at_door(self, peer: PeerId, now: float) -> None:
+        """Stay where a peer sees us that decides about us later, and knock again now and then."""
         self._asked[peer] = now + STANDING
         self._standing[peer] = None
         self._pauses.pop(peer, None)
-        return [self.look_again(now)]
+        self.set_timer(now)
 
-    def referred(self, relays: Iterable[Contact]) -> None:
-        """Who turned us away names who can let us in: that one is asked next, once each time we enter."""
+    def follow_referral(self, relays: Iterable[Contact]) -> None:
+        """Ask those next who can let us in, as who turned us away says; each once each time we enter."""
         for contact in relays:
             if contact.peer not in self._referred:
                 self._referred[contact.peer] = None
                 self.learn(contact)
                 self._trying.append(contact)
 
-    def sent_on(self, peer: PeerId, relays: Iterable[Contact], now: float) -> list[VisitingEffect]:
-        """We are a guest, and others have room for us: those first who were named first."""
+    def go_on_to(self, peer: PeerId, relays: Iterable[Contact], now: float) -> None:
+        """Go where a peer sends us: we are a guest, and others have room for us. Those first who were named
+        first."""
         self._asked.pop(peer, None)
         self._standing.clear()
         self.is_admitted = True
@@ -326,10 +337,10 @@ class Visiting:
             self._trying.extendleft(reversed(fresh))
         self._sources[peer] = now + SOURCE_SECONDS
         self._parts.missing.connect(peer, now)
-        return self.look(now)
+        self.find_upstreams(now)
 
-    def connected(self, peer: PeerId, nym: AuthorId | None, now: float) -> list[VisitingEffect]:
-        """This one sends to us from now on."""
+    def connect(self, peer: PeerId, nym: AuthorId | None, now: float) -> None:
+        """Take a peer for an upstream: it sends to us from now on."""
         self._asked.pop(peer, None)
         self._standing.clear()
         self.is_admitted = True
@@ -339,9 +350,9 @@ class Visiting:
         self.learn(Contact(peer), nym)
         if nym is not None:
             self._parts.relaying_up.join(peer, nym)
-        return self.look(now)
+        self.find_upstreams(now)
 
-    def leave(self) -> list[VisitingEffect]:
+    def leave(self) -> None:
         """Be connected no more; membership is another matter."""
         self.wants = False
         self._asked.clear()
@@ -351,10 +362,8 @@ class Visiting:
         for peer in self._parts.tree.upstreams:
             self._parts.tree.disconnect(peer)
             self._parts.missing.disconnect(peer)
-        effects: list[VisitingEffect] = []
         for peer in list(self._held):
-            effects += self._let_go(peer)
-        return effects
+            self._let_go(peer)
 
     def put_back(self, seconds: float) -> None:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
@@ -366,29 +375,28 @@ class Visiting:
         """Whether this peer owes us an answer at its door."""
         return peer in self._asked
 
-    def _ask_elsewhere(self, now: float) -> list[VisitingEffect]:
+    def _ask_elsewhere(self, now: float) -> None:
         """Our upstreams may have come later than we did: the voice, or others, have what they may not see."""
-        effects: list[VisitingEffect] = []
         missing = self._parts.missing
         for peer in [peer for peer, until in self._sources.items() if until <= now and not missing.count]:
             del self._sources[peer]
             if peer not in self._parts.tree.upstreams:
                 missing.disconnect(peer)
-                effects += self._let_go(peer)
+                self._let_go(peer)
         tree = self._parts.tree
         if not missing.count:
             for peer in tree.surplus:  # asked in need, and not needed any more
                 tree.disconnect(peer)
                 missing.disconnect(peer)
-                effects += [Send(peer, Away(self._parts.id, None)), *self._let_go(peer)]
+                self._out.send(peer, Away(self._parts.id, None))
+                self._let_go(peer)
         if not missing.is_stuck or tree.lacks or len(tree.surplus) >= EXTRA:
-            return effects
+            return
         voice = self._parts.voice
         others = [each for each in self._known.values() if self._is_idle(each.peer)]
         others.sort(key=lambda each: each.peer != voice)
         for contact in others[:1]:
-            effects += self._ask(contact, now)
-        return effects
+            self._ask(contact, now)
 
     def _is_idle(self, peer: PeerId) -> bool:
         """Whether it makes sense to ask this one. Who sent us on may have room in the reserve in our need."""
@@ -400,21 +408,19 @@ class Visiting:
         ours = peer == self._parts.context.peer or peer in self._asked or peer in self._resting
         return not (ours or peer in tree.upstreams or peer in tree.downstreams)
 
-    def _ask(self, contact: Contact, now: float) -> list[VisitingEffect]:
+    def _ask(self, contact: Contact, now: float) -> None:
         peer = contact.peer
         if peer in self._known:
             self._known[peer] = self._known.pop(peer)
         self._asked[peer] = now + self._parts.config.entry_timeout
         self._held[peer] = None
-        effects: list[VisitingEffect] = [Hold(peer, contact.hints, self._purpose)]
+        self._out.hold(peer, contact.hints, self._purpose)
         if peer in self._links:
-            effects.append(Send(peer, self._request(now)))
-        return effects
+            self._out.send(peer, self._request(now))
 
-    def _let_go(self, peer: PeerId) -> list[VisitingEffect]:
-        if self._held.pop(peer, 0) == 0:
-            return []
-        return [Release(peer, self._purpose)]
+    def _let_go(self, peer: PeerId) -> None:
+        if self._held.pop(peer, 0) is None:
+            self._out.release(peer, self._purpose)
 
     def _request(self, now: float) -> Enter:
         context, parts = self._parts.context, self._parts

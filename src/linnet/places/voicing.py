@@ -10,17 +10,16 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from linnet.core.effects import AfterCommit, Reply, Send, SetTimer
 from linnet.core.errors import Refused
-from linnet.core.ids import AuthorId, PeerId
+from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined
 from linnet.groups.ids import Device
+from linnet.machine.outbox import Outbox
 from linnet.places import resaying
 from linnet.places.commands import Admit, Announce, Announced, AnnounceMore, Eject
 from linnet.places.door import Door, Waiting
-from linnet.places.effects import PlaceEffect
 from linnet.places.keepers import Keepers
 from linnet.places.keying import Keying
 from linnet.places.messages import Away, Yield, Yielded
@@ -31,7 +30,6 @@ from linnet.places.turns import Turn, Turns
 from linnet.places.unfinished import Unfinished
 from linnet.places.visiting import Visiting
 
-OWNER = "place"
 QUEUE = 256
 """Commands that may wait for our turn."""
 AT_ONCE = 4 * 1024 * 1024
@@ -40,6 +38,16 @@ SILENCE = 2.5
 """Keep-alives that may be missing before others are looked for."""
 
 VoiceCommand: TypeAlias = Announce | AnnounceMore | Admit | Eject
+
+
+Announcement: TypeAlias = tuple[int, list[Spoken]]
+"""The number of a message of ours, and its fragments."""
+
+
+class KeepAliveDue(Timer, frozen=True, gc=False):
+    """Nothing was said in a place for so long that a sign of life is due."""
+
+    place: TopicId
 
 
 class Voicing:
@@ -53,13 +61,15 @@ class Voicing:
         visiting: Visiting,
         keying: Keying,
         keepers: Keepers,
+        out: Outbox,
     ) -> None:
         self._parts = parts
+        self._out = out
         self._keying = keying
         self._keepers = keepers
         self._taking = taking
         self._door = door
-        self.turns = Turns(parts, visiting)
+        self.turns = Turns(parts, visiting, out)
         self._speaking: Speaking | None = None
         self._unfinished = Unfinished(parts.id, parts.context.store.cells)
         self._queue: deque[tuple[int, VoiceCommand]] = deque()
@@ -67,16 +77,16 @@ class Voicing:
         """Whether something of ours is to be said again."""
         self._last_said = 0.0
         self._yielded_at = 0.0
-        self.alive = Tick(OWNER, "alive", parts.id)
 
-    def start(self, now: float) -> list[PlaceEffect]:
-        """The voice goes on to give signs of life, also if it has nothing to say after a restart."""
+    def start(self, now: float) -> None:
+        """Go on to give signs of life as the voice, also if it has nothing to say after a restart."""
         self._last_said = self._yielded_at = now
         voice = self._parts.terms.voice
         if voice is None or voice.device != self._parts.context.device:
-            return []
-        looked = self._keepers.look(now) if self._parts.is_voice else []
-        return [SetTimer(self._parts.config.keepalive, self.alive), *looked]
+            return
+        self._set_timer(self._parts.config.keepalive)
+        if self._parts.is_voice:
+            self._keepers.hold_keepers(now)
 
     def put_back(self, seconds: float) -> None:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
@@ -86,7 +96,7 @@ class Voicing:
 
     # What the application wants.
 
-    def ask(self, request: int, command: VoiceCommand, now: float) -> list[PlaceEffect]:
+    def handle_command(self, request: int, command: VoiceCommand, now: float) -> None:
         """Say something, now or when it is our turn; `Refused` if that will not come."""
         if not self._parts.may_speak:
             raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
@@ -99,7 +109,8 @@ class Voicing:
         is_next = is_rest or not self._queue
         is_free = is_rest or not (self._again or self._taking.cut_off)
         if is_next and ((turn is Turn.OURS and is_free) or self._parts.terms.voice is None):
-            return self._do(request, command, now)
+            self._do(request, command, now)
+            return
         if isinstance(command, AnnounceMore):
             raise Refused(Reason.STALE, "somebody else speaks now: this message ends here, say it again")
         if isinstance(command, Admit) and command.nym not in self._door.waiting:
@@ -107,54 +118,62 @@ class Voicing:
         if len(self._queue) >= QUEUE:
             raise Refused(Reason.QUEUE_FULL, f"{QUEUE} commands wait for our turn to speak")
         self._queue.append((request, command))
-        return [*self.turns.want(now), *self.go_on(now)]
+        self.turns.want_turn(now)
+        self.say_waiting(now)
 
-    def go_on(self, now: float) -> list[PlaceEffect]:
+    def say_waiting(self, now: float) -> None:
         """Say what waits, if it is our turn by now."""
         if self._taking.cut_off:
             self._taking.cut_off = False
             self._again = self._parts.may_speak and resaying.forget_idle(self._parts)
         if not (self._queue or self._again):
-            return []
-        effects: list[PlaceEffect] = [] if self.turns.is_wanted else [*self.turns.want(now)]
+            return
+        if not self.turns.is_wanted:
+            self.turns.want_turn(now)
         turn = self.turns.turn(now)
         if turn is Turn.WAIT:
-            return [*effects, *self.turns.ask(now)]
+            self.turns.ask_voice(now)
+            return
+        before = self._out.mark()
         try:
             if turn is Turn.OPEN:
-                effects += self._open(now)
-            effects += self._said_again(now)
+                self._open(now)
+                before = self._out.mark()
+            self._say_again(now)
         except Refused as refused:
-            return [*effects, *self._give_up(refused)]
+            self._out.forget_since(before)
+            self._give_up(refused)
+            return
         if self._again:
-            return [*effects, SetTimer(0.0, self.turns.tick)]
-        effects += self.turns.done()
+            self.turns.set_timer(0.0)
+            return
+        self.turns.end_wish()
         while self._queue:
             request, command = self._queue.popleft()
+            before = self._out.mark()
             try:
-                effects += self._do(request, command, now)
+                self._do(request, command, now)
             except Refused as refused:
-                effects.append(Reply(request, Declined(refused.reason, refused.detail)))
-        return effects
+                self._out.forget_since(before)
+                self._out.reply(request, Declined(refused.reason, refused.detail))
 
     # Hand-over.
 
-    def on_yield(self, peer: PeerId, asked: Yield, now: float) -> list[PlaceEffect]:
-        """Somebody else wants to speak."""
+    def handle_yield(self, peer: PeerId, asked: Yield, now: float) -> None:
+        """Let a peer speak that wants to, if it may."""
         under_way = self._speaking is not None and self._speaking.under_way and self._parts.is_voice
-        effects = self.turns.asked(peer, asked, under_way, now)
+        self.turns.handle_yield(peer, asked, under_way, now)
         if not self._parts.is_voice:
             self._speaking = None
             self._yielded_at = now
-        return [*effects]
 
-    def on_yielded(self, peer: PeerId, answer: Yielded, now: float) -> list[PlaceEffect]:
-        """The voice lets us speak, or not."""
-        reason, effects = self.turns.answered(peer, answer)
+    def handle_yielded(self, peer: PeerId, answer: Yielded, now: float) -> None:
+        """Speak if the voice lets us, or give it up."""
+        reason = self.turns.handle_yielded(peer, answer)
         if reason is not None:
-            refused = Refused(reason, "the device that speaks does not hand over")
-            return [*effects, *self._give_up(refused)]
-        return [*effects, *self.go_on(now)]
+            self._give_up(Refused(reason, "the device that speaks does not hand over"))
+        else:
+            self.say_waiting(now)
 
     # Saying.
 
@@ -169,143 +188,154 @@ class Voicing:
                 self._speaking.open_term(0.0)
         return self._speaking
 
-    def say(self, spoken: Sequence[Spoken], now: float) -> list[PlaceEffect]:
-        """Fragments of ours go out, and are taken in here as well."""
+    def say(self, spoken: Sequence[Spoken], now: float) -> None:
+        """Send out fragments of ours, and take them in here as well."""
         self._last_said = now
         noted, self._parts.sealing.noted = self._parts.sealing.noted, []
-        effects = [*noted, *self._taking.own(spoken, now), *self._keepers.look(now)]
-        return [*effects, SetTimer(self._parts.config.keepalive, self.alive)]
+        for record in noted:
+            self._out.record(record)
+        self._taking.take_own(spoken, now)
+        self._keepers.hold_keepers(now)
+        self._set_timer(self._parts.config.keepalive)
 
-    def admit(
-        self, waiting: Waiting, since: int | None, now: float
-    ) -> tuple[int, list[Spoken], list[PlaceEffect]]:
+    def admit(self, waiting: Waiting, since: int | None, now: float) -> Announcement:
         """Let somebody in who asked: the notice first, then the answer."""
         parts, nym = self._parts, waiting.enter.card.person
         policy = parts.deed.policy
         opens = since if since is not None else (None if policy.restricts else 0)
-        message, spoken = self.speaking().joined(nym, opens, now, self._keying.learned(waiting))
-        effects = self.say(spoken, now)
-        return message, spoken, [*effects, *self._door.let_in(waiting, now)]
+        message, spoken = self.speaking().joined(nym, opens, now, self._keying.learn_device(waiting))
+        self.say(spoken, now)
+        self._door.let_in(waiting, now)
+        return message, spoken
 
-    def greet(self, waiting: Waiting, now: float) -> list[PlaceEffect]:
-        """A guest is back at our door, perhaps with another device: it may lack the keys."""
-        device = self._keying.learned(waiting) if self._keying.is_news(waiting) else None
-        return [] if device is None else self.tell_keys(device, now)
+    def greet_device(self, waiting: Waiting, now: float) -> None:
+        """Tell keys to a guest who is back at our door, perhaps with another device that lacks them."""
+        device = self._keying.learn_device(waiting) if self._keying.is_news(waiting) else None
+        if device is not None:
+            self.tell_keys(device, now)
 
-    def tell_keys(self, device: Device, now: float) -> list[PlaceEffect]:
+    def tell_keys(self, device: Device, now: float) -> None:
         """Tell a guest's device the keys of what is open to it; `Refused` if somebody else speaks."""
-        return self.say(self.speaking().tell_keys(device, self._parts.since_of(device.author), now), now)
+        self.say(self.speaking().tell_keys(device, self._parts.since_of(device.author), now), now)
 
-    def part(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken], list[PlaceEffect]]:
-        """Tell all that a guest is none any more."""
+    def draft_parting(self, nym: AuthorId, now: float) -> Announcement:
+        """Sign the notice that a guest is none any more, for `say_parting`; `Refused` if nobody is to go."""
         if not self._door.is_guest(nym) or self._parts.deed.rank(nym) is not None:
             raise Refused(Reason.NOT_A_MEMBER, "no guest of this name is here")
-        message, spoken = self.speaking().parted(nym, now)
-        effects = self.say(spoken, now)
+        return self.speaking().parted(nym, now)
+
+    def say_parting(self, nym: AuthorId, spoken: Sequence[Spoken], now: float) -> None:
+        """Tell all that a guest is none any more, and disconnect it."""
+        self.say(spoken, now)
         for peer, guest in self._parts.tree.downstreams.items():
             if guest == nym:
                 # Behind the notice itself, which waits for its commit.
-                effects += [AfterCommit((Send(peer, Away(self._parts.id, Reason.NOT_A_MEMBER)),))]
-                self._taking.dropped(peer)
-        return message, spoken, effects
+                self._out.committed.send(peer, Away(self._parts.id, Reason.NOT_A_MEMBER))
+                self._taking.drop_neighbor(peer)
 
-    def take_over(self, now: float) -> list[PlaceEffect]:
-        """The deed has a new version: if it does not let the voice speak any more, the host goes on."""
+    def take_over(self, now: float) -> None:
+        """Go on as the host, if a new version of the deed does not let the voice speak any more."""
         parts, voice = self._parts, self._parts.terms.voice
         if voice is None or parts.deed.rank(voice.person) is not None:
-            return []
-        if parts.deed.rank(parts.context.author) != 0 or not parts.is_whole:
-            return []
-        return self._open(now)
+            return
+        if parts.deed.rank(parts.context.author) == 0 and parts.is_whole:
+            self._open(now)
 
-    def silence(self, now: float) -> list[PlaceEffect]:
-        """Nothing was said for a while: give a sign of life, also where somebody got the voice and does
+    def break_silence(self, now: float) -> None:
+        """Give a sign of life if nothing was said for a while, also where somebody got the voice and does
         not use it."""
         parts = self._parts
         if not parts.is_voice:
             ours = parts.terms.voice is not None and parts.yielded == parts.opened_by
-            if not ours or not parts.may_speak:
-                return []
-            left = self._yielded_at + SILENCE * parts.config.keepalive - now
-            if left > 0.0:
-                return [SetTimer(left, self.alive)]
-            try:
-                return self._open(now)
-            except Refused:
-                return [SetTimer(parts.config.keepalive, self.alive)]
+            if ours and parts.may_speak:
+                self._speak_instead(now)
+            return
         silent = now - self._last_said
         if silent + 1e-6 < parts.config.keepalive:
-            return [SetTimer(parts.config.keepalive - silent, self.alive)]
-        return self.say(self.speaking().keep_alive(now), now)
+            self._set_timer(parts.config.keepalive - silent)
+            return
+        self.say(self.speaking().keep_alive(now), now)
+
+    def _speak_instead(self, now: float) -> None:
+        """Open the next term if whoever got the voice from us has not used it for long."""
+        left = self._yielded_at + SILENCE * self._parts.config.keepalive - now
+        if left > 0.0:
+            self._set_timer(left)
+            return
+        before = self._out.mark()
+        try:
+            self._open(now)
+        except Refused:
+            self._out.forget_since(before)
+            self._set_timer(self._parts.config.keepalive)
 
     # Inside.
 
-    def _do(self, request: int, command: VoiceCommand, now: float) -> list[PlaceEffect]:
+    def _do(self, request: int, command: VoiceCommand, now: float) -> None:
         match command:
             case Announce(_, method, modifiers, body, reset, more):
-                effects = self._skip_numbers(now) if more else []
+                if more:
+                    self._skip_numbers(now)
                 message, spoken = self.speaking().announce(method, modifiers, body, reset, more, now)
-                effects += self.say(spoken, now)
+                self.say(spoken, now)
                 if more:
                     self._unfinished.began(message, self._parts.term)
-                return [*effects, self._announced(request, message, spoken)]
             case AnnounceMore(_, message, body, more):
                 spoken = self.speaking().more(message, body, more, now)
                 if not more:
                     self._unfinished.ended(message)
-                return [*self.say(spoken, now), self._announced(request, message, spoken)]
+                self.say(spoken, now)
             case Admit(_, nym, since):
-                message, spoken, effects = self.admit(self._door.take_waiting(nym), since, now)
-                return [*effects, self._announced(request, message, spoken)]
+                message, spoken = self.admit(self._door.take_waiting(nym), since, now)
             case Eject(_, nym):
-                message, spoken, effects = self.part(nym, now)
-                return [*effects, self._announced(request, message, spoken)]
+                message, spoken = self.draft_parting(nym, now)
+                self.say_parting(nym, spoken, now)
+        self._reply(request, message, spoken)
 
-    def _skip_numbers(self, now: float) -> list[PlaceEffect]:
-        """Numbers that an application still takes for those of its messages are not given to open ones."""
-        effects: list[PlaceEffect] = []
+    def _skip_numbers(self, now: float) -> None:
+        """Use up numbers that an application still takes for its messages': open ones do not get them."""
         # The next one, and the one behind it, if keys have to be told first.
         while any(
             self._unfinished.is_taken(self._parts.fragments.standing.message + ahead, self._parts.term)
             for ahead in (1, 2)
         ):
-            effects += self.say(self.speaking().keep_alive(now), now)
-        return effects
+            self.say(self.speaking().keep_alive(now), now)
 
-    def _announced(
-        self, request: int, message: int, spoken: Sequence[Spoken]
-    ) -> AfterCommit[Reply[Announced]]:
-        """The answer to whoever announced something."""
+    def _reply(self, request: int, message: int, spoken: Sequence[Spoken]) -> None:
+        """Answer whoever announced something."""
         last = spoken[-1] if spoken else None
         fragment, event = (-1, None) if last is None else (last[1].fragment, last[0].head)
         size = 0 if self._speaking is None else self._speaking.size(message)
-        return AfterCommit((Reply(request, Announced(self._parts.id, message, fragment, event, size)),))
+        self._out.committed.reply(request, Announced(self._parts.id, message, fragment, event, size))
 
-    def _open(self, now: float) -> list[PlaceEffect]:
+    def _open(self, now: float) -> None:
         """Open the next term behind all that is held here without a gap."""
-        effects: list[PlaceEffect] = [*self._taking.cut_back(now)]
+        self._taking.cut_back(now)
         if not self._parts.knows_state:
             raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
         self._speaking = Speaking(self._parts)
-        return [*effects, *self.say(self._speaking.open_term(now), now)]
+        self.say(self._speaking.open_term(now), now)
 
-    def _said_again(self, now: float) -> list[PlaceEffect]:
-        effects: list[PlaceEffect] = []
+    def _say_again(self, now: float) -> None:
         size = 0
         for orphan in resaying.orphans(self._parts) if self._again else ():
             if size > AT_ONCE:
-                return effects
+                return
             size += sum(row.length for row in orphan.rows)
             spoken, record = resaying.say_again(self._parts, self.speaking(), orphan, now)
-            effects += [*self.say(spoken, now), *([] if record is None else [record])]
+            self.say(spoken, now)
+            if record is not None:
+                self._out.record(record)
         self._again = False
-        return effects
 
-    def _give_up(self, refused: Refused) -> list[PlaceEffect]:
-        """Our turn does not come: whoever waits is told. What is to be said again is tried again later."""
+    def _give_up(self, refused: Refused) -> None:
+        """Tell whoever waits that our turn does not come. What is to be said again is tried again later."""
         waiting, self._queue = self._queue, deque()
-        declined = Declined(refused.reason, refused.detail)
-        effects: list[PlaceEffect] = [*self.turns.done(), *(Reply(each[0], declined) for each in waiting)]
+        self.turns.end_wish()
+        for request, _ in waiting:
+            self._out.reply(request, Declined(refused.reason, refused.detail))
         if self._again:
-            effects.append(SetTimer(self._parts.config.entry_timeout, self.turns.tick))
-        return effects
+            self.turns.set_timer(self._parts.config.entry_timeout)
+
+    def _set_timer(self, delay: float) -> None:
+        self._out.set_timer(delay, KeepAliveDue(self._parts.id))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.places.channel.assembly import Began, Broken, Finished, More, Piece, Step
-from linnet.places.handing import TAKEN, Handing, HandingEffect, request_mark
+from linnet.places.handing import TAKEN, Handing, request_mark
 from linnet.places.items import Body, Lost, PlaceItem, Said, TakenBack
 from linnet.places.looking_back import author_of
 from linnet.places.multicast.head import KEYS
@@ -79,26 +79,26 @@ class Watcher:
         """Whether nothing more comes."""
         return self._handing.ended
 
-    def told(self, steps: Iterable[Step], author: AuthorId) -> list[HandingEffect]:
-        """What is news now; it is in the store already."""
+    def tell_news(self, steps: Iterable[Step], author: AuthorId) -> None:
+        """Hand over what is news now; it is in the store already."""
         if not self._silent and not self._handing.ended:
             for step in steps:
                 self._tell(step, author)
-        return self.pump()
+        self.pump()
 
-    def aside(self, items: Iterable[PlaceItem]) -> list[HandingEffect]:
-        """What is not in the store: requests, who knocks, what changed. Past its bound the watching ends."""
+    def tell_aside(self, items: Iterable[PlaceItem], promised: bool = True) -> None:
+        """Hand over what is not in the store: who knocks, what changed. Past its bound the watching ends."""
         for item in items:
             self._put_aside(item, 0)
-        return self._bounded()
+        self._pump_bounded(promised)
 
-    def asked(self, number: int, said: Said, body: Body) -> list[HandingEffect]:
-        """A request that is kept under this number until it is handled."""
+    def tell_request(self, number: int, said: Said, body: Body) -> None:
+        """Hand over a request that is kept under this number until it is handled."""
         self.put_request(number, said, body)
-        return self._bounded()
+        self._pump_bounded()
 
     def put_request(self, number: int, said: Said, body: Body) -> None:
-        """The same for one that waited; to be pumped."""
+        """Put aside a request that waited; to be pumped."""
         self._put_aside(said, 0)
         self._put_aside(body, request_mark(number))
 
@@ -106,25 +106,25 @@ class Watcher:
         self._aside.append((item, mark))
         self._aside_bytes += len(item.data) if isinstance(item, Body) else 0
 
-    def _bounded(self) -> list[HandingEffect]:
-        effects = self.pump()
+    def _pump_bounded(self, promised: bool = True) -> None:
+        self.pump(promised)
         if len(self._aside) > ASIDE_ITEMS or self._aside_bytes > ASIDE_BYTES:
             self._aside.clear()
             self._handing.end(Reason.SUBSCRIBER_SLOW)
-        return [*effects, *self._handing.flush()]
+        self._handing.flush(promised)
 
-    def consumed(self, items: int) -> list[HandingEffect]:
-        """The application is done with so many items."""
-        for mark in self._handing.handled(items):
+    def handle_consumed(self, items: int) -> None:
+        """Go on: the application is done with so many items."""
+        for mark in self._handing.take_handled(items):
             if mark == TAKEN:
                 self.taken = ()
             else:
                 self.answered.append(request_mark(mark))
-        return self.pump()
+        self.pump()
 
-    def cut(self, messages: list[int], broken: Iterable[Broken]) -> list[HandingEffect]:
-        """The line was cut before these messages: those that were handed over do not count, some will not
-        be finished, and their numbers are used again."""
+    def cut_line(self, messages: list[int], broken: Iterable[Broken]) -> None:
+        """Take back messages before which the line was cut: those that were handed over do not count, some
+        will not be finished, and their numbers are used again."""
         first = min(messages)
         handed = [each for each in messages if self._first <= each < self._next and each not in self._holes]
         for each in broken:
@@ -140,19 +140,19 @@ class Watcher:
             del self._open[message]
         if handed and not self._silent:
             self.take_back(tuple(handed))
-        return self.pump()
+        self.pump()
 
     def take_back(self, messages: tuple[int, ...]) -> None:
         """Tell that these do not count, with the next that is handed over."""
         self.taken = (*self.taken, *messages)
         self._put_aside(TakenBack(self._parts.id, messages), TAKEN)
 
-    def end(self) -> list[HandingEffect]:
-        """Nothing more, as was asked."""
+    def end(self) -> None:
+        """Hand over nothing more, as was asked."""
         self._handing.end(None)
-        return self._handing.flush()
+        self._handing.flush(promised=False)
 
-    def pump(self) -> list[HandingEffect]:
+    def pump(self, promised: bool = True) -> None:
         """Hand over what is there, while there is room."""
         while self._handing.has_room:
             if self._aside:
@@ -171,7 +171,7 @@ class Watcher:
             else:
                 self._give_up()
                 break
-        return self._handing.flush()
+        self._handing.flush(promised)
 
     # Inside.
 

@@ -6,16 +6,14 @@ they watch (`social.objects`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
 
-from linnet.core.effects import Deliver
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import Item
+from linnet.machine.outbox import Outbox
 from linnet.places.channel.assembly import Broken, Step
 from linnet.places.channel.psyc import Packet
 from linnet.places.commands import WatchPlace
@@ -35,14 +33,13 @@ _MOST_TAKEN = 1024
 WATCHERS = 4096
 """Subscriptions of one place at once."""
 
-WatchingEffect: TypeAlias = Deliver[Item | PlaceItem] | Record
-
 
 class Watching:
     """The watchers of one place."""
 
-    def __init__(self, parts: Parts, config: DeliveryConfig) -> None:
+    def __init__(self, parts: Parts, config: DeliveryConfig, out: Outbox) -> None:
         self._parts = parts
+        self._out = out
         self._config = config
         self._cells: Cells = parts.context.store.cells
         self._commands: dict[int, WatchPlace] = {}
@@ -65,11 +62,11 @@ class Watching:
         return any(self._is_for(number, method) for number in self._watchers)
 
     def add(self, command: WatchPlace) -> tuple[int, bool]:
-        """A new one: the message it begins with, and whether it was here before. To be pumped."""
+        """Add a watcher: the message it begins with, and whether it was here before. To be pumped."""
         if len(self._commands) >= WATCHERS:
             raise Refused(Reason.TOO_MANY, f"{WATCHERS} watch this place")
         number = command.subscription
-        handing = Handing(number, self._config.window_items, self._parts.config.watch_bytes)
+        handing = Handing(number, self._config.window_items, self._parts.config.watch_bytes, self._out)
         if command.until is not None:
             looking_back = self._ranges[number] = LookingBack(command, self._parts, handing)
             self._commands[number] = command
@@ -92,80 +89,77 @@ class Watching:
                 watcher.put_request(waiting, said, body)
         return first, resumed
 
-    def remove(self, subscription: int) -> list[WatchingEffect]:
-        """It ends; a durable one keeps its place."""
+    def remove(self, subscription: int) -> None:
+        """End a watcher; a durable one keeps its place."""
         command = self._commands.pop(subscription, None)
         if command is None:
-            return []
+            return
         self._positions.pop(subscription, None)
         self._ranges.pop(subscription, None)
         self.objects.unwatch(self._watches.pop(subscription, 0))
         for method in command.methods or ():
             self._slicer.remove(method, subscription)
         watcher = self._watchers.pop(subscription, None)
-        return [] if watcher is None else [*watcher.end()]
+        if watcher is not None:
+            watcher.end()
 
-    def told(self, steps: Iterable[Step], author: AuthorId) -> list[WatchingEffect]:
-        """What is news now."""
+    def tell_news(self, steps: Iterable[Step], author: AuthorId) -> None:
+        """Hand over what is news now."""
         news = list(steps)
-        if not news:
-            return []
-        effects: list[WatchingEffect] = []
-        for watcher in self._watchers.values():
-            effects += watcher.told(news, author)
-        return effects
+        if news:
+            for watcher in self._watchers.values():
+                watcher.tell_news(news, author)
 
-    def asked(self, nym: AuthorId, request: int, packet: Packet) -> list[WatchingEffect]:
-        """A request of a guest: kept until somebody who watches has handled it. `Refused`: too many wait."""
+    def tell_request(self, nym: AuthorId, request: int, packet: Packet) -> None:
+        """Keep a request of a guest until somebody who watches has handled it. `Refused`: too many wait."""
         kept = self._requests.keep(nym, request, packet)
         said, body = items_of(self._parts.id, nym, request, packet)
-        effects: list[WatchingEffect] = []
         for number in [each for each in self._watchers if self._is_for(each, packet.method)]:
-            effects += self._set_aside(number, lambda watcher: watcher.asked(kept, said, body))
-        return effects
+            watcher = self._watchers[number]
+            was_ended = watcher.has_ended
+            watcher.tell_request(kept, said, body)
+            self._record_end(watcher, was_ended)
 
-    def heard(self, items: Iterable[Knocked | Changed]) -> list[WatchingEffect]:
-        """What is for those who watch now, and is not in the store: who knocks, what changed."""
+    def tell_knock(self, knocked: Knocked) -> None:
+        """Hand over who knocks to those who watch the door now: at once, since it is in no store."""
+        for number in [each for each in self._watchers if self._commands[each].door]:
+            self._tell_aside(number, [knocked], promised=False)
+
+    def tell_changes(self, changes: Iterable[Changed]) -> None:
+        """Hand over what changed to those who watch it now."""
         told: dict[int, list[PlaceItem]] = {}
-        for item in items:
-            if isinstance(item, Changed):
-                found = [seen.watcher for seen in self.objects.changed({item.name: item.value})]
-            else:
-                found = [number for number in self._watchers if self._commands[number].door]
-            for number in found:
-                told.setdefault(number, []).append(item)
-        effects: list[WatchingEffect] = []
+        for change in changes:
+            for seen in self.objects.changed({change.name: change.value}):
+                told.setdefault(seen.watcher, []).append(change)
         for number, mine in told.items():
-            effects += self._set_aside(number, lambda watcher, mine=mine: watcher.aside(mine))  # type: ignore[misc]
-        return effects
+            self._tell_aside(number, mine)
 
-    def _set_aside(
-        self, number: int, tell: Callable[[Watcher], Sequence[WatchingEffect]]
-    ) -> list[WatchingEffect]:
+    def _tell_aside(self, number: int, items: Iterable[PlaceItem], promised: bool = True) -> None:
         watcher = self._watchers[number]
         was_ended = watcher.has_ended
-        effects: list[WatchingEffect] = [*tell(watcher)]
+        watcher.tell_aside(items, promised)
+        self._record_end(watcher, was_ended, promised)
+
+    def _record_end(self, watcher: Watcher, was_ended: bool, promised: bool = True) -> None:
         if watcher.has_ended and not was_ended:
-            reason = Reason.SUBSCRIBER_SLOW
-            effects.append(Record(Kind.DROPPED, self._parts.id, reason=reason, note="watcher"))
-        return effects
+            ended = Record(Kind.DROPPED, self._parts.id, reason=Reason.SUBSCRIBER_SLOW, note="watcher")
+            (self._out.committed if promised else self._out).record(ended)
 
-    def pump(self) -> list[WatchingEffect]:
+    def pump(self) -> None:
         """Hand over what has come to be there, and what will not come any more."""
-        effects: list[WatchingEffect] = []
         for looking_back in self._ranges.values():
-            effects += looking_back.pump()
+            looking_back.pump()
         for watcher in self._watchers.values():
-            effects += watcher.pump()
-        return effects
+            watcher.pump()
 
-    def consumed(self, subscription: int, items: int) -> list[WatchingEffect]:
-        """The application is done with so many items."""
+    def handle_consumed(self, subscription: int, items: int) -> None:
+        """Go on with a watcher: the application is done with so many items."""
         looking_back = self._ranges.get(subscription)
         if looking_back is not None:
-            return [*looking_back.consumed(items)]
+            looking_back.handle_consumed(items)
+            return
         watcher, command = self._watchers[subscription], self._commands[subscription]
-        effects: list[WatchingEffect] = [*watcher.consumed(items)]
+        watcher.handle_consumed(items)
         answered, watcher.answered = watcher.answered, []
         for number in answered:
             self._requests.done(number)
@@ -174,10 +168,9 @@ class Watching:
             if place != self._positions.get(subscription):
                 self._positions[subscription] = place
                 self._put(self._key(command), *place)
-        return effects
 
-    def taken_back(self, messages: list[int], broken: Iterable[Broken]) -> list[WatchingEffect]:
-        """The term of these messages was cut: whoever was handed them is told so, now or when it watches."""
+    def take_back(self, messages: list[int], broken: Iterable[Broken]) -> None:
+        """Take back messages whose term was cut: who was handed them is told so, now or when it watches."""
         gone, first = list(broken), min(messages)
         for key, kept in [each for each in self._cells.scan(_PLACES) if each[0].startswith(self._parts.id)]:
             position = int.from_bytes(kept[:8], "big")
@@ -185,10 +178,8 @@ class Watching:
             if handed:
                 self._put(key, first, (*_numbers(kept[8:]), *handed))
         self._positions.clear()
-        effects: list[WatchingEffect] = []
         for watcher in self._watchers.values():
-            effects += watcher.cut(messages, gone)
-        return effects
+            watcher.cut_line(messages, gone)
 
     def _put(self, key: bytes, position: int, taken: tuple[int, ...]) -> None:
         numbers = (position, *taken[:_MOST_TAKEN])

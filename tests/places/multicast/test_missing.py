@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import pytest
 from msgspec.structs import replace
 
+from linnet.core.effects import Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Code, Replay
 from linnet.places.multicast.head import Flag, Head
-from linnet.places.multicast.missing import RANGES, WANTED, Missing, Question
+from linnet.places.multicast.missing import RANGES, WANTED, Missing
+from linnet.trace.records import Record
 
 PLACE = TopicId(b"t" * 32)
 ANNA, BOB, CARL = (PeerId(letter * 32) for letter in (b"a", b"b", b"c"))
@@ -23,8 +29,50 @@ def head(number: int, message: int = 0, offset: int = 0) -> Head:
     return Head(1, number, message or number + 1, offset, 0, first | int(Flag.LAST))
 
 
-def missing(*peers: PeerId, config: PlacesConfig = CONFIG) -> Missing:
-    found = Missing(PLACE, config)
+class Question(NamedTuple):
+    peer: PeerId
+    message: Replay
+
+
+class Due(NamedTuple):
+    questions: list[Question]
+    records: list[Record]
+
+
+class Lacking(Missing):
+    """What one node lacks, and its outbox: it asks for nothing but questions and records."""
+
+    def __init__(
+        self, config: PlacesConfig = CONFIG, upto: int = 0, gaps: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        self.out = Outbox()
+        super().__init__(PLACE, config, self.out, upto, gaps)
+
+    def due(self, now: float) -> Due:
+        self.ask_due(now)
+        found = Due([], [])
+        for effect in self.out.take():
+            if isinstance(effect, Record):
+                found.records.append(effect)
+                continue
+            assert isinstance(effect, Send)
+            assert isinstance(effect.message, Replay)
+            found.questions.append(Question(effect.peer, effect.message))
+        return found
+
+    def answered(self, peer: PeerId, request: int, code: Code, now: float) -> Record | None:
+        """What is recorded of an answer."""
+        self.handle_answer(peer, request, code, now)
+        effects = self.out.take()
+        if not effects:
+            return None
+        (record,) = effects
+        assert isinstance(record, Record)
+        return record
+
+
+def missing(*peers: PeerId, config: PlacesConfig = CONFIG) -> Lacking:
+    found = Lacking(config)
     for peer in peers:
         found.connect(peer, 0.0)
     return found
@@ -207,14 +255,14 @@ def test_answers_of_others_are_named() -> None:
 
 
 def test_it_goes_on_from_what_the_store_has() -> None:
-    found = Missing(PLACE, CONFIG, upto=40)
+    found = Lacking(upto=40)
     found.arrived(head(40), 0.0)
     found.arrived(head(3), 0.0)
     assert found.count == 0
 
 
 def test_what_was_missing_when_it_stopped_is_asked_for_again_and_nothing_else() -> None:
-    found = Missing(PLACE, CONFIG, 40, [(11, 12), (30, 30)])
+    found = Lacking(CONFIG, 40, [(11, 12), (30, 30)])
     assert found.count == 3
     found.connect(ANNA, 5.0)
     assert found.next_at() == 1.0
@@ -346,7 +394,7 @@ def test_behind_a_cut_numbers_are_missing_anew() -> None:
 
 
 def test_what_waits_for_room_does_not_make_the_clock_stand() -> None:
-    missing = Missing(TopicId(b"t" * 32), PlacesConfig(replays_at_once=1), 0)
+    missing = Lacking(PlacesConfig(replays_at_once=1), 0)
     missing.connect(PeerId(b"p" * 32), 0.0)
     missing.want(5)
     missing.want(6)

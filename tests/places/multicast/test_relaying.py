@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from linnet.core.effects import AfterCommit
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.places.multicast.head import Change, Flag, Head
 from linnet.places.multicast.relaying import Relaying, Verdict
 from linnet.trace.records import Kind, Record
@@ -35,9 +39,31 @@ def head(fragment: int, message: int, generation: int, change: Change | None = N
     return Head(1, fragment, message, 0, generation, BOTH, change)
 
 
-def setting(members: int = 3) -> tuple[Members, Relaying]:
+class Targets(NamedTuple):
+    peers: list[PeerId]
+    records: list[Record]
+
+
+class Relays(Relaying):
+    """Who fragments are passed on to, and the outbox: it asks for nothing but records behind the commit."""
+
+    def __init__(self, members: Members) -> None:
+        self.out = Outbox()
+        super().__init__(PLACE, members, self.out)
+
+    def targets(self, head: Head, source: PeerId | None) -> Targets:
+        found = Targets(self.find_targets(head, source), [])
+        for effect in self.out.take():
+            assert isinstance(effect, AfterCommit)
+            (record,) = effect.effects
+            assert isinstance(record, Record)
+            found.records.append(record)
+        return found
+
+
+def setting(members: int = 3) -> tuple[Members, Relays]:
     found = Members()
-    relaying = Relaying(PLACE, found)
+    relaying = Relays(found)
     for nym, peer in zip(NYMS[:members], PEERS[:members], strict=True):
         found.changes.append((nym, True, 1, 0))
         relaying.join(peer, nym)

@@ -1,17 +1,21 @@
-"""The four ways in which a replay ends, what is handed on, and the rate of one member."""
+"""The four ways in which a replay ends, and the rate of one member."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
+from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
+from linnet.machine.outbox import Outbox
 from linnet.places.messages import Code, Replay, Replayed
 from linnet.places.multicast.head import Change, Flag, Head
 from linnet.places.multicast.relaying import Verdict
-from linnet.places.multicast.replaying import ASKERS, Answer, Found, Replaying
+from linnet.places.multicast.replaying import ASKERS, Found, Replaying
 from linnet.trace.records import Kind, Record
 
 PLACE = TopicId(b"t" * 32)
@@ -61,8 +65,39 @@ class Members:
         return Verdict.YES if nym == ANNA and message >= 2 else Verdict.NO
 
 
-def replaying(rate: float = 2000.0) -> Replaying:
-    return Replaying(PLACE, Shelf(), Members(), rate)
+class Answer(NamedTuple):
+    """What goes back behind the commit, and what was noted before it."""
+
+    message: Replayed
+    record: Record | None
+    blame: Blame | None = None
+
+
+class Server(Replaying):
+    """Answers, and their outbox."""
+
+    def __init__(self, members: Members, rate: float = 2000.0) -> None:
+        self.out = Outbox()
+        super().__init__(PLACE, Shelf(), members, self.out, rate)
+
+    def answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Answer:
+        self.answer_replay(peer, nym, question, now)
+        *noted, answer = self.out.take()
+        assert isinstance(answer, AfterCommit)
+        (send,) = answer.effects
+        assert isinstance(send, Send)
+        assert send.peer == peer
+        assert isinstance(send.message, Replayed)
+        record = noted.pop(0) if noted and isinstance(noted[0], Record) else None
+        assert record is None or isinstance(record, Record)
+        blame = noted.pop(0) if noted else None
+        assert blame is None or isinstance(blame, Blame)
+        assert noted == []
+        return Answer(send.message, record, blame)
+
+
+def replaying(rate: float = 2000.0) -> Server:
+    return Server(Members(), rate)
 
 
 def ask(fragment: int | None, message: int = 0, offset: int = 0, flags: int = 0) -> Replay:
@@ -71,13 +106,13 @@ def ask(fragment: int | None, message: int = 0, offset: int = 0, flags: int = 0)
 
 def refusal(code: Code, reason: Reason | None, note: str = "") -> Answer:
     record = None if reason is None else Record(Kind.REJECTED, PLACE, peer=PEER, reason=reason, note=note)
-    return Answer(Replayed(PLACE, 7, code, None, None), 0, record)
+    return Answer(Replayed(PLACE, 7, code, None, None), record)
 
 
 @pytest.mark.parametrize(
     ("nym", "question", "answer"),
     [
-        (ANNA, ask(1), Answer(Replayed(PLACE, 7, Code.OK, STORED[1].unit, None), 0, None)),
+        (ANNA, ask(1), Answer(Replayed(PLACE, 7, Code.OK, STORED[1].unit, None), None)),
         (ANNA, ask(77), refusal(Code.NOT_FOUND, None)),
         (ANNA, ask(None, 2, 99), refusal(Code.NOT_FOUND, None)),
         (ANNA, ask(0), refusal(Code.ACCESS_DENIED, Reason.NOT_A_MEMBER, "replay of fragment 0")),
@@ -94,10 +129,9 @@ def test_every_code_is_reached(nym: AuthorId, question: Replay, answer: Answer) 
     assert replaying().answer(PEER, nym, question, 0.0) == answer
 
 
-def test_by_message_and_offset_and_the_flags_are_handed_on() -> None:
+def test_by_message_and_offset_the_very_bytes_are_given() -> None:
     answer = replaying().answer(PEER, ANNA, ask(None, 2, 100, flags=2**40 + 5), 0.0)
     assert answer.message.unit is STORED[2].unit  # the very bytes that came
-    assert answer.flags == 2**40 + 5
 
 
 def test_who_left_may_have_the_notice_of_it_and_nothing_else() -> None:
@@ -107,7 +141,7 @@ def test_who_left_may_have_the_notice_of_it_and_nothing_else() -> None:
 
 def test_every_replay_is_tested() -> None:
     members = Members()
-    served = Replaying(PLACE, Shelf(), members)
+    served = Server(members)
     for _ in range(5):
         served.answer(PEER, ANNA, ask(1), 0.0)
     assert members.asked == 5
@@ -118,6 +152,7 @@ def test_past_the_rate_one_member_is_told_that_we_are_busy_and_others_are_served
     answers = [served.answer(PEER, ANNA, ask(1), 0.0) for _ in range(5)]
     assert [each.message.code for each in answers] == [Code.OK] * 2 + [Code.INTERNAL_ERROR] * 3
     assert [each.record and each.record.reason for each in answers[2:]] == [Reason.FLOODING, None, None]
+    assert [each.blame for each in answers] == [None] * 2 + [Blame(PEER, Reason.FLOODING)] * 3
     assert served.answer(PEER, BOB, ask(3), 0.0).message.code is Code.OK
     assert served.answer(PEER, ANNA, ask(1), 0.25).message.code is Code.OK
     assert served.answer(PEER, ANNA, ask(1), 0.25).message.code is Code.INTERNAL_ERROR

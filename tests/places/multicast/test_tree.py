@@ -9,8 +9,10 @@ import pytest
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.multicast.tree import LEASE, RESERVE, SILENT, Tree
+from linnet.trace.records import Kind, Record
 
 PLACE = TopicId(b"t" * 32)
 NYM = AuthorId(b"n" * 32)
@@ -25,8 +27,9 @@ def contact(number: int) -> Contact:
     return Contact(peer(number), (f"tls://10.0.0.1:{1 + number}",))
 
 
-def tree(fanout: int = 3, upstreams: int = 2) -> Tree:
-    return Tree(PLACE, peer(0), PlacesConfig(fanout=fanout, upstreams=upstreams))
+def tree(fanout: int = 3, upstreams: int = 2, out: Outbox | None = None) -> Tree:
+    config = PlacesConfig(fanout=fanout, upstreams=upstreams)
+    return Tree(PLACE, peer(0), config, out or Outbox())
 
 
 def test_the_way_up_is_the_upstream_with_the_fewest_hops() -> None:
@@ -34,10 +37,10 @@ def test_the_way_up_is_the_upstream_with_the_fewest_hops() -> None:
     assert found.way_up() is None
     for number in (1, 2, 3):
         found.connect_up(peer(number))
-    found.delivered(peer(1), 4, True)
-    found.delivered(peer(2), 2, False)
+    found.count_fragment(peer(1), 4, True)
+    found.count_fragment(peer(2), 2, False)
     assert found.way_up() == peer(2)  # the third has brought nothing yet
-    found.delivered(peer(3), 1, False)
+    found.count_fragment(peer(3), 1, False)
     assert found.way_up() == peer(3)
     found.disconnect(peer(3))
     assert (found.way_up(), found.lacks) == (peer(2), 0)
@@ -51,7 +54,7 @@ def test_upstreams_past_those_that_are_wanted_are_named_the_farthest_first() -> 
         found.connect_up(peer(number))
     assert found.surplus == (peer(1), peer(2))
     for number, hops in ((1, 1), (2, 5), (3, 2), (4, 7)):
-        found.delivered(peer(number), hops, False)
+        found.count_fragment(peer(number), hops, False)
     assert found.surplus == (peer(4), peer(2))
     found.disconnect(peer(4))
     found.disconnect(peer(2))
@@ -90,26 +93,29 @@ def test_an_upstream_is_not_taken_below_and_nobody_is_its_own() -> None:
 
 
 def test_an_upstream_that_brings_nothing_is_named_after_so_many() -> None:
-    found = tree()
+    out = Outbox()
+    found = tree(out=out)
     found.connect_up(peer(1))
     found.connect_up(peer(2))
-    named = [found.delivered(peer(1), 1, True) for _ in range(SILENT)]
+    named = [found.count_fragment(peer(1), 1, True) for _ in range(SILENT)]
     assert named[:-1] == [[]] * (SILENT - 1)
-    assert [(each.peer, each.record.reason, each.record.note) for each in named[-1]] == [
-        (peer(2), Reason.SLOW_PEER, f"brought 0 of {SILENT} fragments")
-    ]
+    assert named[-1] == [peer(2)]
+    note = f"brought 0 of {SILENT} fragments"
+    assert out.take() == [Record(Kind.DROPPED, PLACE, peer=peer(2), reason=Reason.SLOW_PEER, note=note)]
 
 
 def test_loss_does_not_make_an_upstream_silent_and_one_alone_is_not_judged() -> None:
-    found = tree()
+    out = Outbox()
+    found = tree(out=out)
     found.connect_up(peer(1))
     found.connect_up(peer(2))
     for number in range(10 * SILENT):
-        assert found.delivered(peer(1), 1, True) == []
+        assert found.count_fragment(peer(1), 1, True) == []
         if number % 4:  # one of four is lost
-            assert found.delivered(peer(2), 1, False) == []
+            assert found.count_fragment(peer(2), 1, False) == []
     found.disconnect(peer(2))
-    assert [found.delivered(peer(3), 1, True) for _ in range(2 * SILENT)] == [[]] * (2 * SILENT)
+    assert [found.count_fragment(peer(3), 1, True) for _ in range(2 * SILENT)] == [[]] * (2 * SILENT)
+    assert out.take() == []
 
 
 def entered(trees: dict[PeerId, Tree], number: int) -> list[PeerId]:
@@ -131,7 +137,7 @@ def entered(trees: dict[PeerId, Tree], number: int) -> list[PeerId]:
 @pytest.mark.parametrize(("upstreams", "deepest"), [(1, 4), (2, 5)])
 def test_many_joins_make_a_shallow_tree(upstreams: int, deepest: int) -> None:
     config = PlacesConfig(fanout=8, upstreams=upstreams)
-    trees = {peer(number): Tree(PLACE, peer(number), config) for number in range(GUESTS + 1)}
+    trees = {peer(number): Tree(PLACE, peer(number), config, Outbox()) for number in range(GUESTS + 1)}
     asked = [len(entered(trees, number)) for number in range(1, GUESTS + 1)]
     depth = {peer(0): 0}
     level = [peer(0)]

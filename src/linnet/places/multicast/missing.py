@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Code, Replay
 from linnet.places.multicast.gaps import Gaps
@@ -34,20 +33,6 @@ WANTED = 4096
 
 Wish = tuple[int, int]
 """A message and an offset in it."""
-
-
-class Question(Struct, frozen=True, gc=False):
-    """What to ask whom."""
-
-    peer: PeerId
-    message: Replay
-
-
-class Due(Struct, frozen=True, gc=False):
-    """What is to be done now."""
-
-    questions: list[Question]
-    records: list[Record]
 
 
 class _Asking:
@@ -73,11 +58,17 @@ class Missing:
     """What one node lacks of a place, and whom it asks."""
 
     def __init__(
-        self, place: TopicId, config: PlacesConfig, upto: int = 0, gaps: Iterable[tuple[int, int]] = ()
+        self,
+        place: TopicId,
+        config: PlacesConfig,
+        out: Outbox,
+        upto: int = 0,
+        gaps: Iterable[tuple[int, int]] = (),
     ) -> None:
         """Numbers below `upto` were seen, but for those in the gaps: they were missing when we stopped."""
         self._place = place
         self._config = config
+        self._out = out
         self._next = upto
         """The number after the highest that was seen."""
         self._gaps = Gaps()
@@ -254,24 +245,20 @@ class Missing:
         """Whether anybody is connected."""
         return bool(self._members)
 
-    def due(self, now: float) -> Due:
-        """The questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
-        found = Due([], [])
+    def ask_due(self, now: float) -> None:
+        """Ask what is due now: late questions again, wanted pieces first, then the lowest numbers."""
         for asking in [each for each in self._requests.values() if self._deadline(each) <= now]:
             note = f"no answer about {asking.what}"
-            found.records.append(
-                Record(Kind.DROPPED, self._place, peer=asking.peer, reason=Reason.TIMEOUT, note=note)
-            )
+            self._record(Reason.TIMEOUT, note, asking.peer)
             self._withdraw(asking)
         if not self._members:
-            return found
+            return
         self._admit(now)
         for asking in [each for each in self._asking.values() if each.peer is None]:
-            self._ask(asking, now, found)
-        return found
+            self._ask(asking, now)
 
     def next_at(self) -> float | None:
-        """When `due` should be called next; None: nothing is missing, or nobody is there to ask."""
+        """When `ask_due` should be called next; None: nothing is missing, or nobody is there to ask."""
         if not self._members:
             return None
         times = [self._deadline(each) for each in self._requests.values()]
@@ -281,14 +268,14 @@ class Missing:
             times += [gap.since + self._config.gap_delay for gap in self._gaps if self._unasked(gap.first)]
         return min(times, default=None)
 
-    def answered(self, peer: PeerId, request: int, code: Code, now: float) -> Record | None:
-        """An answer came. With ``OK`` the fragment is to be checked, then `arrived` called; where the check
+    def handle_answer(self, peer: PeerId, request: int, code: Code, now: float) -> None:
+        """Note an answer. With ``OK`` the fragment is to be checked, then `arrived` called; where the check
         fails this is to be called with ``INTERNAL_ERROR``, and the next member is asked."""
         asking = self._requests.get(request)
         if asking is None or asking.peer != peer:
             raise RemoteError(Reason.SURPLUS, f"an answer to request {request}, which is not open with it")
         if code is Code.OK:
-            return None
+            return
         if code is Code.ACCESS_DENIED:
             asking.denied[peer] = None
         elif code is Code.NOT_FOUND:
@@ -296,7 +283,7 @@ class Missing:
         elif code is Code.INTERNAL_ERROR:
             asking.busy_until = now + self._config.gap_delay
         self._withdraw(asking)
-        return self._close_if_denied(asking, now)
+        self._close_if_denied(asking, now)
 
     def _alive(self, now: float) -> None:
         """Somebody speaks: what was left is asked for again, each time after twice as long."""
@@ -328,14 +315,11 @@ class Missing:
                     room -= 1
                 number += 1
 
-    def _ask(self, asking: _Asking, now: float, found: Due) -> None:
+    def _ask(self, asking: _Asking, now: float) -> None:
         able = [peer for peer in self._members if peer not in asking.denied]
         if asking.tries >= self._config.replay_tries or not able:
-            closed = self._close_if_denied(asking, now)
-            if closed is None:
-                self._park(asking, now, found)
-            else:
-                found.records.append(closed)
+            if not self._close_if_denied(asking, now):
+                self._park(asking, now)
             return
         fresh = [peer for peer in able if peer not in asking.asked]
         if not fresh:
@@ -351,7 +335,7 @@ class Missing:
         asking.tries += 1
         asking.deadline = now + self._config.replay_timeout
         self._requests[self._request] = asking
-        found.questions.append(Question(peer, self._replay(asking)))
+        self._out.send(peer, self._replay(asking))
 
     def _deadline(self, asking: _Asking) -> float:
         """Until when its answer may come: who brings one after the other over a slow link is not late with
@@ -375,7 +359,8 @@ class Missing:
         if asking is not None:
             self._withdraw(asking)
 
-    def _close_if_denied(self, asking: _Asking, now: float) -> Record | None:
+    def _close_if_denied(self, asking: _Asking, now: float) -> bool:
+        """Ask no more for what enough members say is not for us; whether that is so."""
         ways = min(2, self._config.upstreams)
         is_sure = len(asking.denied) >= SURE
         # Who came later does not have it, and so cannot say; where enough others do that is no matter.
@@ -384,20 +369,22 @@ class Missing:
         is_over = asking.tries >= self._config.replay_tries and is_sure
         whom = asking.asked if is_over and 2 * len(asking.denied) >= asking.tries else self._members
         if len(asking.denied) < ways or any(peer not in known for peer in whom):
-            return None
+            return False
         self._drop(asking.what)
         if isinstance(asking.what, int) and self._gaps.fill(asking.what):
             self._closed.open(asking.what, asking.what, now)
-        note = f"all say that {asking.what} is not for us"
-        return Record(Kind.DROPPED, self._place, reason=Reason.NOT_ALLOWED, note=note)
+        self._record(Reason.NOT_ALLOWED, f"all say that {asking.what} is not for us")
+        return True
 
-    def _park(self, asking: _Asking, now: float, found: Due) -> None:
+    def _park(self, asking: _Asking, now: float) -> None:
         self._drop(asking.what)
         what = asking.what
         if isinstance(what, int) and self._gaps.fill(what) and what < self._next:
             self._parked.open(what, what, now)  # later ones are there by somebody's word alone
-        note = f"{asking.what} after {asking.tries} questions"
-        found.records.append(Record(Kind.DROPPED, self._place, reason=Reason.GAP_UNFILLED, note=note))
+        self._record(Reason.GAP_UNFILLED, f"{asking.what} after {asking.tries} questions")
+
+    def _record(self, reason: Reason, note: str, peer: PeerId | None = None) -> None:
+        self._out.record(Record(Kind.DROPPED, self._place, peer=peer, reason=reason, note=note))
 
     def _unasked(self, number: int) -> bool:
         return number not in self._asking

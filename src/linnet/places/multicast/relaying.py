@@ -9,10 +9,11 @@ For live fragments only; whoever answers a replay tests each time.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.places.multicast.head import Head
 from linnet.trace.records import Kind, Record
 
@@ -41,13 +42,6 @@ class MembershipTest(Protocol):
         """Yes, no, or not known."""
 
 
-class Targets(NamedTuple):
-    """Who gets a fragment, and what is written down of those who do not."""
-
-    peers: list[PeerId]
-    records: list[Record]
-
-
 class _Below:
     __slots__ = ("generation", "message", "nym", "told")
 
@@ -69,8 +63,9 @@ def is_farewell(head: Head, nym: AuthorId) -> bool:
 class Relaying:
     """The members that this node passes fragments on to."""
 
-    def __init__(self, place: TopicId, membership: MembershipTest) -> None:
+    def __init__(self, place: TopicId, membership: MembershipTest, out: Outbox) -> None:
         self._place = place
+        self._out = out
         self._membership = membership
         self._below: dict[PeerId, _Below] = {}
         self._keepers: dict[PeerId, None] = {}
@@ -116,19 +111,19 @@ class Relaying:
         for below in self._below.values():
             below.generation = -1
 
-    def targets(self, head: Head, source: PeerId | None) -> Targets:
-        """Who gets this live fragment, which came from `source`."""
-        found = Targets([], [])
+    def find_targets(self, head: Head, source: PeerId | None) -> list[PeerId]:
+        """Tell who gets this live fragment, which came from `source`; record who does not."""
+        found: list[PeerId] = []
         for peer, below in self._below.items():
             if peer == source:
                 continue
             reason = self._withheld(head, below)
             if reason is None:
-                found.peers.append(peer)
+                found.append(peer)
             elif below.told != (head.generation, reason):
                 below.told = (head.generation, reason)
-                found.records.append(self._record(head, peer, reason))
-        found.peers.extend(peer for peer in self._keepers if peer != source and peer not in self._below)
+                self._record(head, peer, reason)
+        found.extend(peer for peer in self._keepers if peer != source and peer not in self._below)
         return found
 
     def _withheld(self, head: Head, below: _Below) -> Reason | None:
@@ -148,6 +143,6 @@ class Relaying:
             below.generation = -1
         return Reason.NOT_A_MEMBER if verdict == Verdict.NO.name else Reason.MISSING_DEPENDENCY
 
-    def _record(self, head: Head, peer: PeerId, reason: Reason) -> Record:
+    def _record(self, head: Head, peer: PeerId, reason: Reason) -> None:
         note = f"withheld from generation {head.generation} on, fragment {head.fragment}"
-        return Record(Kind.DROPPED, self._place, peer=peer, reason=reason, note=note)
+        self._out.committed.record(Record(Kind.DROPPED, self._place, peer=peer, reason=reason, note=note))

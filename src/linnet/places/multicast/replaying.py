@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from linnet.core.effects import Blame
 from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.places.messages import Code, Replay, Replayed
 from linnet.places.multicast.head import Head
 from linnet.places.multicast.relaying import MembershipTest, Verdict, is_farewell
@@ -43,16 +43,6 @@ class Fragments(Protocol):
         """By its message, and the bytes of it that come before."""
 
 
-class Answer(NamedTuple):
-    """What goes back, and the flags of the question for whoever answers above us."""
-
-    message: Replayed
-    flags: int
-    record: Record | None
-    blame: Blame | None = None
-    """Of who asks faster than it is answered."""
-
-
 class _Rate:
     __slots__ = ("at", "left", "told")
 
@@ -66,51 +56,60 @@ class Replaying:
     """Answers from what is held, each member at a bounded rate."""
 
     def __init__(
-        self, place: TopicId, fragments: Fragments, membership: MembershipTest, rate: float = 2000.0
+        self,
+        place: TopicId,
+        fragments: Fragments,
+        membership: MembershipTest,
+        out: Outbox,
+        rate: float = 2000.0,
     ) -> None:
         self._place = place
         self._fragments = fragments
         self._membership = membership
+        self._out = out
         self._rate = rate
         self._most = max(1.0, rate * BURST_SECONDS)
         self._askers: dict[AuthorId, _Rate] = {}
 
-    def answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Answer:
-        """The fragment, or why not; without a nym to a keeper, for which there is no test."""
+    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> None:
+        """Send the fragment, or why not; without a nym to a keeper, for which there is no test."""
+        self._out.committed.send(peer, self._answer(peer, nym, question, now))
+
+    def _answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Replayed:
         asker = self._asker(AuthorId(peer) if nym is None else nym, now)
         if asker.left < 1.0:
-            first, asker.told = not asker.told, True
-            record = self._record(peer, Reason.FLOODING, "replays past the rate") if first else None
-            blame = Blame(peer, Reason.FLOODING)
-            return self._code(question, Code.INTERNAL_ERROR, record)._replace(blame=blame)
+            if not asker.told:
+                self._record(peer, Reason.FLOODING, "replays past the rate")
+            asker.told = True
+            self._out.blame(peer, Reason.FLOODING)
+            return self._code(question, Code.INTERNAL_ERROR)
         asker.left -= 1.0
         asker.told = False
         try:
             found = self._find(question)
             return self._checked(peer, nym, question, found)
         except StoreError as error:
-            record = self._record(peer, Reason.NO_STORAGE, str(error)[:100])
-            return self._code(question, Code.INTERNAL_ERROR, record)
+            self._record(peer, Reason.NO_STORAGE, str(error)[:100])
+            return self._code(question, Code.INTERNAL_ERROR)
 
     def _find(self, question: Replay) -> Found | None:
         if question.fragment is not None:
             return self._fragments.get(question.fragment)
         return self._fragments.get_at(question.message, question.offset)
 
-    def _checked(self, peer: PeerId, nym: AuthorId | None, question: Replay, found: Found | None) -> Answer:
+    def _checked(self, peer: PeerId, nym: AuthorId | None, question: Replay, found: Found | None) -> Replayed:
         if found is None:
-            return self._code(question, Code.NOT_FOUND, None)
+            return self._code(question, Code.NOT_FOUND)
         head = found.head
         yes = Verdict.YES.name
         verdict = yes if nym is None else self._membership.test(nym, head.message, head.generation).name
         if verdict == yes or (nym is not None and is_farewell(head, nym)):
-            sent = Replayed(self._place, question.request, Code.OK, found.unit, found.card)
-            return Answer(sent, question.flags, None)
+            return Replayed(self._place, question.request, Code.OK, found.unit, found.card)
         if verdict == Verdict.NO.name:
-            record = self._record(peer, Reason.NOT_A_MEMBER, f"replay of fragment {head.fragment}")
-            return self._code(question, Code.ACCESS_DENIED, record)
-        record = self._record(peer, Reason.MISSING_DEPENDENCY, f"generation {head.generation} is not known")
-        return self._code(question, Code.INTERNAL_ERROR, record)
+            self._record(peer, Reason.NOT_A_MEMBER, f"replay of fragment {head.fragment}")
+            return self._code(question, Code.ACCESS_DENIED)
+        self._record(peer, Reason.MISSING_DEPENDENCY, f"generation {head.generation} is not known")
+        return self._code(question, Code.INTERNAL_ERROR)
 
     def _asker(self, nym: AuthorId, now: float) -> _Rate:
         asker = self._askers.pop(nym, None)
@@ -123,8 +122,8 @@ class Replaying:
         asker.at = now  # also where the clock was put back
         return asker
 
-    def _code(self, question: Replay, code: Code, record: Record | None) -> Answer:
-        return Answer(Replayed(self._place, question.request, code, None, None), question.flags, record)
+    def _code(self, question: Replay, code: Code) -> Replayed:
+        return Replayed(self._place, question.request, code, None, None)
 
-    def _record(self, peer: PeerId, reason: Reason, note: str) -> Record:
-        return Record(Kind.REJECTED, self._place, peer=peer, reason=reason, note=note)
+    def _record(self, peer: PeerId, reason: Reason, note: str) -> None:
+        self._out.record(Record(Kind.REJECTED, self._place, peer=peer, reason=reason, note=note))

@@ -8,11 +8,10 @@ hint for the way up.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import RELAYS
 from linnet.trace.records import Kind, Record
@@ -50,18 +49,12 @@ class _Downstream:
         """When its place past the fan-out may be another's; None: it is no guest of the reserve."""
 
 
-class Silence(NamedTuple):
-    """An upstream that keeps things back, or gets nothing itself: go elsewhere."""
-
-    peer: PeerId
-    record: Record
-
-
 class Tree:
     """Upstreams and downstreams of one node in one place."""
 
-    def __init__(self, place: TopicId, own: PeerId, config: PlacesConfig) -> None:
+    def __init__(self, place: TopicId, own: PeerId, config: PlacesConfig, out: Outbox) -> None:
         self._place = place
+        self._out = out
         self._own = own
         self._config = config
         self._up: dict[PeerId, Upstream] = {}
@@ -148,23 +141,27 @@ class Tree:
         """The upstream nearest to the voice; None if there is none."""
         return min(self._up, key=lambda peer: self._up[peer].hops, default=None)
 
-    def delivered(self, peer: PeerId, hops: int, new: bool) -> list[Silence]:
-        """A live fragment came from an upstream, for the first time or again; who is found to be silent."""
+    def count_fragment(self, peer: PeerId, hops: int, new: bool) -> list[PeerId]:
+        """Count a live fragment of an upstream, new or not, and tell which upstreams bring too few of them.
+
+        These keep things back, or get nothing themselves: go elsewhere.
+        """
         mine = self._up.get(peer)
         if mine is not None:
             mine.hops = hops
             mine.brought += 1
         return self._count() if new else []
 
-    def _count(self) -> list[Silence]:
-        silent: list[Silence] = []
+    def _count(self) -> list[PeerId]:
+        silent: list[PeerId] = []
         for peer, each in self._up.items():
             each.expected += 1
             if each.expected < SILENT:
                 continue
             if 2 * each.brought < each.expected and len(self._up) > 1:
                 note = f"brought {each.brought} of {each.expected} fragments"
-                record = Record(Kind.DROPPED, self._place, peer=peer, reason=Reason.SLOW_PEER, note=note)
-                silent.append(Silence(peer, record))
+                reason = Reason.SLOW_PEER
+                self._out.record(Record(Kind.DROPPED, self._place, peer=peer, reason=reason, note=note))
+                silent.append(peer)
             each.expected = each.brought = 0
         return silent

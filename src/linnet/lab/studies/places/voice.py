@@ -12,6 +12,7 @@ from linnet.event.signing import verify_unit
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.lab.errors import CheckFailed
+from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
 from linnet.places.channel.assembly import Began
 from linnet.places.channel.fragments import New
@@ -52,7 +53,7 @@ class Voice:
         deed = sign_deed(key_of(seed, place), 1, Policy.PUBLIC, host.author)
         luck = named_luck(seed, f"places/{place}")
         context = Context(host.device, host.card, MemoryStore(), DeliveryConfig(), luck, verify_unit)
-        self.parts = Parts(deed, context, config)
+        self.parts = Parts(deed, context, config, Outbox())
         self._speaking = Speaking(self.parts)
         self._speaking.open_term(START)
         self.said: list[Spoken] = []
