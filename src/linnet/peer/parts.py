@@ -74,7 +74,9 @@ class Parts:
             config.storage,
             config.overlay,
         )
-        self.rooms = _rooms(config, self.context, self.overlays)
+        self.relay = _relay(config, self.context, self.out)
+        """None: this node is no relay."""
+        self.rooms = _rooms(config, self.context, self.overlays, self.relay, self.out)
         self.places = Places(self.context, config.places, config.listens, _keeper(config))
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
@@ -96,7 +98,8 @@ class Parts:
         rings = () if self.trackerless is None else (self.trackerless,)
         tracker = () if self.tracker is None else (self.tracker,)
         overlays = (self.member, *rings, self.overlays, *tracker)
-        first = (self.links, self.whereabouts, self.names, *hash_table, self.content)
+        relay = () if self.relay is None else (self.relay,)
+        first = (self.links, *relay, self.whereabouts, self.names, *hash_table, self.content)
         return (*first, *overlays, self.account, self.local, self.edge)
 
     def company(self) -> Iterator[Company]:
@@ -140,7 +143,15 @@ def _kademlia(config: PeerConfig, identity: Identity, context: Context, out: Out
     return Kademlia(own, config.kademlia, cells, rng, out, config.kademlia_bootstrap)
 
 
-def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:
+def _relay(config: PeerConfig, context: Context, out: Outbox) -> Relay | None:
+    if config.relay is None:
+        return None
+    return Relay(context, config.relay, config.rooms, context.entropy, out)
+
+
+def _rooms(
+    config: PeerConfig, context: Context, overlays: Overlays, relay: Relay | None, out: Outbox
+) -> Rooms:
     setting = Setting(
         context,
         config.rooms,
@@ -150,6 +161,4 @@ def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:
         config.overlay,
         only_links(config),
     )
-    if config.relay is None:
-        return Rooms(setting, None)
-    return Rooms(setting, Relay(context, config.relay, config.rooms, context.entropy))
+    return Rooms(setting, relay, out)
