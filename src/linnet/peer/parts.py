@@ -76,7 +76,9 @@ class Parts:
             config.storage,
             config.overlay,
         )
-        self.rooms = _rooms(config, self.context, self.overlays)
+        self.relay = _relay(config, self.context, self.out)
+        """None: this node is no relay."""
+        self.rooms = _rooms(config, self.context, self.overlays, self.relay, self.out)
         self.places = Places(self.context, config.places, config.listens, self.out, _keeper(config))
         self._by_hand = ByHand(self.rooms, self.out)
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
@@ -103,8 +105,9 @@ class Parts:
         rings = () if self.trackerless is None else (self.trackerless,)
         tracker = () if self.tracker is None else (self.tracker,)
         overlays = (self.member, *rings, self.overlays, *tracker)
+        relay = () if self.relay is None else (self.relay,)
         content = () if self.content is None else self.content.parts
-        first = (self.links, self.streams, self._by_hand, self.places)
+        first = (self.links, self.streams, self._by_hand, *relay, self.places)
         then = (self.whereabouts, self.names, *hash_table, *content)
         return (*first, *then, *overlays, self.account, self.local, self.edge)
 
@@ -176,7 +179,15 @@ def _content(
     return Content(context, config.content, config.fast, config.listens, known, out, search)
 
 
-def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:
+def _relay(config: PeerConfig, context: Context, out: Outbox) -> Relay | None:
+    if config.relay is None:
+        return None
+    return Relay(context, config.relay, config.rooms, context.entropy, out)
+
+
+def _rooms(
+    config: PeerConfig, context: Context, overlays: Overlays, relay: Relay | None, out: Outbox
+) -> Rooms:
     setting = Setting(
         context,
         config.rooms,
@@ -186,6 +197,4 @@ def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:
         config.overlay,
         only_links(config),
     )
-    if config.relay is None:
-        return Rooms(setting, None)
-    return Rooms(setting, Relay(context, config.relay, config.rooms, context.entropy))
+    return Rooms(setting, relay, out)

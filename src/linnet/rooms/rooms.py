@@ -14,6 +14,7 @@ from linnet.delivery import recovery
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.messages import Data
+from linnet.machine.outbox import Outbox
 from linnet.overlay.notices import OverlayNotice
 from linnet.rooms import adding_relay, announcing, chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms import joining as joins
@@ -44,7 +45,6 @@ from linnet.rooms.messages import Refused as RefusedMessage
 from linnet.rooms.noted_people import keep_note
 from linnet.rooms.parts import Setting
 from linnet.rooms.registry import Registry
-from linnet.rooms.relay.relay import OWNERS as RELAY_OWNERS
 from linnet.rooms.relay.relay import Relay
 from linnet.rooms.results import RoomsAre, RoomStatus
 from linnet.rooms.room import Room
@@ -63,7 +63,6 @@ OWNERS = (
     guarding.OWNER,
     joins.OWNER,
     adding_relay.OWNER,
-    *RELAY_OWNERS,
 )
 """Owners of timers that come back here."""
 
@@ -100,12 +99,13 @@ OfRoom = (
 class Rooms:
     """Every room that this node is in, and those that it serves as a relay."""
 
-    def __init__(self, setting: Setting, relay: Relay | None) -> None:
+    def __init__(self, setting: Setting, relay: Relay | None, out: Outbox) -> None:
         self._context = setting.context
         self._registry = Registry(setting)
         self._desk = Desk(self._registry)
         self._entering = Entering(self._registry, self._desk)
         self._relay = relay
+        self._out = out
 
     def holds(self, topic: TopicId) -> bool:
         """Whether a topic is a room of this node."""
@@ -117,7 +117,8 @@ class Rooms:
         for room in self._registry:
             room.is_open = True
             effects += room.settle(room.start(now), now)
-        return effects if self._relay is None else [*effects, *self._relay.start(now)]
+        relay = self._relay
+        return effects if relay is None else [*effects, *self._out.collect(lambda: relay.start(now))]
 
     def stop(self, now: float) -> list[RoomEffect]:
         """Answer whoever waits, and let go."""
@@ -143,10 +144,9 @@ class Rooms:
                     return [Reply(request, Declined(Reason.NOT_A_RELAY, "this node is no relay"))]
                 return [Reply(request, self._relay.examine())]
             case AskRelay():
-                if self._relay is None:
+                if (relay := self._relay) is None:
                     return [Reply(request, Declined(Reason.NOT_A_RELAY, "this node is no relay"))]
-                replies, effects = self._relay.ask(command, now)
-                return [*effects, AfterCommit((Reply(request, replies),))]
+                return self._out.collect(lambda: self._out.committed.reply(request, relay.ask(command, now)))
             case NotePerson(person, note):
                 keep_note(self._context.store.cells, person, note)
                 return [AfterCommit((Reply(request, Done()),))]
@@ -215,8 +215,9 @@ class Rooms:
         if self._registry.setting.is_kept_from(peer, topic):
             return [_kept(peer, topic)]
         asks = topic not in self._registry and isinstance(message, RelayAsk | Greet)
-        if self._relay is not None and (asks or self._relay.serves(topic)):
-            return self._relay.on_message(peer, message, now)
+        relay = self._relay
+        if relay is not None and (asks or relay.serves(topic)):
+            return self._out.collect(lambda: relay.handle_message(peer, message, now))
         joining = self._desk.joining.get(topic)
         if joining is not None:
             effects = self._entering.heard(joining, peer, message, now)
@@ -276,7 +277,8 @@ class Rooms:
 
     def _on_info(self, peer: PeerId, info: RelayInfo, now: float) -> list[RoomEffect]:
         if info.request:
-            return [] if self._relay is None else self._relay.on_message(peer, info, now)
+            relay = self._relay
+            return [] if relay is None else self._out.collect(lambda: relay.handle_info(peer, info, now))
         for room in self._registry:
             room.relays.info(peer, info)
         return []
@@ -316,7 +318,10 @@ class Rooms:
         for adding in self._desk.adding.values():
             if adding.contact.peer == event.peer:
                 effects += adding.up()
-        return effects if self._relay is None else [*effects, *self._relay.link_up(event.peer, now)]
+        relay = self._relay
+        if relay is None:
+            return effects
+        return [*effects, *self._out.collect(lambda: relay.handle_link_up(event.peer))]
 
     def link_down(self, event: LinkDown, now: float) -> list[RoomEffect]:
         """A link is gone."""
@@ -325,7 +330,10 @@ class Rooms:
             effects += room.settle(room.link_down(event.peer, now), now)
         for joining in self._desk.joining.values():
             joining.down(event.peer)
-        return effects if self._relay is None else [*effects, *self._relay.link_down(event.peer)]
+        relay = self._relay
+        if relay is None:
+            return effects
+        return [*effects, *self._out.collect(lambda: relay.handle_link_down(event.peer))]
 
     def dial_failed(self, event: DialFailed, now: float) -> list[RoomEffect]:
         """A link could not be opened."""
@@ -358,8 +366,6 @@ class Rooms:
 
     def fired(self, tick: Tick, now: float) -> list[RoomEffect]:
         """A timer has run out."""
-        if tick.owner in RELAY_OWNERS:
-            return [] if self._relay is None else self._relay.fired(tick, now)
         topic = TopicId(tick.key[:32])
         if tick.owner == joins.OWNER:
             attempt = self._desk.joining.get(topic)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.stores import Store
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
@@ -22,6 +22,8 @@ from linnet.delivery.messages import Data
 from linnet.event.event import MESSAGE, Event, Unverified, Verified
 from linnet.event.signing import decode_unit, recall_unit, verify_unit
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Effect, Outbox
+from linnet.machine.router import Router
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.content import (
     CONTROL_KINDS,
@@ -36,7 +38,6 @@ from linnet.rooms.content import (
     member_key,
 )
 from linnet.rooms.content import Relay as RelayContent
-from linnet.rooms.effects import RoomEffect
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
@@ -84,7 +85,7 @@ class Station:
         self.store = MemoryStore() if store is None else store
         self.config = config
         self.rooms = RoomsConfig() if rooms is None else rooms
-        self.timers: dict[Tick, float] = {}
+        self.timers: dict[Timer, float] = {}
         self.held: dict[tuple[PeerId, str], None] = {}
         self.records: list[Record] = []
         self._luck = 0
@@ -103,7 +104,9 @@ class Station:
             identity.device, identity.card, self.store, DeliveryConfig(), Random(1), verify_unit
         )
         entropy = SeededEntropy(self._luck, self.name)
-        self.relay = Relay(self.context, self.config, self.rooms, entropy)
+        self.out = Outbox()
+        self.relay = Relay(self.context, self.config, self.rooms, entropy, self.out)
+        self.router = Router(self.out, (self.relay,))
         self.timers = {}
         self.held = {}
 
@@ -115,8 +118,11 @@ class Station:
         """Records of a kind, and of a note if one is given."""
         return [each for each in self.records if each.kind is kind and note in (None, each.note)]
 
-    def perform(self, effects: Iterable[RoomEffect]) -> Iterator[Send[Said]]:
-        """Do what can be done here; the messages are the world's."""
+    def perform(self) -> Iterator[Send[Said]]:
+        """Do what the relay asks for, as far as it can be done here; the messages are the world's."""
+        return self._perform(self.out.take())
+
+    def _perform(self, effects: Iterable[Effect]) -> Iterator[Send[Said]]:
         for effect in effects:
             match effect:
                 case Send():
@@ -124,11 +130,11 @@ class Station:
                 case AfterCommit(inner):
                     if isinstance(self.store, MemoryStore):
                         self.store.commit(lambda: None)
-                    yield from self.perform(inner)
-                case SetTimer(delay, tick):
-                    self.timers[tick] = delay
-                case CancelTimer(tick):
-                    self.timers.pop(tick, None)
+                    yield from self._perform(inner)
+                case SetTimer(delay, timer):
+                    self.timers[timer] = delay
+                case CancelTimer(timer):
+                    self.timers.pop(timer, None)
                 case Hold(peer, _, purpose):
                     self.held[peer, purpose] = None
                 case Release(peer, purpose):
@@ -252,7 +258,8 @@ class World:
         """A person's device connects and greets."""
         station = self.station(name)
         station.context.links[peer_of(who)] = None
-        self.carry(station, station.relay.link_up(peer_of(who), self.now))
+        station.relay.handle_link_up(peer_of(who))
+        self.carry(station)
         self.tell(name, who, self.greet(who))
 
     def greet(self, who: str, control: tuple[EventId, ...] | None = None) -> Greet:
@@ -262,7 +269,8 @@ class World:
     def unlink(self, name: str, who: str) -> None:
         station = self.station(name)
         station.context.links.pop(peer_of(who), None)
-        self.carry(station, station.relay.link_down(peer_of(who)))
+        station.relay.handle_link_down(peer_of(who))
+        self.carry(station)
 
     def part(self, one: str, other: str) -> None:
         """The link between two relays is cut."""
@@ -277,7 +285,8 @@ class World:
             self.station(here).context.links[peer_of(there)] = None
         for here, there in ((one, other), (other, one)):
             station = self.station(here)
-            self.carry(station, station.relay.link_up(peer_of(there), self.now))
+            station.relay.handle_link_up(peer_of(there))
+            self.carry(station)
 
     def restart(self, name: str) -> None:
         """A relay stops and begins again, with the links that it had among relays."""
@@ -286,12 +295,16 @@ class World:
         for peer in people:
             del station.context.links[peer]
         station.boot()
-        self.carry(station, station.relay.start(self.now))
+        station.relay.start(self.now)
+        self.carry(station)
         for other in self.stations.values():
             if other is not station and frozenset((other.peer, station.peer)) not in self.cut:
-                self.carry(other, other.relay.link_down(station.peer))
-                self.carry(other, other.relay.link_up(station.peer, self.now))
-                self.carry(station, station.relay.link_up(other.peer, self.now))
+                other.relay.handle_link_down(station.peer)
+                self.carry(other)
+                other.relay.handle_link_up(station.peer)
+                self.carry(other)
+                station.relay.handle_link_up(other.peer)
+                self.carry(station)
 
     # Messages.
 
@@ -299,14 +312,13 @@ class World:
         """Say something to a relay; gives what came back to whoever said it."""
         station, peer = self.station(name), peer_of(who)
         before = len(self.inbox.setdefault(peer, []))
-        self.carry(station, station.relay.on_message(peer, message, self.now))
+        station.relay.handle_message(peer, message, self.now)
+        self.carry(station)
         return self.inbox[peer][before:]
 
-    def carry(self, station: Station, effects: Iterable[RoomEffect]) -> None:
-        """Perform effects, and all that follows from them at other relays."""
-        queue: deque[tuple[PeerId, Send[Said]]] = deque(
-            (station.peer, send) for send in station.perform(effects)
-        )
+    def carry(self, station: Station) -> None:
+        """Perform what a relay asks for, and all that follows from it at other relays."""
+        queue: deque[tuple[PeerId, Send[Said]]] = deque((station.peer, send) for send in station.perform())
         while queue:
             source, send = queue.popleft()
             target = self.stations.get(send.peer)
@@ -314,16 +326,21 @@ class World:
                 self.inbox.setdefault(send.peer, []).append(send.message)
             elif frozenset((source, send.peer)) not in self.cut:
                 assert not isinstance(send.message, Data)
-                follow = target.relay.on_message(source, send.message, self.now)
-                queue.extend((target.peer, each) for each in target.perform(follow))
+                target.relay.handle_message(source, send.message, self.now)
+                queue.extend((target.peer, each) for each in target.perform())
 
-    def fire(self, name: str, owner: str) -> None:
-        """Let every timer of one owner run out."""
+    def fire(self, name: str, kind: type[Timer]) -> None:
+        """Let every timer of one type run out."""
         station = self.station(name)
-        for tick in [tick for tick in station.timers if tick.owner == owner]:
-            delay = station.timers.pop(tick)
-            self.now += delay
-            self.carry(station, station.relay.fired(tick, self.now))
+        for timer in [timer for timer in station.timers if type(timer) is kind]:
+            self.now += station.timers[timer]
+            self.run_out(station, timer)
+
+    def run_out(self, station: Station, timer: Timer) -> None:
+        """Let a timer run out, whether it is set or not, at this time."""
+        station.timers.pop(timer, None)
+        station.router.timer(timer, self.now)
+        self.carry(station)
 
     def send(self, name: str, who: str, *events: Event) -> tuple[RelayOutcome, ...]:
         """Give events to a relay; what became of them."""

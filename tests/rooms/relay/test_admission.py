@@ -8,7 +8,6 @@ from tests.rooms.relay.scenes import OPEN, Station, World, card_of, peer_of
 from linnet.core.effects import AfterCommit, Hold, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.messages import Data
 from linnet.event.signing import recall_unit
 from linnet.rooms.config import RelayPolicy
@@ -21,9 +20,10 @@ from linnet.rooms.messages import (
     RelayAnswer,
     RelayAsk,
 )
-from linnet.rooms.relay.admission import AT_ONCE, CONTACTS, LET_GO, OWNER, PATIENCE, why_not_taken
+from linnet.rooms.relay.admission import AT_ONCE, CONTACTS, PATIENCE, AdmissionDue, LingerDue, why_not_taken
+from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.testing.rooms import person
-from linnet.trace.records import Kind
+from linnet.trace.records import Kind, Record
 
 ALLOW = replace(OPEN, policy=RelayPolicy.ALLOW, allow=(person("ann").author,), max_rooms=2, total_bytes=100)
 
@@ -56,15 +56,15 @@ def test_it_says_yes_holds_links_and_asks_who_is_there() -> None:
     station = world.station("r0")
     station.context.links[peer_of("ann")] = None
     contacts = (Contact(peer_of("ben"), ("tls://ben:1",)),)
-    effects = station.relay.on_message(peer_of("ann"), RelayAsk(world.room, 3, contacts), world.now)
+    station.relay.handle_ask(peer_of("ann"), RelayAsk(world.room, 3, contacts), world.now)
     purpose = f"admission {world.room.hex()[:16]}"
     answer = RelayAnswer(world.room, 3, None, person("r0").author, card_of("r0"))
-    assert effects == [
+    assert station.out.take() == [
         AfterCommit((Send(peer_of("ann"), answer),)),
         Hold(peer_of("ann"), (), purpose),
         Hold(peer_of("ben"), ("tls://ben:1",), purpose),
         Send(peer_of("ann"), AskControl(world.room, 1, (), None, card_of("r0"))),
-        SetTimer(OPEN.fetch_timeout, Tick(OWNER, "ask", world.room)),
+        SetTimer(OPEN.fetch_timeout, AdmissionDue(world.room)),
     ]
     assert station.relay.serves(world.room)
     assert station.relay.status() == ()
@@ -83,10 +83,10 @@ def test_it_joins_once_the_state_names_it() -> None:
     assert (join.kind, join.author, join.tail.control) == ("member", person("r0").author, world.control)
     assert data.card == card_of("r0")
     assert station.held != {}, "its join waits to be written, and is yet to be sent along them"
-    world.carry(station, station.relay.fired(Tick(OWNER, LET_GO, world.room), world.now))
+    world.run_out(station, LingerDue(world.room))
     assert station.held == {}
     assert station.relay.status()[0].membership is Membership.JOIN
-    assert Tick(OWNER, "ask", world.room) not in station.timers
+    assert AdmissionDue(world.room) not in station.timers
 
 
 def test_the_asker_may_name_it_after_the_answer() -> None:
@@ -103,7 +103,8 @@ def test_whoever_connects_later_is_asked_then() -> None:
     world = asked()
     station = world.station("r0")
     station.context.links[peer_of("ben")] = None
-    world.carry(station, station.relay.link_up(peer_of("ben"), world.now))
+    station.relay.handle_link_up(peer_of("ben"))
+    world.carry(station)
     assert isinstance(world.inbox[peer_of("ben")][-1], AskControl)
     world.show_control("r0", "ben")
     assert len(station.relay.status()) == 1
@@ -114,7 +115,7 @@ def test_nobody_answers() -> None:
     station = world.station("r0")
     start = world.now
     while station.timers:
-        world.fire("r0", OWNER)
+        world.fire("r0", AdmissionDue)
     assert PATIENCE <= world.now - start <= PATIENCE + 2 * OPEN.fetch_timeout
     refused = Refused(world.room, None, Reason.TIMEOUT, "the relay could not begin to serve the room")
     assert world.inbox[peer_of("ann")][-1] == refused
@@ -132,7 +133,7 @@ def test_the_reason_is_the_rooms_if_it_never_names_us() -> None:
             world.membership("ann", "r0", Membership.LEAVE)
         world.show_control("r0", "ann")
         while world.station("r0").timers:
-            world.fire("r0", OWNER)
+            world.fire("r0", AdmissionDue)
         last = world.inbox[peer_of("ann")][-1]
         assert isinstance(last, Refused)
         assert last.reason is reason
@@ -145,7 +146,7 @@ def test_those_who_refuse_give_the_reason() -> None:
     world.tell("r0", "ann", page)
     world.tell("r0", "eve", replace(page, reason=Reason.BANNED))  # nobody asked eve
     while world.station("r0").timers:
-        world.fire("r0", OWNER)
+        world.fire("r0", AdmissionDue)
     last = world.inbox[peer_of("ann")][-1]
     assert isinstance(last, Refused)
     assert last.reason is Reason.NOT_INVITED
@@ -179,7 +180,8 @@ def test_being_asked_survives_a_restart() -> None:
     station = world.station("r0")
     station.boot()
     station.context.links[peer_of("ann")] = None
-    world.carry(station, station.relay.start(world.now))
+    station.relay.start(world.now)
+    world.carry(station)
     world.show_control("r0", "ann")
     assert len(station.relay.status()) == 1
 
@@ -214,7 +216,7 @@ def test_its_join_is_forwarded_once_the_other_knows_it() -> None:
     (join,) = world.station("r1").noted(Kind.PUBLISHED)
     assert join.event is not None
     world.cut.clear()
-    world.fire("r1", "relay.forwarding")
+    world.fire("r1", ForwardDue)
     assert world.station("r1").noted(Kind.REJECTED, "forward")[-1].reason is Reason.NOT_A_RELAY
     for event in list(world.chronicle.events)[-3:-1]:
         world.send("r0", "ann", event)
@@ -226,9 +228,12 @@ def test_only_so_many_rooms_are_on_their_way_in_and_few_contacts_are_dialled() -
     contacts = tuple(Contact(PeerId(bytes([number]) * 32), ("tls://x:1",)) for number in range(20))
     for number in range(AT_ONCE):
         room = TopicId(number.to_bytes(32, "big"))
-        effects = station.relay.on_message(peer_of("eve"), RelayAsk(room, 1, contacts), 0.0)
-        assert len([each for each in effects if isinstance(each, Hold)]) == CONTACTS + 1
+        station.relay.handle_ask(peer_of("eve"), RelayAsk(room, 1, contacts), 0.0)
+        assert len([each for each in station.out.take() if isinstance(each, Hold)]) == CONTACTS + 1
     last = TopicId(b"l" * 32)
-    effects = station.relay.on_message(peer_of("eve"), RelayAsk(last, 1, contacts), 0.0)
+    station.relay.handle_ask(peer_of("eve"), RelayAsk(last, 1, contacts), 0.0)
     answer = RelayAnswer(last, 1, Reason.TOO_MANY, person("r0").author)
-    assert effects[-1] == AfterCommit((Send(peer_of("eve"), answer),))
+    assert station.out.take() == [
+        Record(Kind.REJECTED, last, peer=peer_of("eve"), reason=Reason.TOO_MANY, note="admission"),
+        AfterCommit((Send(peer_of("eve"), answer),)),
+    ]

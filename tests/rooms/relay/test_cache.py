@@ -16,10 +16,11 @@ from linnet.core.stores import Store
 from linnet.delivery.cards import CardBook
 from linnet.event.event import Verified
 from linnet.event.signing import encode_unit
+from linnet.machine.outbox import Outbox
 from linnet.rooms.relay.cache import EVICT_UNITS, Cache, derived
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
-from linnet.trace.records import Kind
+from linnet.trace.records import Kind, Record
 
 WORLD = World()
 SAID = [WORLD.chronicle.units[WORLD.say("ann" if n % 3 else "ben", b"%03d" % n).id] for n in range(40)]
@@ -27,13 +28,21 @@ CONTROL = [unit for unit in WORLD.chronicle.units.values() if unit not in SAID]
 SIZE = len(encode_unit(SAID[0].unit))
 
 
-def cache_on(store: Store | None = None, budget: int = 10**9) -> Cache:
+def cache_on(store: Store | None = None, budget: int = 10**9, out: Outbox | None = None) -> Cache:
     store = MemoryStore() if store is None else store
     cards = CardBook(store.cells)
     for unit in CONTROL:
         for card in WORLD.cards([unit.unit]):
             cards.learn(card)
-    return Cache(WORLD.room, store, cards, Budget(budget), 100)
+    return Cache(WORLD.room, store, cards, Budget(budget), 100, Outbox() if out is None else out)
+
+
+def records_of(out: Outbox) -> list[Record]:
+    """All that a cache asks for are records."""
+    effects = out.take()
+    records = [each for each in effects if isinstance(each, Record)]
+    assert records == effects
+    return records
 
 
 def heads(cache: Cache, after: int = 0, since: float = 0.0) -> list[EventId]:
@@ -67,7 +76,7 @@ def test_it_is_the_same_after_a_restart() -> None:
         cache.keep_control(unit, False, 1.0)
     cache.keep(SAID[0], True, 1.0)
     cache.keep(SAID[1], True, 2.0)
-    cache.expire(1.5)
+    cache.expire_before(1.5)
     again = cache_on(store)
     assert [event.id for event in again.restore()] == [unit.head for unit in CONTROL]
     assert (again.floor, again.expired, again.evicted) == (cache.floor, 1, 0)
@@ -107,12 +116,13 @@ def test_what_is_too_old_is_not_given_even_before_it_is_removed() -> None:
 
 
 def test_records_of_what_expires() -> None:
-    cache = cache_on()
+    out = Outbox()
+    cache = cache_on(out=out)
     cache.keep(SAID[0], True, 1.0)
     cache.keep(SAID[1], False, 2.0)
     last = cache.keep(SAID[2], False, 3.0)
-    records = cache.expire(3.0)
-    assert [(each.kind, each.event, each.reason, each.note) for each in records] == [
+    cache.expire_before(3.0)
+    assert [(each.kind, each.event, each.reason, each.note) for each in records_of(out)] == [
         (Kind.EXPIRED, unit.head, Reason.RETENTION, "message") for unit in SAID[:2]
     ]
     assert cache.floor < last
@@ -121,47 +131,51 @@ def test_records_of_what_expires() -> None:
 
 
 def test_the_oldest_of_both_caches_goes_first() -> None:
-    cache = cache_on()
+    out = Outbox()
+    cache = cache_on(out=out)
     for number, unit in enumerate(SAID[:4]):
         cache.keep(unit, number % 2 == 1, float(number))
-    records = cache.make_room(SIZE, 3 * SIZE)
-    assert records is not None
-    assert [(each.kind, each.event, each.reason) for each in records] == [
+    assert cache.make_room(SIZE, 3 * SIZE)
+    assert [(each.kind, each.event, each.reason) for each in records_of(out)] == [
         (Kind.EVICTED, unit.head, Reason.QUOTA) for unit in SAID[:2]
     ]
 
 
 @pytest.mark.parametrize("first_from_peer", [True, False])
 def test_the_oldest_goes_first_whoever_brought_it(first_from_peer: bool) -> None:
-    cache = cache_on()
+    out = Outbox()
+    cache = cache_on(out=out)
     cache.keep(SAID[0], first_from_peer, 1.0)
     cache.keep(SAID[1], not first_from_peer, 2.0)
-    records = cache.make_room(SIZE, 2 * SIZE)
-    assert records is not None
-    assert [record.event for record in records] == [SAID[0].head]
+    assert cache.make_room(SIZE, 2 * SIZE)
+    assert [record.event for record in records_of(out)] == [SAID[0].head]
 
 
 def test_all_rooms_share_a_budget() -> None:
-    cache = cache_on(budget=2 * SIZE)
+    out = Outbox()
+    cache = cache_on(budget=2 * SIZE, out=out)
     cache.keep(SAID[0], True, 1.0)
     cache.keep(SAID[1], True, 1.0)
-    records = cache.make_room(SIZE, 10 * SIZE)
-    assert records is not None
-    assert len(records) == 1
-    assert cache.make_room(3 * SIZE, 10 * SIZE) is None
-    assert cache.make_room(11 * SIZE, 10 * SIZE) is None
+    assert cache.make_room(SIZE, 10 * SIZE)
+    assert len(records_of(out)) == 1
+    assert not cache.make_room(3 * SIZE, 10 * SIZE)
+    assert not cache.make_room(11 * SIZE, 10 * SIZE)
+    assert out.take() == []
     assert cache.usage.events == 1
 
 
 def test_a_room_that_is_left_is_forgotten_with_records() -> None:
-    store = MemoryStore()
-    cache = cache_on(store)
+    store, out = MemoryStore(), Outbox()
+    cache = cache_on(store, out=out)
     for unit in CONTROL:
         cache.keep_control(unit, True, 1.0)
     cache.keep(SAID[0], True, 1.0)
     events = []
-    while records := cache.forget(Reason.NOT_A_RELAY):
+    while cache.forget_some(Reason.NOT_A_RELAY):
+        records = records_of(out)
+        assert records != []
         events += [each.event for each in records]
+    assert out.take() == []
     assert events == [SAID[0].head, *(unit.head for unit in CONTROL)]
     left = ("relay.at", "relay.ours", "relay.gone", "relay.share")
     assert [list(store.cells.scan(f"{space}/{WORLD.room.hex()}")) for space in left] == [[]] * 4
@@ -170,11 +184,13 @@ def test_a_room_that_is_left_is_forgotten_with_records() -> None:
 
 def test_a_long_cache_is_read_by_pages() -> None:
     """As many steps for a page at the end as at the beginning: the log is searched, not walked."""
-    cache = cache_on()
+    out = Outbox()
+    cache = cache_on(out=out)
     units = _many(3000)
     positions = [cache.keep(unit, True, 1.0) for unit in units]
     assert heads(cache, positions[-3]) == [unit.head for unit in units[-2:]]
-    assert len(cache.expire(2.0)) == EVICT_UNITS
+    cache.expire_before(2.0)
+    assert len(records_of(out)) == EVICT_UNITS
     assert heads(cache, positions[-3]) == [unit.head for unit in units[-2:]]
 
 
@@ -199,7 +215,7 @@ def test_nothing_past_the_floor_is_ever_missing(steps: list[tuple[str, int]]) ->
             kept[cache.keep(SAID[clock], bool(value), float(clock))] = SAID[clock]
             clock += 1
         elif what == "expire":
-            cache.expire(float(value))
+            cache.expire_before(float(value))
         elif what == "evict":
             cache.make_room(SIZE, value * SIZE)
         past = [unit.head for at, unit in kept.items() if at > cache.floor]

@@ -10,6 +10,7 @@ from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import Membership
 from linnet.rooms.messages import RelayCursor, ResyncPage
 from linnet.rooms.receipt import sign_room_receipt
+from linnet.rooms.relay.retention import ExpiryDue
 from linnet.testing.rooms import person
 
 
@@ -99,7 +100,7 @@ def test_receipts_and_tombstones_come_too() -> None:
     (page,) = pushed(world, "ann", before)
     assert (page.receipts, page.units) == ((receipt,), ())
     before = len(world.inbox[peer_of("ann")])
-    world.fire("r0", "relay.retention")
+    world.fire("r0", ExpiryDue)
     (page,) = pushed(world, "ann", before)
     assert [(each.event, each.reason) for each in page.tombstones] == [(hello.id, Reason.RETENTION)]
 

@@ -10,7 +10,6 @@ from tests.rooms.relay import scenes
 from tests.rooms.relay.scenes import World, card_of, peer_of
 
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.event.event import Event
 from linnet.event.signing import encode_unit, recall_unit
 from linnet.identity.cards import revoke
@@ -19,7 +18,8 @@ from linnet.rooms.content import GROUP, REVOCATION, Membership, Revoked
 from linnet.rooms.messages import RelayCursor, ResyncPage
 from linnet.rooms.relay import group_devices
 from linnet.rooms.relay.group_devices import NOTE
-from linnet.rooms.relay.retention import OWNER
+from linnet.rooms.relay.relay import SweepDue
+from linnet.rooms.relay.retention import ExpiryDue
 from linnet.testing.rooms import person_key
 from linnet.trace.records import Kind
 
@@ -97,7 +97,7 @@ def test_who_was_away_longer_than_the_rooms_retention_finds_all_of_them_and_no_o
         world.send("r0", "ann", world.say("ann", b"message"))
         world.now += 60
     world.now += 1
-    world.fire("r0", OWNER)
+    world.fire("r0", ExpiryDue)
     found: list[bytes] = []
     messages: list[bytes] = []
     cursor: RelayCursor | None = away
@@ -232,16 +232,16 @@ def test_nobody_is_waited_for_past_a_time() -> None:
     operate(world, "ann", b"new")
     world.now -= DAY
     start = world.now
-    world.fire("r0", OWNER)
+    world.fire("r0", ExpiryDue)
     assert 30 * DAY < world.now - start < 30 * DAY + 1
     assert operations(world) == [b"new"]
     assert gone(world) == [(Kind.EXPIRED, Reason.RETENTION)]
     assert lost(world) == [(card_of("ben").device, Reason.RETENTION)]
     assert world.resync("r0", "ben", away).reason is Reason.CURSOR_EXPIRED
-    world.fire("r0", OWNER)
+    world.fire("r0", ExpiryDue)
     assert operations(world) == []
     assert len(lost(world)) == 1  # said once, until it has read again
-    assert Tick(OWNER, "expire", world.room) not in world.station("r0").timers
+    assert ExpiryDue(world.room) not in world.station("r0").timers
 
 
 def test_nobody_is_waited_for_with_more_than_the_newest() -> None:
@@ -345,7 +345,7 @@ def test_they_are_forwarded_past_the_rooms_retention() -> None:
     world.send("r0", "ann", world.keep_for(60_000))
     operate(world, "ann", b"for the other relay")
     world.send("r0", "ann", world.say("ann"))
-    world.fire("r0", OWNER)
+    world.fire("r0", ExpiryDue)
     world.meet("r0", "r1")
     assert operations(world, "r1") == [b"keys of ann", b"keys of ben", b"for the other relay"]
     world.link("r1", "ben")
@@ -370,7 +370,7 @@ def test_it_is_the_same_after_a_restart() -> None:
     assert (room.group_events, room.kept_events) == (3, 3)
     assert room.group_bytes == room.kept_bytes > 0
     assert [each.key_devices for each in room.people if each.person == card_of("ben").person] == [1]
-    assert world.station("r0").timers[Tick(OWNER, "expire", world.room)] > 29 * DAY
+    assert world.station("r0").timers[ExpiryDue(world.room)] > 29 * DAY
     world.resync("r0", "ben", page.next)
     assert operations(world) == []
 
@@ -395,8 +395,8 @@ def test_nothing_is_left_of_a_room_that_is_left() -> None:
     operate(world, "ann")
     world.name_relay("r0", active=False)
     world.send("r0", "ann", world.chronicle.units[world.control[0]].events[0])
-    while any(tick.owner == "relay" for tick in world.station("r0").timers):
-        world.fire("r0", "relay")
+    while SweepDue(world.room) in world.station("r0").timers:
+        world.fire("r0", SweepDue)
     cells = world.station("r0").store.cells
     for space in ("relay.group_at", "relay.group_share", "relay.group_read", "relay.at"):
         assert list(cells.scan(f"{space}/{world.room.hex()}")) == []
@@ -429,7 +429,7 @@ def test_who_reads_on_misses_none_that_was_not_reported_lost(steps: list[tuple[s
             due[other].append(b"%d" % number)
         elif what == "old":
             world.now += DAY / 2
-            world.fire("r0", OWNER)
+            world.fire("r0", ExpiryDue)
         elif what == "reads":
             page = world.resync("r0", who, cursors[who])
             if page.reason is Reason.CURSOR_EXPIRED:
@@ -451,7 +451,7 @@ def test_what_all_have_read_is_kept_for_a_while_since_they_may_crash() -> None:
     for who in ("ann", "ben"):
         read_all(world, who)
     assert operations(world) == [b"ann", b"ben"]
-    assert world.station("r0").timers[Tick(OWNER, "expire", world.room)] > scenes.OPEN.group_least
+    assert world.station("r0").timers[ExpiryDue(world.room)] > scenes.OPEN.group_least
     world.now = began + scenes.OPEN.group_least - 60.0
     operate(world, "ann", b"later")
     assert operations(world) == [b"ann", b"ben", b"later"]

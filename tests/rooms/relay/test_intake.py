@@ -37,11 +37,9 @@ from linnet.rooms.messages import (
     RelaySend,
     RelayTaken,
 )
-from linnet.rooms.relay import fetching
+from linnet.rooms.relay.fetching import FetchDue
 from linnet.testing.rooms import START_MS, person, person_key, ticket_of
 from linnet.trace.records import Kind
-
-FETCHING = fetching.OWNER
 
 
 def outcome_of(world: World, unit: Unverified, who: str = "ann") -> RelayOutcome:
@@ -92,9 +90,9 @@ def test_each_fault_alone_is_enough(world: World, changes: dict[str, Any], reaso
 
 def test_a_signature_counts_and_whoever_forges_is_blamed(world: World) -> None:
     unit = replace(signed(world, "ann"), sig=bytes(64))
-    relay = world.station("r0").relay
-    effects = relay.on_message(peer_of("ben"), RelaySend(world.room, 1, (unit,), ()), world.now)
-    assert Blame(peer_of("ben"), Reason.BAD_SIGNATURE) in effects
+    station = world.station("r0")
+    station.relay.handle_request(peer_of("ben"), RelaySend(world.room, 1, (unit,), ()), world.now)
+    assert Blame(peer_of("ben"), Reason.BAD_SIGNATURE) in station.out.take()
     stored = world.station("r0").store.log.get(recall_unit(unit).head)
     assert stored is None
 
@@ -140,7 +138,7 @@ def test_the_question_turns_from_one_to_the_next_and_by_id(world: World) -> None
     join = world.join("cyd")[1]
     hello = world.say("ann")
     world.send("r0", "ann", hello)
-    world.fire("r0", FETCHING)
+    world.fire("r0", FetchDue)
     asked = [each for each in world.inbox[peer_of("ben")] if isinstance(each, AskControl)]
     assert len(asked) == 1
     empty = ControlPage(world.room, asked[0].request, (), (), False, (), (), None)
@@ -161,7 +159,7 @@ def test_after_so_many_tries_an_event_is_refused_for_now(world: World) -> None:
     world.send("r0", "ann", hello)
     start = world.now
     for _ in range(OPEN.fetch_tries):
-        world.fire("r0", FETCHING)
+        world.fire("r0", FetchDue)
     assert world.now - start <= OPEN.fetch_tries * OPEN.fetch_timeout
     taken = [each for each in world.inbox[peer_of("ann")][before:] if isinstance(each, RelayTaken)]
     assert taken[0].outcomes == (RelayOutcome(hello.id, None, Reason.MISSING_DEPENDENCY, missing),)
@@ -197,7 +195,7 @@ def test_few_may_wait_and_nobody_takes_all_places() -> None:
     before = len(world.inbox[peer_of("ann")])
     world.send("r0", "ann", *events)
     for _ in range(OPEN.fetch_tries):
-        world.fire("r0", FETCHING)
+        world.fire("r0", FetchDue)
     (taken,) = [each for each in world.inbox[peer_of("ann")][before:] if isinstance(each, RelayTaken)]
     assert sorted(each.reason or "" for each in taken.outcomes) == [
         Reason.MISSING_DEPENDENCY,

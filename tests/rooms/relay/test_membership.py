@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tests.rooms.relay.scenes import Station, World, card_of, peer_of
 
-from linnet.core.effects import Send
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.event.signing import recall_unit, verify_unit
+from linnet.machine.outbox import Outbox, Promise
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import Member, Membership, content_of
 from linnet.rooms.messages import RelaySend
@@ -28,17 +29,25 @@ class Scene:
         for name in ("ann", "ben"):
             context.cards.learn(card_of(name))
             context.links[peer_of(name)] = None
-        self.cache = Cache(world.room, self.station.store, context.cards, Budget(1), 1)
+        self.out = Outbox()
+        self.cache = Cache(world.room, self.station.store, context.cards, Budget(1), 1, self.out)
         self.dag = ControlDag(world.chronicle.create)
         for unit in world.chronicle.units.values():
             self.cache.keep_control(unit, False, 0.0)
             self.dag.add(unit.events[0])
-        self.own = OwnMembership(context, self.dag, self.cache)
-        self.turn = Turn(world.room, Answers(world.room))
+        self.own = OwnMembership(context, self.dag, self.cache, self.out)
+        self.turn = Turn(world.room, Answers(world.room), self.out)
         self.now = world.now
 
     def say(self, membership: Membership) -> None:
-        self.own.say(membership, self.turn, (peer_of("ann"),), (peer_of("ben"),), self.now)
+        self.own.say_membership(membership, self.turn, (peer_of("ann"),), (peer_of("ben"),), self.now)
+
+    def promises(self) -> tuple[Promise, ...]:
+        """What was promised since the last call, and nothing else was asked for."""
+        self.turn.finish()
+        (promise,) = self.out.take()
+        assert isinstance(promise, AfterCommit)
+        return promise.effects
 
 
 def named() -> World:
@@ -51,7 +60,7 @@ def test_a_join_is_told_to_members_and_left_to_forwarding_for_relays() -> None:
     world = named()
     scene = Scene(world)
     scene.say(Membership.JOIN)
-    record, send = scene.turn.promises
+    record, send = scene.promises()
     assert isinstance(send, Send)
     assert send.peer == peer_of("ann")
     assert isinstance(send.message, Data)
@@ -77,9 +86,9 @@ def test_a_leave_follows_in_the_same_chain_and_goes_to_relays_as_from_any_peer()
     scene = Scene(named())
     scene.say(Membership.JOIN)
     join = scene.turn.fresh[0].event
-    scene.turn.promises.clear()
+    scene.promises()
     scene.say(Membership.LEAVE)
-    _, *sends = scene.turn.promises
+    _, *sends = scene.promises()
     messages = {each.peer: each.message for each in sends if isinstance(each, Send)}
     relayed = messages[peer_of("ben")]
     assert isinstance(relayed, RelaySend)
@@ -92,7 +101,7 @@ def test_a_leave_follows_in_the_same_chain_and_goes_to_relays_as_from_any_peer()
 def test_what_the_room_does_not_allow_is_not_said() -> None:
     scene = Scene(World())
     scene.say(Membership.JOIN)
-    (record,) = scene.turn.effects
+    scene.turn.finish()
+    (record,) = scene.out.take()
     assert isinstance(record, Record)
     assert (record.kind, record.reason) == (Kind.REJECTED, Reason.NOT_INVITED)
-    assert scene.turn.promises == []

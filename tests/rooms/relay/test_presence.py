@@ -9,7 +9,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Want
 from linnet.rooms.content import Membership
 from linnet.rooms.messages import Greet, Refused, Resync, ResyncPage
-from linnet.rooms.relay import fetching
+from linnet.rooms.relay.fetching import FetchDue
 from linnet.testing.rooms import ticket_of
 
 
@@ -43,7 +43,7 @@ def test_who_only_says_so_is_refused_after_a_while() -> None:
     lie = world.greet("eve", control=(world.say("eve").id,))
     (asked,) = world.tell("r0", "eve", lie)
     assert asked == Want(world.room, 1, lie.control)  # and not a word of our own heads
-    world.fire("r0", fetching.OWNER)
+    world.fire("r0", FetchDue)
     assert world.inbox[peer_of("eve")][-1] == Refused(
         world.room, None, Reason.NOT_INVITED, "not of this room"
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.rooms.relay.scenes import peer_of
 
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given, Want
+from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import (
     AskControl,
     ChunkIs,
@@ -22,7 +24,7 @@ from linnet.rooms.messages import (
     ResyncPage,
 )
 from linnet.rooms.relay.door import Caller
-from linnet.rooms.relay.refusals import Answer, Request, refused, stale
+from linnet.rooms.relay.refusals import Answer, Request, refuse_request, stale
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
 
@@ -52,8 +54,11 @@ def test_no(message: Request, answers: list[Answer]) -> None:
     if isinstance(message, Resync):
         kind, note = Kind.RESYNC, "reject-resync"
     record = Record(kind, ROOM, peer=caller.peer, reason=WHY, note=note)
-    assert refused(message, WHY, caller) == (answers, [record])
-    assert refused(message, WHY, None)[0] == answers
+    out = Outbox()
+    assert refuse_request(message, WHY, caller, out) == answers
+    assert out.take() == [record]
+    assert refuse_request(message, WHY, None, out) == answers
+    assert out.take() == [replace(record, peer=None)]
 
 
 def test_an_answer_that_nobody_waits_for_is_recorded() -> None:

@@ -14,7 +14,7 @@ from tests.rooms.relay.scenes import NOW, OPEN, Station, World, card_of, peer_of
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.causal_messages import Beyond, Given, Want
 from linnet.event.event import MESSAGE, Tail, Unverified
 from linnet.event.signing import decode_unit, recall_unit, sign_unit
@@ -36,7 +36,11 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.relay.relay import OWNERS
+from linnet.rooms.relay.admission import AdmissionDue, LingerDue
+from linnet.rooms.relay.fetching import FetchDue
+from linnet.rooms.relay.forwarding import ForwardDue
+from linnet.rooms.relay.relay import SweepDue
+from linnet.rooms.relay.retention import ExpiryDue
 from linnet.store.sqlite import SqliteStore
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
@@ -58,10 +62,10 @@ def test_an_answer_waits_for_the_commit() -> None:
     world = World("r0")
     world.link("r0", "ann")
     unit = world.unit(world.say("ann"))
-    relay = world.station("r0").relay
-    effects = relay.on_message(
-        peer_of("ann"), RelaySend(world.room, 9, (unit,), (card_of("ann"),)), world.now
-    )
+    station = world.station("r0")
+    send = RelaySend(world.room, 9, (unit,), (card_of("ann"),))
+    station.relay.handle_request(peer_of("ann"), send, world.now)
+    effects = station.out.take()
     (promise,) = [each for each in effects if isinstance(each, AfterCommit)]
     event = recall_unit(unit).events[0]
     stored = Record(
@@ -415,9 +419,8 @@ def test_a_relay_that_is_dropped_stops_and_forgets_and_leaves() -> None:
     world.name_relay("r0", active=False)
     station = world.station("r0")
     world.send("r0", "ann", world.chronicle.event(world.control[0]))
-    while tick := next((tick for tick in station.timers if tick.what in ("let go", "sweep")), None):
-        del station.timers[tick]
-        world.carry(station, station.relay.fired(tick, world.now))
+    while timer := next((each for each in station.timers if isinstance(each, LingerDue | SweepDue)), None):
+        world.run_out(station, timer)
     assert not station.relay.serves(world.room)
     assert world.resync("r0", "ann").reason is Reason.UNKNOWN_ROOM
     assert station.store.log.kept(world.room).units == 0
@@ -441,11 +444,11 @@ def test_a_sweep_goes_on_after_a_restart() -> None:
     world.send("r0", "ann", world.chronicle.event(world.control[0]))
     station = world.station("r0")
     station.boot()
-    world.carry(station, station.relay.start(world.now))
+    station.relay.start(world.now)
+    world.carry(station)
     for _ in range(3):
-        for tick in list(station.timers):
-            del station.timers[tick]
-            world.carry(station, station.relay.fired(tick, world.now))
+        for timer in list(station.timers):
+            world.run_out(station, timer)
     assert station.store.log.kept(world.room).units == 0
     assert list(station.store.cells.scan("relay.room")) == []
 
@@ -517,8 +520,8 @@ def test_the_other_face_answers_the_same() -> None:
     unit = world.unit(hello)
 
     def ask(message: RelaySend | RelayForward | Resync | Want | AskControl | RelayInfo) -> object:
-        replies, effects = relay.ask(AskRelay(ann.peer, ann.author, message), world.now)
-        world.carry(world.station("r0"), effects)
+        replies = relay.ask(AskRelay(ann.peer, ann.author, message), world.now)
+        world.carry(world.station("r0"))
         (reply,) = replies.messages
         return reply
 
@@ -582,9 +585,13 @@ def test_what_is_nothing_for_relays_is_recorded() -> None:
 
 
 def test_timers_of_rooms_that_are_gone_do_nothing() -> None:
-    relay = World("r0").station("r0").relay
-    for owner in OWNERS:
-        assert relay.fired(Tick(owner, "x", b"y" * 64), NOW) == []
+    station, room = World("r0").station("r0"), TopicId(b"y" * 32)
+    kinds = (AdmissionDue, ExpiryDue, FetchDue, LingerDue, SweepDue)
+    timers: list[Timer] = [ForwardDue(room, peer_of("r1")), *(kind(room) for kind in kinds)]
+    assert {type(timer) for timer in timers} == set(station.router.table.timers)
+    for timer in timers:
+        station.router.timer(timer, NOW)
+        assert station.out.take() == []
 
 
 def _signed(world: World, tail: Tail) -> Unverified:

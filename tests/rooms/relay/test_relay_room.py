@@ -72,9 +72,9 @@ def test_links_to_the_other_relays_are_held_after_a_restart() -> None:
     world = World("r0", "r1")
     station = world.station("r0")
     station.boot()
-    effects = station.relay.start(world.now)
+    station.relay.start(world.now)
     purpose = f"relay {world.room.hex()[:16]}"
-    assert Hold(peer_of("r1"), ("tls://r1:1",), purpose) in effects
+    assert Hold(peer_of("r1"), ("tls://r1:1",), purpose) in station.out.take()
 
 
 def test_a_relay_that_was_dropped_while_it_was_away_stops_when_it_learns_it() -> None:

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from tests.rooms.relay.scenes import OPEN, World
 
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
-from linnet.rooms.relay.retention import OWNER
+from linnet.rooms.relay.retention import ExpiryDue
 from linnet.trace.records import Kind
 
 
@@ -16,7 +15,7 @@ def test_the_rooms_state_says_for_all_relays() -> None:
     world.link("r0", "ann")
     world.send("r0", "ann", world.keep_for(60_000), world.say("ann"))
     for name in ("r0", "r1"):
-        assert world.station(name).timers[Tick(OWNER, "expire", world.room)] <= 60.1
+        assert world.station(name).timers[ExpiryDue(world.room)] <= 60.1
         world.link(name, "ben")
         assert world.said(world.resync(name, "ben")) == [b"hello"]
     world.now += 61
@@ -44,13 +43,13 @@ def test_the_timer_removes_it_and_looks_for_the_next() -> None:
     world.send("r0", "ann", world.say("ann"))
     start = world.now
     world.now -= 10
-    world.fire("r0", OWNER)
+    world.fire("r0", ExpiryDue)
     station = world.station("r0")
     assert len(station.noted(Kind.EXPIRED)) == 1
-    world.fire("r0", OWNER)
+    world.fire("r0", ExpiryDue)
     assert len(station.noted(Kind.EXPIRED)) == 2
     assert 60 <= world.now - start < 60.1
-    assert Tick(OWNER, "expire", world.room) not in station.timers
+    assert ExpiryDue(world.room) not in station.timers
 
 
 def test_nothing_expires_where_the_room_wants_that() -> None:
@@ -60,7 +59,7 @@ def test_nothing_expires_where_the_room_wants_that() -> None:
     world.now += 10**7
     station = world.station("r0")
     assert world.said(world.resync("r0", "ann")) == [b"hello"]
-    assert Tick(OWNER, "expire", world.room) not in station.timers
+    assert ExpiryDue(world.room) not in station.timers
 
 
 def test_only_who_has_the_power_changes_it() -> None:

@@ -190,7 +190,7 @@ def test_who_asks_without_a_link_is_told_everything_with_each_page() -> None:
     ann = person("ann")
     for request in (1, 2):
         ask = AskRelay(ann.peer, ann.author, Resync(world.room, request, cursor, 10, False))
-        (page,) = world.station("r0").relay.ask(ask, world.now)[0].messages
+        (page,) = world.station("r0").relay.ask(ask, world.now).messages
         assert isinstance(page, ResyncPage)
         assert page.tombstones == (Tombstone(hello.id, Reason.RETENTION),)
         assert not page.more

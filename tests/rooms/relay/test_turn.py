@@ -7,6 +7,7 @@ from tests.rooms.relay.scenes import World, peer_of
 from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
 from linnet.rooms.relay.answers import Answers
 from linnet.rooms.relay.door import Caller
@@ -21,45 +22,54 @@ ANN = Caller(peer_of("ann"), person("ann").author)
 CURSOR = RelayCursor(b"epoch..1", 5)
 
 
-def begun(caller: Caller, events: int) -> tuple[Turn, Origin]:
+def begun(caller: Caller, events: int, out: Outbox) -> tuple[Turn, Origin]:
     answers = Answers(ROOM)
     answers.begin(caller, 9, events)
-    return Turn(ROOM, answers), Origin(caller, False, 9)
+    return Turn(ROOM, answers, out), Origin(caller, False, 9)
 
 
 def test_answers_come_after_the_commit() -> None:
-    turn, origin = begun(ANN, 1)
-    turn.outcome([origin], HELLO.id, CURSOR, None)
+    out = Outbox()
+    turn, origin = begun(ANN, 1, out)
+    turn.tell_outcome([origin], HELLO.id, CURSOR, None)
     taken = RelayTaken(ROOM, 9, (RelayOutcome(HELLO.id, CURSOR, None, ()),), None)
-    assert turn.all() == [AfterCommit((Send(ANN.peer, taken),))]
+    assert out.take() == []
+    turn.finish()
+    assert out.take() == [AfterCommit((Send(ANN.peer, taken),))]
+    turn.finish()
+    assert out.take() == []
 
 
 def test_who_is_not_linked_finds_the_answer_here() -> None:
-    turn, origin = begun(ANN._replace(linked=False), 1)
-    turn.outcome([origin], HELLO.id, CURSOR, Reason.DUPLICATE)
+    out = Outbox()
+    turn, origin = begun(ANN._replace(linked=False), 1, out)
+    turn.tell_outcome([origin], HELLO.id, CURSOR, Reason.DUPLICATE)
     assert turn.replies == [
         RelayTaken(ROOM, 9, (RelayOutcome(HELLO.id, CURSOR, Reason.DUPLICATE, ()),), None)
     ]
-    assert turn.all() == []
+    turn.finish()
+    assert out.take() == []
 
 
 def test_a_refusal_is_recorded_and_a_forger_blamed() -> None:
-    turn, origin = begun(ANN, 3)
+    out = Outbox()
+    turn, origin = begun(ANN, 3, out)
     many = tuple(EventId(bytes([number]) * 32) for number in range(40))
-    turn.refuse([origin], HELLO, Reason.MISSING_DEPENDENCY, many)
-    turn.refuse([origin], HELLO, Reason.BAD_SIGNATURE, note="why")
-    turn.refuse([origin], None, Reason.MALFORMED)
-    records = [each for each in turn.effects if isinstance(each, Record)]
+    turn.refuse_event([origin], HELLO, Reason.MISSING_DEPENDENCY, many)
+    turn.refuse_event([origin], HELLO, Reason.BAD_SIGNATURE, note="why")
+    turn.refuse_event([origin], None, Reason.MALFORMED)
     place = (ROOM, HELLO.id, HELLO.device, HELLO.seq)
     missing = Reason.MISSING_DEPENDENCY
-    assert records == [
+    assert out.take() == [
         Record(Kind.REJECTED, *place, peer=ANN.peer, reason=missing, note="message"),
         Record(Kind.REJECTED, *place, peer=ANN.peer, reason=Reason.BAD_SIGNATURE, note="why"),
+        Blame(ANN.peer, Reason.BAD_SIGNATURE),
         Record(Kind.REJECTED, ROOM, peer=ANN.peer, reason=Reason.MALFORMED),
+        Blame(ANN.peer, Reason.MALFORMED),
     ]
-    blames = [each for each in turn.effects if isinstance(each, Blame)]
-    assert [each.reason for each in blames] == [Reason.BAD_SIGNATURE, Reason.MALFORMED]
-    (promise,) = [each for each in turn.all() if isinstance(each, AfterCommit)]
+    turn.finish()
+    (promise,) = out.take()
+    assert isinstance(promise, AfterCommit)
     (send,) = promise.effects
     assert isinstance(send, Send)
     assert isinstance(send.message, RelayTaken)

@@ -7,14 +7,14 @@ Nobody answers, or the state never says so: it ends with a reason, and nothing i
 
 from __future__ import annotations
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.rooms.content import CONTROL_KINDS, JoinRule, Membership
@@ -22,8 +22,6 @@ from linnet.rooms.messages import AskControl, ControlPage, Refused
 from linnet.rooms.relay.serving import HEADS
 from linnet.trace.records import Kind, Record
 
-OWNER = "relay.admission"
-LET_GO = "let go"
 PATIENCE = 30.0
 """Seconds until the room's state has to name us: the asker writes it once we have said yes."""
 
@@ -35,7 +33,17 @@ CONTACTS = 8
 AT_ONCE = 32
 """Rooms that may be on their way in at the same time."""
 
-AdmissionEffect = Send[AskControl | Refused] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class AdmissionDue(Timer, frozen=True, gc=False):
+    """Those who may hold the control DAG of a room had the time to answer, and are to be asked again."""
+
+    room: TopicId
+
+
+class LingerDue(Timer, frozen=True, gc=False):
+    """The links by which a relay came to a room have been held long enough after it joined."""
+
+    room: TopicId
 
 
 def why_not_taken(config: RelayConfig, person: AuthorId | None, rooms: int, kept: int) -> Reason | None:
@@ -56,8 +64,10 @@ class Admission:
         context: Context,
         config: RelayConfig,
         max_control: int,
+        out: Outbox,
     ) -> None:
         self.room = room
+        self._out = out
         self._asker = asker
         self.contacts: dict[PeerId, tuple[str, ...]] = {
             contact.peer: contact.hints for contact in (Contact(asker), *contacts[:CONTACTS])
@@ -73,40 +83,34 @@ class Admission:
         self._until = 0.0
         self._last_reason = Reason.TIMEOUT
 
-    def begin(self, now: float) -> list[AdmissionEffect]:
+    def begin(self, now: float) -> None:
         """Call everyone who may hold the control DAG."""
         self._until = now + PATIENCE
-        holds: list[AdmissionEffect] = [
-            Hold(peer, hints, self._purpose) for peer, hints in self.contacts.items()
-        ]
-        return [*holds, *self._ask_all(), SetTimer(self._config.fetch_timeout, self._tick)]
+        for peer, hints in self.contacts.items():
+            self._out.hold(peer, hints, self._purpose)
+        self._ask_all()
 
-    def up(self, peer: PeerId) -> list[AdmissionEffect]:
-        """A link is open."""
-        return self._ask(peer) if peer in self.contacts else []
+    def ask_contact(self, peer: PeerId) -> None:
+        """Ask a peer whose link is open now, or that may know more than before, if it is a contact."""
+        if peer in self.contacts:
+            self._ask(peer)
 
-    def greeted(self, peer: PeerId) -> list[AdmissionEffect]:
-        """Somebody may know more than before."""
-        return self._ask(peer) if peer in self.contacts else []
-
-    def page(self, peer: PeerId, page: ControlPage) -> list[AdmissionEffect]:
-        """Control events, from somebody who was asked."""
+    def handle_page(self, peer: PeerId, page: ControlPage) -> None:
+        """Take in control events of a contact, and ask it for more."""
         if peer not in self.contacts:
-            return []
+            return
         if page.reason is not None:
             self._last_reason = page.reason
-            return []
+            return
         cards = {card.person + card.device: card for card in page.cards}
         before = len(self.units)
-        effects: list[AdmissionEffect] = []
         for unit in page.units:
-            effects += self._take(peer, unit, cards)
+            self._take_unit(peer, unit, cards)
         if page.more and len(self.units) > before:
-            effects += self._ask(peer)
-        return effects
+            self._ask(peer)
 
-    def refused(self, peer: PeerId, reason: Reason) -> None:
-        """Somebody who was asked has nothing to say to us yet."""
+    def handle_refusal(self, peer: PeerId, reason: Reason) -> None:
+        """Note why a contact has nothing to say to us yet."""
         if peer in self.contacts:
             self._last_reason = reason
 
@@ -126,34 +130,38 @@ class Admission:
         public = view.join_rule() is JoinRule.PUBLIC
         return None if public or standing in (Membership.INVITE, Membership.JOIN) else Reason.NOT_INVITED
 
-    def fired(self, now: float) -> tuple[list[AdmissionEffect], Reason | None]:
-        """Ask again, or give up for a reason."""
+    def ask_again(self, now: float) -> Reason | None:
+        """Ask all contacts again, or give up; returns the reason then."""
         if now < self._until:
-            return [*self._ask_all(), SetTimer(self._config.fetch_timeout, self._tick)], None
+            self._ask_all()
+            return None
         reason = self.why_not or Reason.TIMEOUT
-        record = Record(Kind.REJECTED, self.room, peer=self._asker, reason=reason, note="admission")
-        refused = Refused(self.room, None, reason, "the relay could not begin to serve the room")
-        told = [Send(self._asker, refused)] if self._asker in self._context.links else []
-        return [record, *told, *self.end()], reason
+        self._reject(self._asker, reason)
+        if self._asker in self._context.links:
+            detail = "the relay could not begin to serve the room"
+            self._out.send(self._asker, Refused(self.room, None, reason, detail))
+        self._out.cancel_timer(AdmissionDue(self.room))
+        self.release_links()
+        return reason
 
-    def end(self) -> list[AdmissionEffect]:
-        """It has failed."""
-        return [CancelTimer(self._tick), *self.let_go()]
+    def linger(self) -> None:
+        """Hold the links a while after we serve the room: who is at the other ends is yet to hear of it."""
+        self._out.cancel_timer(AdmissionDue(self.room))
+        self._out.set_timer(LINGER, LingerDue(self.room))
 
-    def linger(self) -> list[AdmissionEffect]:
-        """We serve the room; whoever is at the other ends is yet to hear of it."""
-        return [CancelTimer(self._tick), SetTimer(LINGER, Tick(OWNER, LET_GO, self.room))]
+    def release_links(self) -> None:
+        """Hold the links to the contacts no longer."""
+        for peer in self.contacts:
+            self._out.release(peer, self._purpose)
 
-    def let_go(self) -> list[AdmissionEffect]:
-        """The links are no longer needed for this."""
-        return [Release(peer, self._purpose) for peer in self.contacts]
-
-    def _take(self, peer: PeerId, unit: Unverified, cards: dict[bytes, Card]) -> list[AdmissionEffect]:
+    def _take_unit(self, peer: PeerId, unit: Unverified, cards: dict[bytes, Card]) -> None:
         try:
             self._learn(unit, cards)
         except RemoteError as error:
-            return [Record(Kind.REJECTED, self.room, peer=peer, reason=error.reason, note="admission")]
-        return []
+            self._reject(peer, error.reason)
+
+    def _reject(self, peer: PeerId, reason: Reason) -> None:
+        self._out.record(Record(Kind.REJECTED, self.room, peer=peer, reason=reason, note="admission"))
 
     def _learn(self, unit: Unverified, cards: dict[bytes, Card]) -> None:
         book = self._context.cards
@@ -180,19 +188,18 @@ class Admission:
                 raise InvalidEvent(refusal.reason, refusal.rule)
         self.units.append(verified)
 
-    def _ask_all(self) -> list[AdmissionEffect]:
+    def _ask_all(self) -> None:
         links = self._context.links
-        return [effect for peer in self.contacts if peer in links for effect in self._ask(peer)]
+        for peer in self.contacts:
+            if peer in links:
+                self._ask(peer)
+        self._out.set_timer(self._config.fetch_timeout, AdmissionDue(self.room))
 
-    def _ask(self, peer: PeerId) -> list[AdmissionEffect]:
+    def _ask(self, peer: PeerId) -> None:
         self._number += 1
         heads: tuple[EventId, ...] = () if self._dag is None else self._dag.heads[:HEADS]
-        return [Send(peer, AskControl(self.room, self._number, heads, None, self._context.card))]
+        self._out.send(peer, AskControl(self.room, self._number, heads, None, self._context.card))
 
     @property
     def _purpose(self) -> str:
         return f"admission {self.room.hex()[:16]}"
-
-    @property
-    def _tick(self) -> Tick:
-        return Tick(OWNER, "ask", self.room)

@@ -22,6 +22,7 @@ from linnet.core.stores import Entry, Store
 from linnet.delivery.cards import CardBook
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP
 from linnet.rooms.relay.group_devices import GroupDevices
 from linnet.rooms.relay.group_shelf import GroupShelf
@@ -42,8 +43,17 @@ Placed = tuple[int, Entry]
 class Cache:
     """The units of one room."""
 
-    def __init__(self, room: TopicId, store: Store, cards: CardBook, budget: Budget, tombstones: int) -> None:
+    def __init__(
+        self,
+        room: TopicId,
+        store: Store,
+        cards: CardBook,
+        budget: Budget,
+        tombstones: int,
+        out: Outbox,
+    ) -> None:
         self._room = room
+        self._out = out
         self._log = store.log
         self._cells = store.cells
         self._cards = cards
@@ -54,7 +64,7 @@ class Cache:
         self._at, self._ours = f"relay.at/{room.hex()}", f"relay.ours/{room.hex()}"
         self.usage = Usage(room, store.cells, budget)
         self.shelf = GroupShelf(room, store.cells, budget)
-        self.devices = GroupDevices(room, store.cells, self.shelf)
+        self.devices = GroupDevices(room, store.cells, self.shelf, out)
         self._budget = budget
         self.tombstones = Tombstones(room, store.cells, tombstones)
         meta = store.cells.get(_META, room)
@@ -182,27 +192,28 @@ class Cache:
             self._cells.delete(self._ours, place.to_bytes(8, "big"))
         del self._forwarded[:gone]
 
-    def expire(self, before: float) -> list[Record]:
-        """Let go what came before a time, a bounded part of it at once."""
+    def expire_before(self, before: float) -> None:
+        """Let go of what came before a time, a bounded part of it at once."""
         gone = [entry for topic in self.topics for entry in self._log.evict(topic, before, None, EVICT_UNITS)]
-        return self._let_go(gone, Kind.EXPIRED, Reason.RETENTION)
+        self._let_go(gone, Kind.EXPIRED, Reason.RETENTION)
 
-    def make_room(self, size: int, most: int) -> list[Record] | None:
-        """Evict the oldest until so many bytes more fit; None if they cannot."""
+    def make_room(self, size: int, most: int) -> bool:
+        """Evict the oldest until so many bytes more fit; returns False if they cannot."""
         if size > most or size > self._budget.room + self.usage.bytes:
-            return None
+            return False
         gone: list[Entry] = []
         freed = 0
         over = max(self.usage.bytes + size - most, size - self._budget.room)
         while freed < over:
             entry = self._oldest()
             if entry is None:
-                return None
+                return False
             gone.append(entry)
             freed += len(entry.raw)
-        return self._let_go(gone, Kind.EVICTED, Reason.QUOTA)
+        self._let_go(gone, Kind.EVICTED, Reason.QUOTA)
+        return True
 
-    def release(self, counts: list[int], lost: int, kind: Kind, reason: Reason) -> list[Record]:
+    def release_group_events(self, counts: list[int], lost: int, kind: Kind, reason: Reason) -> None:
         """Let go so many of the oldest operations on keys that came from peers, and from relays.
 
         `lost` is the position of the last of them that somebody had not read: who is before it has missed it.
@@ -213,26 +224,27 @@ class Cache:
             for entry in self._log.evict(topic, None, 0, count)
         ]
         self.floor = max(self.floor, lost)
-        return self._let_go(gone, kind, reason)
+        self._let_go(gone, kind, reason)
 
-    def forget(self, reason: Reason) -> list[Record]:
-        """Let go of everything, control events too, a bounded part at once; nothing left: no records."""
-        records: list[Record] = []
+    def forget_some(self, reason: Reason) -> bool:
+        """Let go of a bounded part of everything, control events too; returns False if nothing was left."""
         gone: list[Entry] = []
         for topic in (*self.topics, *self.group_topics):
             gone += self._log.evict(topic, None, 0, EVICT_UNITS)
         if gone:
-            return self._let_go(gone, Kind.EVICTED, reason)
-        for entry in self._log.evict(self._room, None, 0, EVICT_UNITS):
+            self._let_go(gone, Kind.EVICTED, reason)
+            return True
+        control = self._log.evict(self._room, None, 0, EVICT_UNITS)
+        for entry in control:
             self.control.pop(entry.head, None)
-            records.append(self._record(Kind.EVICTED, recall_unit(decode_unit(entry.raw)), entry, reason))
-        if not records:
+            self._record(Kind.EVICTED, recall_unit(decode_unit(entry.raw)), entry, reason)
+        if not control:
             self.passed(self.end)
             self.tombstones.clear()
             self.devices.clear()
             self._cells.delete(_META, self._room)
             self._cells.delete(_CREATE, self._room)
-        return records
+        return bool(control)
 
     def _append(self, topic: TopicId, verified: Verified, now: float) -> int:
         unit, event = verified.unit, verified.events[0]
@@ -263,8 +275,7 @@ class Cache:
         _, topic = min(heads)
         return self._log.evict(topic, None, 0, 1)[0]
 
-    def _let_go(self, entries: list[Entry], kind: Kind, reason: Reason) -> list[Record]:
-        records: list[Record] = []
+    def _let_go(self, entries: list[Entry], kind: Kind, reason: Reason) -> None:
         for entry in entries:
             verified = recall_unit(decode_unit(entry.raw))
             event = verified.events[0]
@@ -273,14 +284,13 @@ class Cache:
             else:
                 self._unplace(event, len(entry.raw))
             self.tombstones.add(Gone(event.id, event.author, reason, self._log.end()))
-            records.append(self._record(kind, verified, entry, reason))
+            self._record(kind, verified, entry, reason)
         if kind is Kind.EXPIRED:
-            self.expired += len(records)
+            self.expired += len(entries)
         else:
-            self.evicted += len(records)
-        if records:
+            self.evicted += len(entries)
+        if entries:
             self._cells.put(_META, self._room, _encode((self.floor, self.expired, self.evicted)))
-        return records
 
     def _unplace(self, event: Event, size: int) -> None:
         position = self._cells.get(self._at, event.id)
@@ -289,18 +299,10 @@ class Cache:
             self._cells.delete(self._at, event.id)
         self.usage.removed(event.author, size, event.tail.key is not None)
 
-    def _record(self, kind: Kind, verified: Verified, entry: Entry, reason: Reason) -> Record:
-        event = verified.events[0]
-        return Record(
-            kind,
-            self._room,
-            event.id,
-            event.device,
-            event.seq,
-            bytes=len(entry.raw),
-            reason=reason,
-            note=event.kind,
-        )
+    def _record(self, kind: Kind, verified: Verified, entry: Entry, reason: Reason) -> None:
+        event, size = verified.events[0], len(entry.raw)
+        place = (event.id, event.device, event.seq)
+        self._out.record(Record(kind, self._room, *place, bytes=size, reason=reason, note=event.kind))
 
 
 def derived(room: TopicId, use: bytes) -> TopicId:

@@ -9,6 +9,7 @@ import msgspec
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import ChunkIs, ChunkPut, ChunkTaken, ChunkWant
 from linnet.trace.records import Kind, Record
 
@@ -23,9 +24,10 @@ _decode = msgspec.msgpack.Decoder(tuple[float, int]).decode
 class Chunks:
     """The pieces of one room."""
 
-    def __init__(self, room: TopicId, cells: Cells, most: int) -> None:
+    def __init__(self, room: TopicId, cells: Cells, most: int, out: Outbox) -> None:
         self._room = room
         self._cells = cells
+        self._out = out
         self._most = most
         self._space = f"relay.chunk/{room.hex()}"
         kept = [(digest, *_decode(value)) for digest, value in cells.scan(self._space)]
@@ -58,9 +60,9 @@ class Chunks:
         """The pieces that were asked for, unless they were kept before a time."""
         return [self._get(digest, since) for digest in want.digests]
 
-    def expire(self, before: float, reason: Reason = Reason.RETENTION) -> list[Record]:
-        """Let go what was kept before a time."""
-        records: list[Record] = []
+    def expire_before(self, before: float, reason: Reason = Reason.RETENTION) -> bool:
+        """Let go of the pieces that came before a time; returns whether there were any."""
+        count = len(self._kept)
         for digest, (at, size) in list(self._kept.items()):
             if at >= before:
                 break
@@ -68,8 +70,8 @@ class Chunks:
             self.bytes -= size
             self._cells.delete(SPACE, self._room + digest)
             self._cells.delete(self._space, digest)
-            records.append(Record(Kind.EXPIRED, self._room, bytes=size, reason=reason, note="chunk"))
-        return records
+            self._out.record(Record(Kind.EXPIRED, self._room, bytes=size, reason=reason, note="chunk"))
+        return len(self._kept) < count
 
     def _get(self, digest: bytes, since: float) -> ChunkIs:
         kept = self._kept.get(digest)

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
-from linnet.core.timers import Tick
-from linnet.delivery.causal_messages import IDS_PER_MESSAGE, Given, Want
+from linnet.core.timers import Timer
+from linnet.delivery.causal_messages import IDS_PER_MESSAGE, Want
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RelayConfig
 from linnet.rooms.messages import AskControl, ControlPage
 
-OWNER = "relay.fetching"
 _PAGES = 1000
 """Pages that one question may take: more than the largest control DAG has."""
 _PATIENCE = 5
@@ -34,7 +33,11 @@ _RESTING = 1024
 _STRANGER_PAGES = 64
 """Answers that are taken in a row of who is no member as far as we know: its join builds on a few events."""
 
-FetchEffect = Send[AskControl | Want] | SetTimer[Tick] | CancelTimer[Tick]
+
+class FetchDue(Timer, frozen=True, gc=False):
+    """Somebody had the time to answer for control events of a room that a relay lacks."""
+
+    room: TopicId
 
 
 class _Sought:
@@ -71,9 +74,15 @@ class Fetching:
     """The questions of one room."""
 
     def __init__(
-        self, room: TopicId, config: RelayConfig, card: Card, heads: Callable[[], tuple[EventId, ...]]
+        self,
+        room: TopicId,
+        config: RelayConfig,
+        card: Card,
+        heads: Callable[[], tuple[EventId, ...]],
+        out: Outbox,
     ) -> None:
         self._room = room
+        self._out = out
         self._config = config
         self._card = card
         self._heads = heads
@@ -90,13 +99,13 @@ class Fetching:
         """What is missing."""
         return tuple(self._sought)
 
-    def seek(
+    def seek_events(
         self, ids: Iterable[EventId], source: PeerId | None, now: float, member: bool = True
-    ) -> list[FetchEffect]:
-        """Something waits for these; ask first who named them, a member or not, if it can be asked."""
+    ) -> None:
+        """Seek events that something waits for; their source, who named them, is asked first."""
         new = [each for each in ids if each not in self._sought]
         if not new:
-            return []
+            return
         config = self._config
         last = now + _PATIENCE * config.fetch_tries * config.fetch_timeout
         for each in new:
@@ -105,35 +114,39 @@ class Fetching:
                 sought.is_resting, sought.turns = True, config.fetch_tries
             if source is not None:
                 sought.asked[source] = None
-        asked: list[FetchEffect] = []
         if source is not None and not all(self._sought[each].is_resting for each in new):
-            asked = self.compare(source, now) if member else self.ask_stranger(source, new, now)
-        return [*asked, *self._arm(now)]
+            if member:
+                self.ask_beyond_heads(source, now)
+            else:
+                self.ask_stranger(source, new, now)
+        self._arm_timer(now)
 
-    def compare(self, peer: PeerId, now: float) -> list[FetchEffect]:
+    def ask_beyond_heads(self, peer: PeerId, now: float) -> None:
         """Ask a peer for all that it knows beyond our heads, unless it is being asked."""
         if peer in self._questions:
-            return []
+            return
         self._number += 1
         self._questions[peer] = _Question(self._number, now + self._config.fetch_timeout)
-        return [self._ask(peer, self._number), *self._arm(now)]
+        self._ask_control(peer, self._number)
+        self._arm_timer(now)
 
-    def ask_stranger(self, peer: PeerId, named: Iterable[EventId], now: float) -> list[FetchEffect]:
+    def ask_stranger(self, peer: PeerId, named: Iterable[EventId], now: float) -> None:
         """Ask a peer that may be a member for what it has named, unless it is being asked."""
         if peer in self._questions:
-            return []
+            return
         self._number += 1
         question = self._questions[peer] = _Question(self._number, now + self._config.fetch_timeout)
         question.by_id = True
         question.named = dict.fromkeys(tuple(named)[:IDS_PER_MESSAGE])
-        return [Send(peer, Want(self._room, self._number, tuple(question.named))), *self._arm(now)]
+        self._out.send(peer, Want(self._room, self._number, tuple(question.named)))
+        self._arm_timer(now)
 
-    def found(self, event: EventId) -> None:
-        """A control event is known now."""
+    def note_found(self, event: EventId) -> None:
+        """Seek a control event no longer that is known now."""
         self._sought.pop(event, None)
         self._resting.pop(event, None)
 
-    def expects(self, peer: PeerId, request: int) -> bool:
+    def expects_answer(self, peer: PeerId, request: int) -> bool:
         """Whether an answer is one to a question of ours."""
         question = self._questions.get(peer)
         return question is not None and question.number == request
@@ -142,27 +155,31 @@ class Fetching:
         """Whether a peer owes us an answer."""
         return peer in self._questions
 
-    def page(self, peer: PeerId, page: ControlPage, news: bool, now: float) -> tuple[list[FetchEffect], bool]:
-        """A page was taken in; what to ask next, and whether this peer has told all that it has."""
+    def handle_page(self, peer: PeerId, page: ControlPage, news: bool, now: float) -> bool:
+        """Ask for more after a page that was taken in; returns whether this peer has told all that it has."""
         question = self._questions[peer]
         question.pages += 1
         if question.named is not None:
-            return self._answered(peer, now), True
+            self._end_question(peer, now)
+            return True
         if page.more and news and question.pages < _PAGES:
             self._again(question, now)
-            return [self._ask(peer, question.number)], False
+            self._ask_control(peer, question.number)
+            return False
         missing = tuple(id for id, sought in self._sought.items() if not sought.is_resting)[:IDS_PER_MESSAGE]
         if missing and page.reason is None:
             self._again(question, now)
             question.by_id = True
-            return [Send(peer, Want(self._room, question.number, missing))], False
-        return self._answered(peer, now), True
+            self._out.send(peer, Want(self._room, question.number, missing))
+            return False
+        self._end_question(peer, now)
+        return True
 
-    def given(self, peer: PeerId, given: Given, now: float) -> list[FetchEffect]:
-        """What was asked for by id was taken in."""
+    def handle_given(self, peer: PeerId, now: float) -> None:
+        """Ask for more after events that were asked for by id and were taken in."""
         question = self._questions[peer]
         if not question.by_id:
-            return []
+            return
         question.pages += 1
         if question.named is not None and question.pages < _STRANGER_PAGES:
             named = question.named
@@ -170,31 +187,34 @@ class Fetching:
             if fresh:
                 named.update(dict.fromkeys(fresh[:IDS_PER_MESSAGE]))
                 self._again(question, now)
-                return [Send(peer, Want(self._room, question.number, tuple(fresh[:IDS_PER_MESSAGE])))]
-        return self._answered(peer, now)
+                self._out.send(peer, Want(self._room, question.number, tuple(fresh[:IDS_PER_MESSAGE])))
+                return
+        self._end_question(peer, now)
 
-    def down(self, peer: PeerId) -> None:
-        """The link to a peer is gone, and its answer with it."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Wait no longer for the answer of a peer whose link is gone."""
         self._questions.pop(peer, None)
 
-    def fired(self, candidates: Iterable[PeerId], now: float) -> tuple[list[FetchEffect], list[EventId]]:
-        """It is time for the next turns; the second are the events that are given up."""
+    def ask_next(self, candidates: Iterable[PeerId], now: float) -> list[EventId]:
+        """Ask the next candidates for what is due; returns the events that are given up."""
         self._armed = None
         for peer in [peer for peer, question in self._questions.items() if question.due <= now]:
             del self._questions[peer]
-        effects, lost = self._turns(list(candidates), now)
+        lost = self._take_turns(list(candidates), now)
         for each in lost:
             if not self._sought.pop(each).is_resting:
                 self._rest(each, now)
-        return [*effects, *self._arm(now)], lost
+        self._arm_timer(now)
+        return lost
 
-    def stop(self) -> list[FetchEffect]:
-        """Nobody waits any more."""
+    def stop(self) -> None:
+        """Seek nothing any more."""
         self._sought.clear()
         self._questions.clear()
         self._resting.clear()
-        armed, self._armed = self._armed, None
-        return [] if armed is None else [CancelTimer(self._tick)]
+        if self._armed is not None:
+            self._armed = None
+            self._out.cancel_timer(FetchDue(self._room))
 
     def _rests(self, event: EventId, now: float) -> bool:
         """Whether an event was given up a short while ago. A clock that was put back ends that."""
@@ -207,8 +227,7 @@ class Fetching:
         while len(self._resting) > _RESTING:
             del self._resting[next(iter(self._resting))]
 
-    def _turns(self, candidates: list[PeerId], now: float) -> tuple[list[FetchEffect], list[EventId]]:
-        effects: list[FetchEffect] = []
+    def _take_turns(self, candidates: list[PeerId], now: float) -> list[EventId]:
         lost: list[EventId] = []
         for event, sought in self._sought.items():
             if sought.due > now:
@@ -221,33 +240,29 @@ class Fetching:
             fresh = [peer for peer in candidates if peer not in sought.asked] or candidates
             if fresh:
                 sought.asked[fresh[0]] = None
-                effects += self.compare(fresh[0], now)
-        return effects, lost
+                self.ask_beyond_heads(fresh[0], now)
+        return lost
 
-    def _answered(self, peer: PeerId, now: float) -> list[FetchEffect]:
-        """This peer has no more to say: what it was asked for and did not have is the next one's."""
+    def _end_question(self, peer: PeerId, now: float) -> None:
+        """Let others have their turn: this peer has no more to say of what it was asked for."""
         del self._questions[peer]
         for sought in self._sought.values():
             if peer in sought.asked and sought.due > now:
                 sought.due = now
-        return self._arm(now)
+        self._arm_timer(now)
 
     def _again(self, question: _Question, now: float) -> None:
         question.due = now + self._config.fetch_timeout
         for sought in self._sought.values():
             sought.due = min(max(sought.due, question.due), sought.last)
 
-    def _ask(self, peer: PeerId, number: int) -> Send[AskControl]:
-        return Send(peer, AskControl(self._room, number, self._heads(), None, self._card))
+    def _ask_control(self, peer: PeerId, number: int) -> None:
+        self._out.send(peer, AskControl(self._room, number, self._heads(), None, self._card))
 
-    def _arm(self, now: float) -> list[FetchEffect]:
+    def _arm_timer(self, now: float) -> None:
         due = [each.due for each in self._sought.values()]
         due += [each.due for each in self._questions.values()]
         if not due or (self._armed is not None and self._armed <= min(due)):
-            return []
+            return
         self._armed = min(due)
-        return [SetTimer(max(0.0, self._armed - now), self._tick)]
-
-    @property
-    def _tick(self) -> Tick:
-        return Tick(OWNER, "ask", self._room)
+        self._out.set_timer(max(0.0, self._armed - now), FetchDue(self._room))

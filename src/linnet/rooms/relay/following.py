@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from linnet.core.effects import Send
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
@@ -16,7 +15,7 @@ from linnet.rooms.messages import ResyncPage
 from linnet.rooms.relay.door import Caller
 from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.serving import Serving
-from linnet.rooms.relay.turn import Fresh
+from linnet.rooms.relay.turn import Fresh, Turn
 
 
 class _Follower:
@@ -41,37 +40,35 @@ class Following:
         return len(self._followers)
 
     def begin(self, caller: Caller, request: int, position: int) -> None:
-        """Somebody who has everything up to here wants what follows."""
+        """Push what comes from now on to a caller that has everything up to a position."""
         self._followers[caller.peer] = _Follower(caller, request, position)
 
     def end(self, peer: PeerId) -> None:
-        """It wants no more, or its link is gone."""
+        """Push nothing more to a peer that wants no more, or whose link is gone."""
         self._followers.pop(peer, None)
 
-    def expel(self, why: Callable[[Caller], Reason | None]) -> list[Send[ResyncPage]]:
-        """The state has changed: who may not read any more is told so, and nothing else."""
-        effects: list[Send[ResyncPage]] = []
+    def expel_followers(
+        self, why: Callable[[Caller], Reason | None], send: Callable[[PeerId, ResyncPage], None]
+    ) -> None:
+        """Tell those followers that may not read any more why that is so, and nothing else after it."""
         for peer, follower in list(self._followers.items()):
             reason = why(follower.caller)
             if reason is not None:
                 del self._followers[peer]
-                effects.append(Send(peer, self._serving.refusal(follower.request, reason)))
-        return effects
+                send(peer, self._serving.refusal(follower.request, reason))
 
-    def push(self, fresh: list[Fresh], end: int) -> list[Send[ResyncPage]]:
-        """Tell everyone what has come; `end` is the end of the log now."""
-        effects: list[Send[ResyncPage]] = []
+    def push_events(self, turn: Turn, end: int) -> None:
+        """Promise to every follower what has come in a turn; `end` is the end of the log now."""
         for peer, follower in self._followers.items():
-            news = [each for each in fresh if each.position > follower.position]
+            news = [each for each in turn.fresh if each.position > follower.position]
             for units, at in self._cut(news, peer, end):
                 page = self._serving.pushed(follower.caller, follower.request, units, follower.position, at)
                 follower.position = at
-                effects.append(Send(peer, page))
+                turn.promise_send(peer, page)
             if not news and self._serving.has_news_beside(follower.caller):
                 page = self._serving.pushed(follower.caller, follower.request, (), follower.position, end)
                 follower.position = end
-                effects.append(Send(peer, page))
-        return effects
+                turn.promise_send(peer, page)
 
     def _cut(self, news: list[Fresh], peer: PeerId, end: int) -> Iterator[tuple[tuple[Unverified, ...], int]]:
         """Pages of what is new, without what the follower brought itself."""

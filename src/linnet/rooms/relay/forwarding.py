@@ -10,33 +10,37 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.event.event import Unverified
 from linnet.event.signing import recall_unit
+from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.paging import Pages
 from linnet.rooms.results import RelayStatus
 from linnet.trace.records import Kind, Record
 
-OWNER = "relay.forwarding"
 _TRIES = 3
 """Times that an event is sent again with what the other relay lacks to judge it."""
 
 _FOR_NOW = frozenset({Reason.MISSING_DEPENDENCY, Reason.QUEUE_FULL})
 """Reasons that another try may overcome."""
 
-ForwardEffect = Send[RelayForward] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class ForwardDue(Timer, frozen=True, gc=False):
+    """Another relay of a room did not answer in time, or is to be tried again."""
+
+    room: TopicId
+    peer: PeerId
 
 
 class _Lane:
     """The way to one other relay."""
 
-    __slots__ = ("hints", "lacking", "number", "out", "paused", "position", "tries", "upto")
+    __slots__ = ("hints", "lacking", "number", "paused", "position", "tries", "unanswered", "upto")
 
     def __init__(self, hints: tuple[str, ...], position: int) -> None:
         self.hints = hints
@@ -44,7 +48,7 @@ class _Lane:
         """It has answered for all up to here."""
         self.upto = position
         self.number = 0
-        self.out: dict[EventId, Unverified] = {}
+        self.unanswered: dict[EventId, Unverified] = {}
         """Events that were sent and are not answered."""
         self.lacking: dict[EventId, Unverified] = {}
         """Events that it could not judge yet."""
@@ -65,8 +69,10 @@ class Forwarding:
         links: Container[PeerId],
         timeout: float,
         retry: float,
+        out: Outbox,
     ) -> None:
         self._room = room
+        self._out = out
         self._cells = cells
         self._cache = cache
         self._pages = pages
@@ -90,13 +96,13 @@ class Forwarding:
             for peer, lane in self._lanes.items()
         )
 
-    def targets(self, relays: Mapping[PeerId, tuple[str, ...]]) -> list[ForwardEffect]:
-        """These are the room's other relays now. A new one gets what comes from now on."""
-        effects: list[ForwardEffect] = []
+    def set_relays(self, relays: Mapping[PeerId, tuple[str, ...]]) -> None:
+        """Forward to these relays of the room. A new one gets what comes from now on."""
         for peer in [peer for peer in self._lanes if peer not in relays]:
             del self._lanes[peer]
             self._cells.delete(self._space, peer)
-            effects += [CancelTimer(self._tick(peer)), Release(peer, self._purpose)]
+            self._out.cancel_timer(ForwardDue(self._room, peer))
+            self._out.release(peer, self._purpose)
         for peer, hints in relays.items():
             lane = self._lanes.get(peer)
             if lane is None:
@@ -104,136 +110,128 @@ class Forwarding:
                 position = self._cache.end if kept is None else int.from_bytes(kept, "big")
                 self._lanes[peer] = lane = _Lane(hints, position)
                 self._write(peer, lane)
-                effects.append(Hold(peer, hints, self._purpose))
+                self._out.hold(peer, hints, self._purpose)
             elif lane.hints != hints:
                 lane.hints = hints
-                effects.append(Hold(peer, hints, self._purpose))
-        return effects
+                self._out.hold(peer, hints, self._purpose)
 
     def begin_at(self, position: int) -> None:
-        """Every lane begins here: for what we say ourselves on joining."""
+        """Begin every lane at a position: for what we say ourselves on joining."""
         for peer, lane in self._lanes.items():
             lane.position = lane.upto = position
             self._write(peer, lane)
 
-    def pump(self) -> list[ForwardEffect]:
-        """Send what there is to whoever waits for nothing."""
+    def forward_events(self) -> None:
+        """Send what there is to every relay of which no answer is waited for."""
         if not self._lanes:
             self._cache.passed(self._cache.end)
-        return [effect for peer in self._lanes for effect in self._send(peer)]
+        for peer in self._lanes:
+            self._send_page(peer)
 
-    def up(self, peer: PeerId) -> list[ForwardEffect]:
-        """A link is open, or who was of no use has greeted: it may serve the room by now."""
+    def resume(self, peer: PeerId) -> None:
+        """Forward to a relay that is linked or has greeted: it may serve the room by now."""
         lane = self._lanes.get(peer)
-        if lane is None:
-            return []
-        lane.paused = False
-        return self._send(peer)
+        if lane is not None:
+            lane.paused = False
+            self._send_page(peer)
 
-    def down(self, peer: PeerId) -> list[ForwardEffect]:
-        """A link is gone; what was not answered is sent again over the next."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Leave what a relay did not answer to the next link."""
         lane = self._lanes.get(peer)
-        if lane is None or not lane.out:
-            return []
-        lane.out = {}
-        lane.lacking = {}
-        return [CancelTimer(self._tick(peer))]
+        if lane is not None and lane.unanswered:
+            lane.unanswered = {}
+            lane.lacking = {}
+            self._out.cancel_timer(ForwardDue(self._room, peer))
 
-    def expects(self, peer: PeerId, request: int) -> bool:
+    def expects_answer(self, peer: PeerId, request: int) -> bool:
         """Whether an answer is one to what we sent."""
         lane = self._lanes.get(peer)
-        return lane is not None and request == lane.number and bool(lane.out)
+        return lane is not None and request == lane.number and bool(lane.unanswered)
 
-    def taken(self, peer: PeerId, taken: RelayTaken) -> list[ForwardEffect]:
-        """An answer."""
+    def handle_taken(self, peer: PeerId, taken: RelayTaken) -> None:
+        """Go on after the answer of a relay to what was forwarded to it."""
         lane = self._lanes.get(peer)
-        if lane is None or taken.request != lane.number or not lane.out:
-            return []
+        if lane is None or taken.request != lane.number or not lane.unanswered:
+            return
         if taken.reason is not None:
             # It serves the room not yet, or does not know us yet. What is to be sent waits here.
-            lane.out = {}
+            lane.unanswered = {}
             lane.paused = True
-            return [
-                Record(Kind.REJECTED, self._room, peer=peer, reason=taken.reason, note="forward"),
-                SetTimer(self._retry, self._tick(peer)),
-            ]
-        effects: list[ForwardEffect] = []
+            record = Record(Kind.REJECTED, self._room, peer=peer, reason=taken.reason, note="forward")
+            self._out.record(record)
+            self._out.set_timer(self._retry, ForwardDue(self._room, peer))
+            return
         for outcome in taken.outcomes:
-            unit = lane.out.pop(outcome.event, None)
+            unit = lane.unanswered.pop(outcome.event, None)
             if unit is not None:
-                effects += self._outcome(peer, lane, outcome, unit)
-        if lane.out:
-            return effects
+                self._note_outcome(peer, lane, outcome, unit)
+        if lane.unanswered:
+            return
         if lane.lacking:
-            return [*effects, *self._resend(peer, lane)]
+            self._send_lacking(peer, lane)
+            return
         lane.position = lane.upto
         lane.tries = 0
         self._write(peer, lane)
         self._cache.passed(min(each.position for each in self._lanes.values()))
-        return [*effects, CancelTimer(self._tick(peer)), *self._send(peer)]
+        self._out.cancel_timer(ForwardDue(self._room, peer))
+        self._send_page(peer)
 
-    def fired(self, peer: PeerId) -> list[ForwardEffect]:
-        """No answer in time, or it is time to try again."""
+    def try_again(self, peer: PeerId) -> None:
+        """Send again what a relay did not answer in time, or did not want before."""
         lane = self._lanes.get(peer)
-        if lane is None:
-            return []
-        lane.out = {}
-        lane.lacking = {}
-        lane.paused = False
-        return self._send(peer)
+        if lane is not None:
+            lane.unanswered = {}
+            lane.lacking = {}
+            lane.paused = False
+            self._send_page(peer)
 
-    def stop(self) -> list[ForwardEffect]:
+    def stop(self) -> None:
         """Forward nothing any more, and forget how far it went."""
-        return self.targets({})
+        self.set_relays({})
 
-    def _send(self, peer: PeerId) -> list[ForwardEffect]:
+    def _send_page(self, peer: PeerId) -> None:
         lane = self._lanes[peer]
-        if lane.out or lane.paused or peer not in self._links:
-            return []
+        if lane.unanswered or lane.paused or peer not in self._links:
+            return
         placed = self._cache.from_peers(lane.position, self.since, self._pages.events)
         if not placed:
-            return []
+            return
         page = self._pages.of(placed)
         lane.upto = page.last
         lane.lacking = {}
-        return self._post(peer, lane, dict(zip(page.ids, page.units, strict=True)))
+        self._send_units(peer, lane, dict(zip(page.ids, page.units, strict=True)))
 
-    def _post(self, peer: PeerId, lane: _Lane, units: dict[EventId, Unverified]) -> list[ForwardEffect]:
+    def _send_units(self, peer: PeerId, lane: _Lane, units: dict[EventId, Unverified]) -> None:
         lane.number += 1
-        lane.out = units
-        message = RelayForward(
-            self._room, lane.number, tuple(units.values()), self._pages.cards(units.values())
-        )
-        return [
-            Send(peer, message),
-            *(self._sent(peer, unit) for unit in units.values()),
-            SetTimer(self._timeout, self._tick(peer)),
-        ]
+        lane.unanswered = units
+        cards = self._pages.cards(units.values())
+        self._out.send(peer, RelayForward(self._room, lane.number, tuple(units.values()), cards))
+        for unit in units.values():
+            event = recall_unit(unit).events[0]
+            place = (event.id, event.device, event.seq)
+            self._out.record(Record(Kind.SENT, self._room, *place, peer=peer, note=event.kind))
+        self._out.set_timer(self._timeout, ForwardDue(self._room, peer))
 
-    def _sent(self, peer: PeerId, unit: Unverified) -> Record:
-        event = recall_unit(unit).events[0]
-        place = (event.id, event.device, event.seq)
-        return Record(Kind.SENT, self._room, *place, peer=peer, note=event.kind)
-
-    def _outcome(
-        self, peer: PeerId, lane: _Lane, outcome: RelayOutcome, unit: Unverified
-    ) -> list[ForwardEffect]:
+    def _note_outcome(self, peer: PeerId, lane: _Lane, outcome: RelayOutcome, unit: Unverified) -> None:
         if outcome.cursor is not None:
-            return []
+            return
         if outcome.reason in _FOR_NOW and lane.tries < _TRIES:
             for each in outcome.missing:
                 control = self._cache.unit(each, 0.0)
                 if control is not None:
                     lane.lacking[each] = control
             lane.lacking[outcome.event] = unit
-            return []
+            return
         reason = outcome.reason or Reason.UNKNOWN
-        return [Record(Kind.DROPPED, self._room, outcome.event, peer=peer, reason=reason, note="forward")]
+        self._out.record(
+            Record(Kind.DROPPED, self._room, outcome.event, peer=peer, reason=reason, note="forward")
+        )
 
-    def _resend(self, peer: PeerId, lane: _Lane) -> list[ForwardEffect]:
+    def _send_lacking(self, peer: PeerId, lane: _Lane) -> None:
         lane.tries += 1
         units, lane.lacking = lane.lacking, {}
-        return self._post(peer, lane, units)
+        self._send_units(peer, lane, units)
 
     def _write(self, peer: PeerId, lane: _Lane) -> None:
         self._cells.put(self._space, peer, lane.position.to_bytes(8, "big"))
@@ -241,6 +239,3 @@ class Forwarding:
     @property
     def _purpose(self) -> str:
         return f"relay {self._room.hex()[:16]}"
-
-    def _tick(self, peer: PeerId) -> Tick:
-        return Tick(OWNER, "again", self._room + peer)

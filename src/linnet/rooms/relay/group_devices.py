@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.machine.outbox import Outbox
 from linnet.rooms.relay.group_shelf import GroupShelf
 from linnet.trace.records import Kind, Record
 
@@ -41,8 +42,9 @@ _decode = msgspec.msgpack.Decoder(Reader).decode
 class GroupDevices:
     """The devices of one room; they outlive a restart."""
 
-    def __init__(self, room: TopicId, cells: Cells, shelf: GroupShelf) -> None:
+    def __init__(self, room: TopicId, cells: Cells, shelf: GroupShelf, out: Outbox) -> None:
         self._room = room
+        self._out = out
         self._cells = cells
         self._shelf = shelf
         self._space = f"relay.group_read/{room.hex()}"
@@ -53,17 +55,15 @@ class GroupDevices:
         """How many are of one person."""
         return sum(key[:32] == person for key in self.readers)
 
-    def spoke(self, key: bytes, position: int, is_current: Callable[[bytes], bool]) -> list[Record]:
-        """A device said something of kind `group`, which is kept here; what had to go for it."""
+    def add_reader(self, key: bytes, position: int, is_current: Callable[[bytes], bool]) -> None:
+        """Keep account of a device that said something of kind `group`, which is kept here."""
         if key in self.readers:
-            return []
-        gone: list[Record] = []
+            return
         if len(self.readers) >= DEVICES:
             oldest = next((each for each in self.readers if not is_current(each)), next(iter(self.readers)))
             self._forget(oldest)
-            gone.append(record_of(self._room, oldest, Reason.TOO_MANY))
+            self.record_loss(oldest, Reason.TOO_MANY)
         self._write(key, Reader(0, position))
-        return gone
 
     def asked(self, key: bytes, position: int) -> None:
         """A device asks for what is past a position: what lies before it has, and nothing else for sure.
@@ -79,13 +79,21 @@ class GroupDevices:
         if lost != before.lost or self._shelf.past(position) != self._shelf.past(before.read):
             self._write(key, after)  # else it makes no difference, and a restart may forget it
 
-    def loses(self, key: bytes, position: int, reason: Reason) -> list[Record]:
-        """Something is let go that a device has not read; a record, if it is the first since it read."""
+    def note_loss(self, key: bytes, position: int) -> bool:
+        """Note that something is let go that a device has not read; returns if it is the first since it read.
+
+        Then the caller records it, once what is let go is recorded.
+        """
         before = self.readers[key]
         if before.lost or position <= before.mark:
-            return []
+            return False
         self._write(key, replace(before, lost=True))
-        return [record_of(self._room, key, reason)]
+        return True
+
+    def record_loss(self, key: bytes, reason: Reason) -> None:
+        """Record that a device is not waited for any more."""
+        device = DeviceId(key[32:])
+        self._out.record(Record(Kind.EVICTED, self._room, device=device, reason=reason, note=NOTE))
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -99,8 +107,3 @@ class GroupDevices:
     def _forget(self, key: bytes) -> None:
         del self.readers[key]
         self._cells.delete(self._space, key)
-
-
-def record_of(room: TopicId, key: bytes, reason: Reason) -> Record:
-    """That a device is not waited for any more."""
-    return Record(Kind.EVICTED, room, device=DeviceId(key[32:]), reason=reason, note=NOTE)

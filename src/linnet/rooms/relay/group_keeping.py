@@ -19,7 +19,7 @@ from linnet.rooms.content import Membership
 from linnet.rooms.relay.cache import EVICT_UNITS, Cache
 from linnet.rooms.relay.door import Caller
 from linnet.rooms.relay.group_shelf import Shelved, key_of
-from linnet.trace.records import Kind, Record
+from linnet.trace.records import Kind
 
 AUTHORS = 2
 """One author may have one such part of the bytes: or who says much would put out what others need."""
@@ -54,28 +54,27 @@ class GroupKeeping:
         self.stale = False
         """Whether something may be let go since the last look."""
 
-    def make_room(self, author: AuthorId, size: int) -> list[Record] | None:
-        """Let go of the oldest until so many bytes more of an author fit; None if they cannot."""
+    def make_room(self, author: AuthorId, size: int) -> bool:
+        """Let go of the oldest until so many bytes more of an author fit; returns False if they cannot."""
         usage, most = self._shelf.usage, self._limits.group_bytes
         if usage.of(author).bytes + size > most // AUTHORS:
-            return None
+            return False
         if size > self._cache.spare + self._cache.usage.bytes + usage.bytes:
-            return None
-        records: list[Record] = []
+            return False
         while usage.bytes + size > most:
-            records += self._evict()
+            self._evict_oldest()
         if size > self._cache.spare:
             # Keys go before messages: who lacks a message lacks one, who lacks keys all that follows.
-            records += self._cache.make_room(size, self._cache.usage.bytes + size) or []
+            self._cache.make_room(size, self._cache.usage.bytes + size)
         while size > self._cache.spare:
-            records += self._evict()
-        return records
+            self._evict_oldest()
+        return True
 
-    def kept(self, event: Event, position: int) -> list[Record]:
-        """One more is kept."""
+    def note_kept(self, event: Event, position: int) -> None:
+        """Note that one more is kept, and that its device takes part in the keys."""
         self.stale = True
         view = self._dag.view()
-        return self._devices.spoke(key_of(event), position, lambda key: _takes_part(view, key))
+        self._devices.add_reader(key_of(event), position, lambda key: _takes_part(view, key))
 
     def asked(self, caller: Caller, position: int) -> None:
         """A member asks for what is past a position."""
@@ -88,12 +87,13 @@ class GroupKeeping:
         longest = self._limits.group_least if self.stale else self._limits.group_lifetime
         return self._shelf.items[0].at + longest
 
-    def release(self, now: float) -> list[Record]:
-        """Let go what nobody is waited for with any more, a bounded part of it at once."""
+    def release_events(self, now: float) -> None:
+        """Let go of what nobody is waited for with any more, a bounded part of it at once."""
         self.stale = False
         if not self._shelf.items:
-            return []
-        waited, records = self._waited(), []
+            return
+        waited = self._waited()
+        losers: list[tuple[bytes, Reason]] = []
         left, silent = len(self._shelf), self._is_somebody_silent()
         counts, lost, young = [0, 0], 0, False
         for item in self._shelf.items[:EVICT_UNITS]:
@@ -107,23 +107,25 @@ class GroupKeeping:
                 break
             for each in needy:
                 each.lacks -= 1
-                reason = Reason.RETENTION if late else Reason.TOO_MANY
-                records += self._devices.loses(each.key, item.position, reason)
+                if self._devices.note_loss(each.key, item.position):
+                    losers.append((each.key, Reason.RETENTION if late else Reason.TOO_MANY))
             lost = item.position if needy or silent else lost
             left -= 1
             counts[item.side] += 1
         self.stale = young or sum(counts) == EVICT_UNITS
-        return [*self._cache.release(counts, lost, Kind.EXPIRED, Reason.RETENTION), *records]
+        self._cache.release_group_events(counts, lost, Kind.EXPIRED, Reason.RETENTION)
+        for key, reason in losers:
+            self._devices.record_loss(key, reason)
 
-    def _evict(self) -> list[Record]:
+    def _evict_oldest(self) -> None:
         """Let go of the oldest although somebody may need it."""
         item = self._shelf.items[0]
         counts = [1, 0] if item.side == 0 else [0, 1]
-        records: list[Record] = []
-        for each in self._waited():
-            if each.needs(item):
-                records += self._devices.loses(each.key, item.position, Reason.QUOTA)
-        return [*self._cache.release(counts, item.position, Kind.EVICTED, Reason.QUOTA), *records]
+        needy = [each.key for each in self._waited() if each.needs(item)]
+        losers = [key for key in needy if self._devices.note_loss(key, item.position)]
+        self._cache.release_group_events(counts, item.position, Kind.EVICTED, Reason.QUOTA)
+        for key in losers:
+            self._devices.record_loss(key, Reason.QUOTA)
 
     def _waited(self) -> list[_Waited]:
         view = self._dag.view()

@@ -16,6 +16,7 @@ from linnet.delivery.context import Context
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import encode_unit, recall_unit
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.config import RelayConfig, RoomsConfig
@@ -51,8 +52,10 @@ class Intake:
         cache: Cache,
         fetching: Fetching,
         groups: GroupKeeping,
+        out: Outbox,
     ) -> None:
         self._room = room
+        self._out = out
         self._epoch = epoch
         self._context = context
         self._config = config
@@ -74,15 +77,17 @@ class Intake:
         """Events that wait for control events."""
         return len(self._parking)
 
-    def take(self, unit: Unverified, cards: CardsByDevice, origin: Origin, turn: Turn, now: float) -> None:
-        """An event came."""
+    def take_unit(
+        self, unit: Unverified, cards: CardsByDevice, origin: Origin, turn: Turn, now: float
+    ) -> None:
+        """Judge an event that came, and keep it, let it wait, or refuse it."""
         try:
             event = recall_unit(unit).events[0]
         except (InvalidEvent, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            self._received(unit, None, origin, turn)
-            turn.refuse([origin], None, Reason.MALFORMED)
+            self._record_received(unit, None, origin)
+            turn.refuse_event([origin], None, Reason.MALFORMED)
             return
-        self._received(unit, event, origin, turn)
+        self._record_received(unit, event, origin)
         if self._is_known(event, origin, turn):
             return
         missing = self._dag.missing(event.tail.control or ())
@@ -92,30 +97,30 @@ class Intake:
         elif reason is None and not self._is_patient(event, origin):
             reason = Reason.MISSING_DEPENDENCY
         if reason is not None:
-            turn.refuse([origin], event, reason, missing)
+            turn.refuse_event([origin], event, reason, missing)
             return
         try:
             verified, card = self._verify(unit, cards)
         except RemoteError as error:
-            turn.refuse([origin], event, error.reason)
+            turn.refuse_event([origin], event, error.reason)
             return
         self._judge(verified, card, [origin], turn, now)
         self._unpark(turn, now)
 
     def give_up(self, events: list[EventId], turn: Turn) -> None:
-        """These control events cannot be had."""
+        """Refuse what waits for control events that cannot be had."""
         for parked in self._parking.give_up(events):
             missing = tuple(parked.missing)
-            turn.refuse(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
+            turn.refuse_event(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
 
     def stop(self, turn: Turn, reason: Reason) -> None:
-        """The room is not served any more: nothing waits."""
+        """Refuse all that waits, for a reason: the room is not served any more."""
         for parked in self._parking.give_up(self._fetching.sought):
-            turn.refuse(parked.origins, parked.event, reason)
+            turn.refuse_event(parked.origins, parked.event, reason)
         self._allowance.forget()
 
-    def _received(self, unit: Unverified, event: Event | None, origin: Origin, turn: Turn) -> None:
-        turn.effects.append(
+    def _record_received(self, unit: Unverified, event: Event | None, origin: Origin) -> None:
+        self._out.record(
             Record(
                 Kind.RECEIVED,
                 self._room,
@@ -133,11 +138,11 @@ class Intake:
         position = self._cache.position(event.id)
         gone = self._cache.tombstones.reason(event.id) if position is None else None
         if position is not None or gone is not None:
-            turn.effects.append(
+            self._out.record(
                 Record(Kind.DUPLICATE, self._room, event.id, event.device, event.seq, peer=origin.caller.peer)
             )
             cursor = None if position is None else RelayCursor(self._epoch, position)
-            turn.outcome([origin], event.id, cursor, gone or Reason.DUPLICATE)
+            turn.tell_outcome([origin], event.id, cursor, gone or Reason.DUPLICATE)
             return True
         parked = self._parking.get(event.id)
         if parked is None:
@@ -145,7 +150,8 @@ class Intake:
         if origin.request is not None and len(parked.origins) < _WAITERS and origin.caller.linked:
             parked.origins.append(origin)
         else:
-            turn.outcome([origin], event.id, None, Reason.MISSING_DEPENDENCY, tuple(parked.missing)[:32])
+            missing = tuple(parked.missing)[:32]
+            turn.tell_outcome([origin], event.id, None, Reason.MISSING_DEPENDENCY, missing)
         return True
 
     def _is_patient(self, event: Event, origin: Origin) -> bool:
@@ -185,13 +191,13 @@ class Intake:
         control = event.kind in CONTROL_KINDS
         refusal = self._dag.judge(event)
         if refusal is not None:
-            self._rejected(event, origins, refusal, turn, needed=event.id in self._fetching.sought)
+            self._reject_event(event, origins, refusal, turn, needed=event.id in self._fetching.sought)
         elif origins[0].request is None and not control:
             # Somebody names it among control heads, and it is none: nothing may build on it.
             wrong = Refusal(Reason.NOT_ALLOWED, f"{event.kind}: is no control event")
-            self._rejected(event, origins, wrong, turn, needed=True)
+            self._reject_event(event, origins, wrong, turn, needed=True)
         elif (reason := self._late_ticket(event, origins, now)) is not None:
-            turn.refuse(origins, event, reason)
+            turn.refuse_event(origins, event, reason)
         elif control:
             self._take_control(verified, card, origins, turn, now)
         else:
@@ -200,18 +206,18 @@ class Intake:
     def _park(self, parked: Parked, turn: Turn, now: float) -> None:
         caller, missing = parked.origins[0].caller, tuple(parked.missing)
         if not caller.linked:
-            turn.refuse(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
+            turn.refuse_event(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
         elif self._parking.park(parked):
             member = parked.origins[0].relay or why_not_member(self._dag.view(), caller) is None
-            turn.effects += self._fetching.seek(missing, caller.peer, now, member)
+            self._fetching.seek_events(missing, caller.peer, now, member)
         else:
-            turn.refuse(parked.origins, parked.event, Reason.QUEUE_FULL, missing)
+            turn.refuse_event(parked.origins, parked.event, Reason.QUEUE_FULL, missing)
 
-    def _rejected(
+    def _reject_event(
         self, event: Event, origins: list[Origin], refusal: Refusal, turn: Turn, needed: bool
     ) -> None:
         self.rejected += 1
-        turn.refuse(origins, event, refusal.reason)
+        turn.refuse_event(origins, event, refusal.reason)
         if event.kind in CONTROL_KINDS or needed:
             self._dag.reject(event.id, refusal)
             self._settle(event.id)
@@ -227,23 +233,22 @@ class Intake:
         event = verified.events[0]
         excess = self._dag.excess(event, self._max_control)
         if excess is Reason.QUOTA or (excess is not None and not self._is_needed(event)):
-            turn.refuse(origins, event, excess, note="control")
+            turn.refuse_event(origins, event, excess, note="control")
             return
         doubt = self._dag.doubt(event)
         if doubt is not None:
             if not self._is_needed(event) and not self._allowance.spend(event.author, now):
-                turn.refuse(origins, event, Reason.TOO_MANY, note="soft_failed")
+                turn.refuse_event(origins, event, Reason.TOO_MANY, note="soft_failed")
                 return
             self.soft_failed += 1
-            turn.effects.append(self._soft(event, origins))
+            self._record_soft_failure(event, origins)
         self._context.cards.learn(card)
         self._dag.add(event)
         from_peer = not any(origin.relay for origin in origins)
         position = self._cache.keep_control(verified, from_peer, now)
         turn.changed = True
-        self._kept(
-            verified, position, origins, from_peer, None if doubt is None else Reason.SOFT_FAILED, turn
-        )
+        reason = None if doubt is None else Reason.SOFT_FAILED
+        self._note_kept(verified, position, origins, from_peer, reason, turn)
         self._settle(event.id)
 
     def _take_other(
@@ -252,29 +257,27 @@ class Intake:
         event = verified.events[0]
         doubt = self._dag.doubt(event)
         if doubt is not None:
-            turn.refuse(origins, event, doubt.reason, note=f"{event.kind}: {Reason.SOFT_FAILED}")
+            turn.refuse_event(origins, event, doubt.reason, note=f"{event.kind}: {Reason.SOFT_FAILED}")
             return
-        room = self._room_for(event, len(encode_unit(verified.unit)))
-        if room is None:
-            turn.refuse(origins, event, Reason.QUOTA)
+        if not self._make_room(event, len(encode_unit(verified.unit))):
+            turn.refuse_event(origins, event, Reason.QUOTA)
             return
-        turn.effects += room
         self._context.cards.learn(card)
         from_peer = not any(origin.relay for origin in origins)
         position = self._cache.keep(verified, from_peer, now)
         if event.kind == GROUP:
-            turn.effects += self._groups.kept(event, position)
-        self._kept(verified, position, origins, from_peer, None, turn)
+            self._groups.note_kept(event, position)
+        self._note_kept(verified, position, origins, from_peer, None, turn)
 
-    def _room_for(self, event: Event, size: int) -> list[Record] | None:
-        """What has to go so that an event may be kept; None if it may not."""
+    def _make_room(self, event: Event, size: int) -> bool:
+        """Let go of what has to go so that an event may be kept; returns False if it may not."""
         if event.kind == GROUP:
             return self._groups.make_room(event.author, size)
         if self._cache.usage.of(event.author).bytes + size > self._config.sender_bytes:
-            return None
+            return False
         return self._cache.make_room(size, self._config.room_bytes)
 
-    def _kept(
+    def _note_kept(
         self,
         verified: Verified,
         position: int,
@@ -284,24 +287,17 @@ class Intake:
         turn: Turn,
     ) -> None:
         event, source = verified.events[0], origins[0].caller.peer
-        turn.promises.append(
+        turn.promise_record(
             Record(Kind.STORED, self._room, event.id, event.device, event.seq, peer=source, note=event.kind)
         )
-        turn.outcome(origins, event.id, RelayCursor(self._epoch, position), reason)
+        turn.tell_outcome(origins, event.id, RelayCursor(self._epoch, position), reason)
         turn.fresh.append(Fresh(position, event.id, verified.unit, source))
         turn.forwards = turn.forwards or from_peer
 
-    def _soft(self, event: Event, origins: list[Origin]) -> Record:
-        return Record(
-            Kind.REJECTED,
-            self._room,
-            event.id,
-            event.device,
-            event.seq,
-            peer=origins[0].caller.peer,
-            reason=Reason.SOFT_FAILED,
-            note=event.kind,
-        )
+    def _record_soft_failure(self, event: Event, origins: list[Origin]) -> None:
+        peer, place = origins[0].caller.peer, (event.id, event.device, event.seq)
+        reason, note = Reason.SOFT_FAILED, event.kind
+        self._out.record(Record(Kind.REJECTED, self._room, *place, peer=peer, reason=reason, note=note))
 
     def _is_needed(self, event: Event) -> bool:
         """Whether something of another, who is a member now, cannot be judged without this event.
@@ -319,7 +315,7 @@ class Intake:
         )
 
     def _settle(self, event: EventId) -> None:
-        self._fetching.found(event)
+        self._fetching.note_found(event)
         self._ready += self._parking.settled(event)
 
     def _unpark(self, turn: Turn, now: float) -> None:
@@ -327,7 +323,7 @@ class Intake:
             parked = self._ready.pop(0)
             barred = [reason for origin in parked.origins if (reason := self._barred(parked.event, origin))]
             if len(barred) == len(parked.origins):
-                turn.refuse(parked.origins, parked.event, barred[0])
+                turn.refuse_event(parked.origins, parked.event, barred[0])
             else:
                 self._judge(parked.verified, parked.card, parked.origins, turn, now)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from linnet.core.effects import Send
 from linnet.core.ids import EventId, PeerId
 from linnet.core.limits import DEPENDENCIES
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.event.event import Event, Tail, Verified
 from linnet.event.signing import recall_unit, sign_unit
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.messages import RelaySend
@@ -22,17 +22,18 @@ from linnet.trace.records import Kind, Record
 class OwnMembership:
     """Our own chain in one room."""
 
-    def __init__(self, context: Context, dag: ControlDag, cache: Cache) -> None:
+    def __init__(self, context: Context, dag: ControlDag, cache: Cache, out: Outbox) -> None:
         self._context = context
         self._dag = dag
         self._cache = cache
+        self._out = out
 
     @property
     def standing(self) -> Membership:
         """How we stand to the room."""
         return self._dag.view().membership(self._context.author)
 
-    def say(
+    def say_membership(
         self,
         membership: Membership,
         turn: Turn,
@@ -49,23 +50,22 @@ class OwnMembership:
         event = verified.events[0]
         refusal = self._dag.add(event)
         if refusal is not None:
-            turn.effects.append(
-                Record(Kind.REJECTED, event.topic, event.id, reason=refusal.reason, note=event.kind)
-            )
+            reason, note = refusal.reason, event.kind
+            self._out.record(Record(Kind.REJECTED, event.topic, event.id, reason=reason, note=note))
             return
         position = self._cache.keep_control(verified, True, now)
         turn.fresh.append(Fresh(position, event.id, verified.unit, self._context.peer))
         turn.forwards = True
-        turn.promises.append(
+        turn.promise_record(
             Record(Kind.PUBLISHED, event.topic, event.id, event.device, event.seq, note=event.kind)
         )
         message = Data(verified.unit, 1, 0, int(now * 1_000_000), self._context.card)
         send = RelaySend(event.topic, 0, (verified.unit,), (self._context.card,))
         for peer in self._context.links:
             if peer in relays and membership is Membership.LEAVE:
-                turn.promises.append(Send(peer, send))
+                turn.promise_send(peer, send)
             elif peer in members and peer not in relays and peer != self._context.peer:
-                turn.promises.append(Send(peer, message))
+                turn.promise_send(peer, message)
 
     def _make(self, membership: Membership, now: float) -> Verified:
         """After all control events that we know."""

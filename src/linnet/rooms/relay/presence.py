@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from linnet.core.effects import Send
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.messages import Greet, Refused
 from linnet.rooms.relay.door import Caller, why_not_member, why_not_visitor
@@ -14,14 +14,13 @@ from linnet.rooms.relay.usage import Usage
 from linnet.rooms.ticket import Ticket
 from linnet.trace.records import Kind, Record
 
-PresenceEffect = Send[Greet | Refused] | Record
-
 
 class Presence:
     """The people of one room, as far as they are here."""
 
-    def __init__(self, room: TopicId, context: Context, dag: ControlDag, usage: Usage) -> None:
+    def __init__(self, room: TopicId, context: Context, dag: ControlDag, usage: Usage, out: Outbox) -> None:
         self._room = room
+        self._out = out
         self._context = context
         self._dag = dag
         self._usage = usage
@@ -37,33 +36,37 @@ class Presence:
         """Who waits for an answer to a greeting."""
         return tuple(self._waiting)
 
-    def greeted(self, caller: Caller, greet: Greet, behind: bool, now: float) -> list[PresenceEffect]:
-        """Somebody says who it is; `behind`: it knows control events that we do not."""
+    def handle_greet(self, caller: Caller, greet: Greet, behind: bool, now: float) -> bool:
+        """Take in who a peer is; returns whether it was greeted in turn.
+
+        `behind`: the peer knows control events that we do not.
+        """
         reason = self.why_not_visitor(caller, greet.ticket, now)
         if reason is not None and behind:
             self._waiting[caller.peer] = greet
-            return []
-        return self._answer(caller, greet, reason, now)
+            return False
+        return self._answer_greet(caller, greet, reason, now)
 
-    def settled(self, peer: PeerId, now: float) -> list[PresenceEffect]:
-        """A peer has told all that it knows: its greeting is answered."""
+    def answer_waiting(self, peer: PeerId, now: float) -> None:
+        """Answer the greeting of a peer that has told all that it knows."""
         greet = self._waiting.pop(peer, None)
-        return [] if greet is None else self.greeted(Caller(peer, greet.card.person), greet, False, now)
+        if greet is not None:
+            self.handle_greet(Caller(peer, greet.card.person), greet, False, now)
 
-    def changed(self) -> None:
-        """The state has changed: who is no longer of the room is not here any more."""
+    def drop_outsiders(self) -> None:
+        """Count those as here no longer who are not of the room since its state has changed."""
         view = self._dag.view()
         for peer, caller in list(self.here.items()):
             if not view.is_relay(peer) and why_not_member(view, caller) is not None:
                 del self.here[peer]
 
-    def saw(self, caller: Caller, now: float) -> None:
-        """Somebody asked for something."""
+    def note_seen(self, caller: Caller, now: float) -> None:
+        """Note when a member asked for something."""
         if why_not_member(self._dag.view(), caller) is None:
             self.seen[caller.person] = now
 
-    def down(self, peer: PeerId) -> None:
-        """A link is gone."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Count a peer as here no longer."""
         self.here.pop(peer, None)
         self._waiting.pop(peer, None)
 
@@ -72,8 +75,8 @@ class Presence:
         view, check = self._dag.view(), self._context.card_check
         return why_not_visitor(self._room, view, caller, ticket, check, now)
 
-    def greeting(self, answer: bool) -> Greet:
-        """Our own."""
+    def own_greeting(self, answer: bool) -> Greet:
+        """Our own greeting; `answer`: it answers another."""
         own = dict(self._dag.view().relays()).get(self._context.peer)
         return Greet(
             self._room,
@@ -93,14 +96,17 @@ class Presence:
         others = ((peer, relay) for peer, relay in self._dag.view().relays() if peer != self._context.peer)
         return tuple(Contact(peer, relay.hints) for peer, relay in others)[:64]
 
-    def _answer(
-        self, caller: Caller, greet: Greet, reason: Reason | None, now: float
-    ) -> list[PresenceEffect]:
+    def _answer_greet(self, caller: Caller, greet: Greet, reason: Reason | None, now: float) -> bool:
+        peer = caller.peer
         if reason is not None:
-            record = Record(Kind.REJECTED, self._room, peer=caller.peer, reason=reason, note="greet")
-            return [record, Send(caller.peer, Refused(self._room, None, reason, "not of this room"))]
-        self.saw(caller, now)
+            self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=reason, note="greet"))
+            self._out.send(peer, Refused(self._room, None, reason, "not of this room"))
+            return False
+        self.note_seen(caller, now)
         view = self._dag.view()
-        if view.is_relay(caller.peer) or why_not_member(view, caller) is None:
-            self.here[caller.peer] = caller
-        return [] if greet.answer else [Send(caller.peer, self.greeting(answer=True))]
+        if view.is_relay(peer) or why_not_member(view, caller) is None:
+            self.here[peer] = caller
+        if greet.answer:
+            return False
+        self._out.send(peer, self.own_greeting(answer=True))
+        return True

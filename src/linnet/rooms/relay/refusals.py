@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given, Want
-from linnet.rooms.effects import RoomEffect
+from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import (
     AskControl,
     ChunkIs,
@@ -28,25 +28,27 @@ Request: TypeAlias = RelaySend | RelayForward | Resync | Want | AskControl | Chu
 Answer: TypeAlias = RelayTaken | ResyncPage | Given | ControlPage | ChunkTaken | ChunkIs
 
 
-def refused(message: Request, reason: Reason, caller: Caller | None) -> tuple[list[Answer], list[RoomEffect]]:
-    """The answers to a request of which nothing was looked at, and what is recorded of it."""
+def refuse_request(message: Request, reason: Reason, caller: Caller | None, out: Outbox) -> list[Answer]:
+    """Record that a request is refused of which nothing was looked at; returns the answers to it."""
     peer = None if caller is None else caller.peer
     room = message.topic if isinstance(message, Want) else message.room
-    record = Record(Kind.REJECTED, room, peer=peer, reason=reason, note=type(message).__name__)
+    if isinstance(message, Resync):
+        out.record(Record(Kind.RESYNC, room, peer=peer, reason=reason, note="reject-resync"))
+    else:
+        out.record(Record(Kind.REJECTED, room, peer=peer, reason=reason, note=type(message).__name__))
     match message:
         case RelaySend() | RelayForward():
-            return [RelayTaken(room, message.request, (), reason)], [record]
+            return [RelayTaken(room, message.request, (), reason)]
         case Resync():
-            page = ResyncPage(room, message.request, (), (), (), (), None, False, None, (), reason)
-            return [page], [Record(Kind.RESYNC, room, peer=peer, reason=reason, note="reject-resync")]
+            return [ResyncPage(room, message.request, (), (), (), (), None, False, None, (), reason)]
         case Want():
-            return [Given(room, message.request, (), (), message.ids, reason)], [record]
+            return [Given(room, message.request, (), (), message.ids, reason)]
         case AskControl():
-            return [ControlPage(room, message.request, (), (), False, (), (), reason)], [record]
+            return [ControlPage(room, message.request, (), (), False, (), (), reason)]
         case ChunkPut():
-            return [ChunkTaken(room, message.digest, reason)], [record]
+            return [ChunkTaken(room, message.digest, reason)]
         case ChunkWant():
-            return [ChunkIs(room, digest, None, reason) for digest in message.digests], [record]
+            return [ChunkIs(room, digest, None, reason) for digest in message.digests]
         case _:
             assert_never(message)
 

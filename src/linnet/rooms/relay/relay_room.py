@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linnet.core.effects import Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
@@ -12,12 +11,12 @@ from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.context import Context
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import NO_TOPIC, ControlDag
 from linnet.rooms.access.view import View
 from linnet.rooms.access.visiting import removal_of
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import Membership
-from linnet.rooms.effects import RoomEffect
 from linnet.rooms.messages import (
     AskControl,
     ChunkIs,
@@ -35,7 +34,7 @@ from linnet.rooms.relay.answers import Answers
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.door import Caller, why_not_member, why_not_reader
-from linnet.rooms.relay.fetching import FetchEffect, Fetching
+from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding
 from linnet.rooms.relay.group_keeping import GroupKeeping
@@ -68,31 +67,35 @@ class RelayRoom:
         config: RelayConfig,
         rooms: RoomsConfig,
         budget: Budget,
+        out: Outbox,
     ) -> None:
         cells = context.store.cells
         self.room = room
         self._context = context
+        self._out = out
         self._answers = Answers(room)
-        self.cache = Cache(room, context.store, context.cards, budget, config.tombstones)
+        self.cache = Cache(room, context.store, context.cards, budget, config.tombstones, out)
         self.dag = _restored(self.cache, context)
         pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
         self._receipts = KeptReceipts(room, context, rooms, config.receipts)
-        self._chunks = Chunks(room, cells, config.chunk_bytes)
+        self._chunks = Chunks(room, cells, config.chunk_bytes, out)
         self._serving = Serving(room, epoch, self.cache, self.dag, pages, self._receipts)
         self._following = Following(self._serving, pages)
-        self._fetching = Fetching(room, config, context.card, lambda: self.dag.heads[:HEADS])
+        self._fetching = Fetching(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
         patience = config.fetch_tries * config.fetch_timeout + rooms.relay_timeout
         self._forwarding = Forwarding(
-            room, cells, self.cache, pages, context.links, patience, rooms.relay_retry
+            room, cells, self.cache, pages, context.links, patience, rooms.relay_retry, out
         )
         groups = GroupKeeping(room, self.dag, self.cache, config)
         self._intake = Intake(
-            room, epoch, context, config, rooms, self.dag, self.cache, self._fetching, groups
+            room, epoch, context, config, rooms, self.dag, self.cache, self._fetching, groups, out
         )
-        self._keeping = Keeping(room, self.dag, self.cache, self._chunks, groups, config.max_lifetime)
-        self._own = OwnMembership(context, self.dag, self.cache)
-        self._presence = Presence(room, context, self.dag, self.cache.usage)
-        self.resyncs = Resyncs(room, self.dag, self._serving, self._following, self._keeping, self._presence)
+        self._keeping = Keeping(room, self.dag, self.cache, self._chunks, groups, config.max_lifetime, out)
+        self._own = OwnMembership(context, self.dag, self.cache, out)
+        self._presence = Presence(room, context, self.dag, self.cache.usage, out)
+        self.resyncs = Resyncs(
+            room, self.dag, self._serving, self._following, self._keeping, self._presence, out
+        )
 
     @property
     def view(self) -> View:
@@ -110,44 +113,41 @@ class RelayRoom:
         gone = self._own.standing in (Membership.LEAVE, Membership.BAN)
         return gone or not self.view.is_relay(self._context.peer)
 
-    def start(self, now: float) -> list[RoomEffect]:
+    def start(self, now: float) -> None:
         """Hold links to the other relays, and go on forwarding."""
-        turn = self._turn()
+        turn = self._begin_turn()
         turn.changed = True
         turn.forwards = True
         lacking = len(self.cache.lacking)
         if lacking:
             note = "control events, until a member or relay has given them again"
-            turn.effects.append(
+            self._out.record(
                 Record(Kind.DROPPED, self.room, events=lacking, reason=Reason.DAMAGED, note=note)
             )
-        return self._finish(turn, now)
+        self._finish_turn(turn, now)
 
-    def join(self, contacts: tuple[PeerId, ...], now: float) -> list[RoomEffect]:
+    def join(self, contacts: tuple[PeerId, ...], now: float) -> None:
         """Say that we join, to these members and all other relays."""
-        turn = self._turn()
+        turn = self._begin_turn()
         before = self.cache.end
         turn.changed = True
         if self._own.standing is not Membership.JOIN:
-            self._own.say(Membership.JOIN, turn, contacts, self._others(), now)
-        turn.effects += self._greet(peer for peer in contacts if peer not in self._others())
-        return self._finish(turn, now, before)
+            self._own.say_membership(Membership.JOIN, turn, contacts, self._others(), now)
+        self._greet_linked(peer for peer in contacts if peer not in self._others())
+        self._finish_turn(turn, now, before)
 
     # What peers and relays send.
 
-    def send(self, caller: Caller, message: RelaySend | RelayForward, now: float) -> Turn:
-        """Events to be kept; the caller finishes the turn."""
-        turn = self._turn()
-        turn.answer(caller, self._answers.begin(caller, message.request, len(message.units)))
+    def keep_events(self, caller: Caller, message: RelaySend | RelayForward, now: float) -> list[RelayTaken]:
+        """Take in events that are to be kept; returns the answer to a caller that is not linked."""
+        turn = self._begin_turn()
+        turn.give_answer(caller, self._answers.begin(caller, message.request, len(message.units)))
         relay = isinstance(message, RelayForward)
-        self._presence.saw(caller, now)
+        self._presence.note_seen(caller, now)
         cards = {card.person + card.device: card for card in message.cards}
-        self._take(message.units, cards, Origin(caller, relay, message.request), turn, now)
-        return turn
-
-    def finish(self, turn: Turn, now: float) -> list[RoomEffect]:
-        """End a turn: forward, push, answer."""
-        return self._finish(turn, now)
+        self._take_units(message.units, cards, Origin(caller, relay, message.request), turn, now)
+        self._finish_turn(turn, now)
+        return turn.replies
 
     def may_forward(self, caller: Caller) -> Reason | None:
         """Why somebody is not a relay of this room."""
@@ -161,15 +161,15 @@ class RelayRoom:
             return self._presence.why_not_visitor(caller, asked.ticket, now)
         return why_not_reader(self.view, caller, asked)
 
-    def want(self, caller: Caller, want: Want, now: float) -> Given:
-        """Single events."""
-        self._presence.saw(caller, now)
+    def give_events(self, caller: Caller, want: Want, now: float) -> Given:
+        """The events that a caller wants by their ids."""
+        self._presence.note_seen(caller, now)
         return self._serving.want(want, self._keeping.since(now))
 
-    def control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
-        """The control DAG."""
+    def give_control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
+        """The control events that a caller asks for."""
         if caller is not None:
-            self._presence.saw(caller, now)
+            self._presence.note_seen(caller, now)
         return self._serving.control(asked, self._presence.contacts())
 
     def removal(self, caller: Caller, asked: AskControl) -> ControlPage | None:
@@ -177,8 +177,8 @@ class RelayRoom:
         event = removal_of(self.dag, caller.person)
         return None if event is None else self._serving.control(asked, (), event)
 
-    def receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> list[RoomEffect]:
-        """A receipt, from its device or passed on by another member or relay."""
+    def handle_receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> None:
+        """Keep a receipt, from its device or passed on by another member or relay, and pass it on."""
         giver = Caller(receipt.card.device_key, receipt.card.person)
         reason = why_not_reader(self.view, caller) or why_not_member(self.view, giver)
         if reason is None:
@@ -187,18 +187,24 @@ class RelayRoom:
             except RemoteError as error:
                 reason = error.reason
             else:
-                return self._tell_receipt(caller, receipt) if news else []
-        return [Record(Kind.REJECTED, self.room, peer=caller.peer, reason=reason, note="receipt")]
+                if news:
+                    self._tell_receipt(caller, receipt)
+                return
+        self._out.record(Record(Kind.REJECTED, self.room, peer=caller.peer, reason=reason, note="receipt"))
 
-    def put_chunk(self, caller: Caller, put: ChunkPut, now: float) -> tuple[ChunkTaken, list[RoomEffect]]:
-        """A piece of an attachment."""
+    def put_chunk(self, caller: Caller, put: ChunkPut, now: float) -> ChunkTaken:
+        """Keep a piece of an attachment, if it may be kept; returns the answer."""
         reason = why_not_member(self.view, caller)
         taken = (
             ChunkTaken(self.room, put.digest, reason) if reason is not None else self._chunks.put(put, now)
         )
         if taken.reason is None:
-            return taken, [*self._keeping.arm(now)]
-        return taken, [Record(Kind.REJECTED, self.room, peer=caller.peer, reason=taken.reason, note="chunk")]
+            self._keeping.arm_timer(now)
+        else:
+            self._out.record(
+                Record(Kind.REJECTED, self.room, peer=caller.peer, reason=taken.reason, note="chunk")
+            )
+        return taken
 
     def get_chunks(self, want: ChunkWant, now: float) -> list[ChunkIs]:
         """Pieces of attachments."""
@@ -206,103 +212,105 @@ class RelayRoom:
 
     # Who is there.
 
-    def greet(self, caller: Caller, greet: Greet, now: float) -> list[RoomEffect]:
-        """Somebody says who it is and how far it is."""
+    def handle_greet(self, caller: Caller, greet: Greet, now: float) -> bool:
+        """Hear who a caller is and how far it is; returns whether it was greeted in turn."""
         missing = self.dag.missing(greet.control)
-        asked: list[FetchEffect] = []
-        if missing:
-            peer, fetching = caller.peer, self._fetching
-            member = why_not_reader(self.view, caller) is None
-            asked = fetching.compare(peer, now) if member else fetching.ask_stranger(peer, missing, now)
-        answer = self._presence.greeted(caller, greet, bool(missing), now)
-        return [*asked, *answer, *self._forwarding.up(caller.peer)]
+        if missing and why_not_reader(self.view, caller) is None:
+            self._fetching.ask_beyond_heads(caller.peer, now)
+        elif missing:
+            self._fetching.ask_stranger(caller.peer, missing, now)
+        is_greeted = self._presence.handle_greet(caller, greet, bool(missing), now)
+        self._forwarding.resume(caller.peer)
+        return is_greeted
 
-    def up(self, peer: PeerId) -> list[RoomEffect]:
-        """A link is open; other relays are greeted, members greet first."""
-        if peer not in self._forwarding.relays:
-            return []
-        return [Send(peer, self._presence.greeting(answer=False)), *self._forwarding.up(peer)]
+    def handle_link_up(self, peer: PeerId) -> None:
+        """Greet another relay whose link is open, and forward to it; members greet first."""
+        if peer in self._forwarding.relays:
+            self._out.send(peer, self._presence.own_greeting(answer=False))
+            self._forwarding.resume(peer)
 
-    def down(self, peer: PeerId) -> list[RoomEffect]:
-        """A link is gone."""
-        self._presence.down(peer)
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget what a peer is owed whose link is gone."""
+        self._presence.handle_link_down(peer)
         self._answers.down(peer)
-        self.resyncs.down(peer)
+        self.resyncs.handle_link_down(peer)
         self._following.end(peer)
         self._serving.down(peer)
-        self._fetching.down(peer)
-        return [*self._forwarding.down(peer)]
+        self._fetching.handle_link_down(peer)
+        self._forwarding.handle_link_down(peer)
 
     # Answers to our own questions.
 
-    def page(self, caller: Caller, page: ControlPage, now: float) -> list[RoomEffect]:
-        """Control events that we asked for."""
-        if not self._fetching.expects(caller.peer, page.request):
-            return [stale(self.room, caller.peer, page)]
-        turn = self._turn()
+    def handle_page(self, caller: Caller, page: ControlPage, now: float) -> None:
+        """Take in control events that we asked for."""
+        if not self._fetching.expects_answer(caller.peer, page.request):
+            self._out.record(stale(self.room, caller.peer, page))
+            return
+        turn = self._begin_turn()
         before = len(self.dag)
-        self._learn(caller, page.units, page.cards, turn, now)
-        effects, done = self._fetching.page(caller.peer, page, len(self.dag) > before, now)
-        turn.effects += effects
-        ended = self._finish(turn, now)
-        return [*ended, *self._settled(caller.peer, now)] if done else ended
+        self._learn_units(caller, page.units, page.cards, turn, now)
+        is_done = self._fetching.handle_page(caller.peer, page, len(self.dag) > before, now)
+        self._finish_turn(turn, now)
+        if is_done:
+            self._answer_waiting(caller.peer, now)
 
-    def given(self, caller: Caller, given: Given, now: float) -> list[RoomEffect]:
-        """Single events that we asked for."""
-        if not self._fetching.expects(caller.peer, given.request):
-            return [stale(self.room, caller.peer, given)]
-        turn = self._turn()
-        self._learn(caller, given.units, given.cards, turn, now)
-        turn.effects += self._fetching.given(caller.peer, given, now)
-        ended = self._finish(turn, now)
-        return ended if self._fetching.is_asking(caller.peer) else [*ended, *self._settled(caller.peer, now)]
+    def handle_given(self, caller: Caller, given: Given, now: float) -> None:
+        """Take in single events that we asked for."""
+        if not self._fetching.expects_answer(caller.peer, given.request):
+            self._out.record(stale(self.room, caller.peer, given))
+            return
+        turn = self._begin_turn()
+        self._learn_units(caller, given.units, given.cards, turn, now)
+        self._fetching.handle_given(caller.peer, now)
+        self._finish_turn(turn, now)
+        if not self._fetching.is_asking(caller.peer):
+            self._answer_waiting(caller.peer, now)
 
-    def taken(self, peer: PeerId, taken: RelayTaken) -> list[RoomEffect]:
-        """Another relay answers what we forwarded."""
-        if not self._forwarding.expects(peer, taken.request):
-            return [stale(self.room, peer, taken)]
-        return [*self._forwarding.taken(peer, taken)]
+    def handle_taken(self, peer: PeerId, taken: RelayTaken) -> None:
+        """Hear what another relay answers to what we forwarded."""
+        if self._forwarding.expects_answer(peer, taken.request):
+            self._forwarding.handle_taken(peer, taken)
+        else:
+            self._out.record(stale(self.room, peer, taken))
 
     # Time.
 
-    def fetch_again(self, now: float) -> list[RoomEffect]:
-        """It is time to ask the next one for control events that we lack."""
-        turn = self._turn()
+    def fetch_again(self, now: float) -> None:
+        """Ask the next peer for control events that we lack."""
+        turn = self._begin_turn()
         relays = [peer for peer in self._forwarding.relays if peer in self._context.links]
         members = [peer for peer in self._presence.here if peer not in relays]
-        effects, lost = self._fetching.fired([*relays, *members], now)
-        turn.effects += effects
+        lost = self._fetching.ask_next([*relays, *members], now)
         self._intake.give_up(lost, turn)
-        ended = self._finish(turn, now)
+        self._finish_turn(turn, now)
         for peer in self._presence.waiting:
             if not self._fetching.is_asking(peer):
-                ended += self._settled(peer, now)
-        return ended
+                self._answer_waiting(peer, now)
 
-    def forward_again(self, peer: PeerId) -> list[RoomEffect]:
-        """No answer in time, or it is time to try again."""
-        return [*self._forwarding.fired(peer)]
+    def forward_again(self, peer: PeerId) -> None:
+        """Forward again to a relay that gave no answer in time, or that is to be tried again."""
+        self._forwarding.try_again(peer)
 
-    def expire(self, now: float) -> list[RoomEffect]:
-        """Let go what was kept long enough, and tell its authors who follow."""
-        turn = self._turn()
-        turn.effects += self._keeping.fired(now)
-        return self._finish(turn, now)
+    def expire_events(self, now: float) -> None:
+        """Let go of what was kept long enough, and tell its authors who follow."""
+        turn = self._begin_turn()
+        self._keeping.handle_expiry(now)
+        self._finish_turn(turn, now)
 
     # The end.
 
-    def leave(self, now: float) -> list[RoomEffect]:
-        """The room has other relays: say that we leave, if we are in it, and stop."""
-        turn = self._turn()
+    def leave(self, now: float) -> None:
+        """Say that we leave, if we are in the room, and stop: it has other relays."""
+        turn = self._begin_turn()
         self._intake.stop(turn, Reason.NOT_A_RELAY)
-        turn.promises += self._following.expel(lambda _: Reason.NOT_A_RELAY)
+        self._following.expel_followers(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
         if self._own.standing in (Membership.JOIN, Membership.INVITE):
             members, relays = self._presence.here, self._forwarding.relays
-            self._own.say(Membership.LEAVE, turn, members, relays, now)
-        turn.effects += self._fetching.stop()
-        turn.effects += self._forwarding.stop()
-        turn.effects += self._keeping.stop()
-        return turn.all()
+            self._own.say_membership(Membership.LEAVE, turn, members, relays, now)
+        self._fetching.stop()
+        self._forwarding.stop()
+        self._keeping.stop()
+        turn.finish()
 
     @property
     def remains(self) -> Sweeping:
@@ -342,50 +350,53 @@ class RelayRoom:
             self.room, log, self.dag, self.cache, self._receipts, self._chunks.bytes, self._presence.seen
         )
 
-    def _finish(self, turn: Turn, now: float, begin_at: int | None = None) -> list[RoomEffect]:
+    def _finish_turn(self, turn: Turn, now: float, begin_at: int | None = None) -> None:
+        """Forward, push and answer what came of an input."""
         if turn.changed:
-            turn.effects += self._state_changed(begin_at)
+            self._apply_state(begin_at)
         self._forwarding.since = self._keeping.since(now)
         if turn.forwards or turn.changed:
-            turn.effects += self._forwarding.pump()
-        turn.promises += self._following.push(turn.fresh, self.cache.end)
+            self._forwarding.forward_events()
+        self._following.push_events(turn, self.cache.end)
         if (turn.changed or self._keeping.groups.stale) and not self.cache.lacking:
-            turn.effects += self._keeping.groups.release(now)
-        turn.effects += self._keeping.arm(now)
-        return turn.all()
+            self._keeping.groups.release_events(now)
+        self._keeping.arm_timer(now)
+        turn.finish()
 
-    def _state_changed(self, begin_at: int | None) -> list[RoomEffect]:
+    def _apply_state(self, begin_at: int | None) -> None:
+        """Do as the state of the room says that may have changed."""
         view = self.view
         before = self._forwarding.relays
-        effects: list[RoomEffect] = [*self._forwarding.targets(self._others())]
-        effects += self._greet(peer for peer in self._forwarding.relays if peer not in before)
+        self._forwarding.set_relays(self._others())
+        self._greet_linked(peer for peer in self._forwarding.relays if peer not in before)
         if begin_at is not None:
             self._forwarding.begin_at(begin_at)
-        effects += self._following.expel(lambda caller: why_not_member(view, caller))
+        self._following.expel_followers(lambda caller: why_not_member(view, caller), self._out.send)
         if not self.cache.lacking:
             self._receipts.retain(frozenset(view.joined()))
-        self._presence.changed()
-        return effects
+        self._presence.drop_outsiders()
 
-    def _greet(self, peers: Iterable[PeerId]) -> list[RoomEffect]:
+    def _greet_linked(self, peers: Iterable[PeerId]) -> None:
         """Greet those of these who are here."""
         links = self._context.links
-        return [Send(peer, self._presence.greeting(answer=False)) for peer in peers if peer in links]
+        for peer in peers:
+            if peer in links:
+                self._out.send(peer, self._presence.own_greeting(answer=False))
 
-    def _turn(self) -> Turn:
-        return Turn(self.room, self._answers)
+    def _begin_turn(self) -> Turn:
+        return Turn(self.room, self._answers, self._out)
 
     def _others(self) -> dict[PeerId, tuple[str, ...]]:
         """The room's other relays, and where they may be dialled."""
         return {peer: relay.hints for peer, relay in self.view.relays() if peer != self._context.peer}
 
-    def _take(
+    def _take_units(
         self, units: Iterable[Unverified], cards: dict[bytes, Card], origin: Origin, turn: Turn, now: float
     ) -> None:
         for unit in units:
-            self._intake.take(unit, cards, origin, turn, now)
+            self._intake.take_unit(unit, cards, origin, turn, now)
 
-    def _learn(
+    def _learn_units(
         self,
         caller: Caller,
         units: tuple[Unverified, ...],
@@ -393,24 +404,25 @@ class RelayRoom:
         turn: Turn,
         now: float,
     ) -> None:
-        """Control events that were asked for. Whose link they came by decides if they are forwarded."""
+        """Take in control events that were asked for. Those from a relay of the room are not forwarded."""
         origin = Origin(caller, self.view.is_relay(caller.peer), None)
         fresh = [unit for unit in units if unit.topic != NO_TOPIC]  # all but the create event, which we have
-        self._take(fresh, {card.person + card.device: card for card in cards}, origin, turn, now)
+        self._take_units(fresh, {card.person + card.device: card for card in cards}, origin, turn, now)
 
-    def _settled(self, peer: PeerId, now: float) -> list[RoomEffect]:
-        """A peer has told all that it knows: who waited for that is answered."""
-        return [*self._presence.settled(peer, now), *self.resyncs.settled(peer, now)]
+    def _answer_waiting(self, peer: PeerId, now: float) -> None:
+        """Answer what a peer said and asked that has told all that it knows."""
+        self._presence.answer_waiting(peer, now)
+        self.resyncs.answer_deferred(peer, now)
 
-    def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> list[RoomEffect]:
+    def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> None:
         """Followers get it in a page; other relays only what came from its own device, as it is."""
-        turn = self._turn()
-        turn.promises += self._following.push([], self.cache.end)
+        turn = self._begin_turn()
+        self._following.push_events(turn, self.cache.end)
         if not self.view.is_relay(caller.peer):
             for peer in self._forwarding.relays:
                 if peer in self._context.links:
-                    turn.effects.append(Send(peer, receipt))
-        return turn.all()
+                    self._out.send(peer, receipt)
+        turn.finish()
 
 
 def _restored(cache: Cache, context: Context) -> ControlDag:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from linnet.core.effects import AfterCommit, Send
 from linnet.core.ids import PeerId, TopicId
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.messages import Resync, ResyncPage
 from linnet.rooms.relay.door import Caller, why_not_member
@@ -25,6 +25,7 @@ class Resyncs:
         following: Following,
         keeping: Keeping,
         presence: Presence,
+        out: Outbox,
     ) -> None:
         self._room = room
         self._dag = dag
@@ -32,25 +33,20 @@ class Resyncs:
         self._following = following
         self._keeping = keeping
         self._presence = presence
+        self._out = out
         self._deferred: dict[PeerId, tuple[Caller, Resync]] = {}
         """What those ask whose greeting waits; the latest of each."""
 
-    def answer(self, caller: Caller, request: Resync, now: float) -> tuple[ResyncPage, list[Record]]:
-        """The page, or why there is none, and what is recorded."""
-        got = Record(Kind.RESYNC, self._room, peer=caller.peer, note="receive-resync")
-        reason = why_not_member(self._dag.view(), caller)
-        if reason is not None:
-            page = self._serving.refusal(request.request, reason)
-            return page, [got, self._told(caller, page)]
-        self._presence.saw(caller, now)
-        self._keeping.groups.asked(caller, self._serving.reached(request.cursor))
-        gone = self._keeping.expire(now)
-        page = self._serving.resync(caller, request, self._keeping.since(now))
-        if request.follow and caller.linked and not page.more and page.next is not None:
-            self._following.begin(caller, request.request, page.next.position)
-        else:
-            self._following.end(caller.peer)
-        return page, [got, *gone, self._told(caller, page)]
+    def answer(self, caller: Caller, request: Resync, now: float) -> ResyncPage:
+        """Record a request; returns the page, or one that says why there is none."""
+        self._out.record(Record(Kind.RESYNC, self._room, peer=caller.peer, note="receive-resync"))
+        page = self._build_page(caller, request, now)
+        note = "reply-resync" if page.reason is None else "reject-resync"
+        events, reason = len(page.units), page.reason
+        self._out.record(
+            Record(Kind.RESYNC, self._room, peer=caller.peer, events=events, reason=reason, note=note)
+        )
+        return page
 
     def defers(self, caller: Caller, request: Resync) -> bool:
         """Whether it waits: who asks may be a member by control events that it is being asked for."""
@@ -59,24 +55,26 @@ class Resyncs:
         self._deferred[caller.peer] = (caller, request)
         return True
 
-    def settled(self, peer: PeerId, now: float) -> list[Record | AfterCommit[Send[ResyncPage]]]:
-        """A peer has told all that it knows: what it asked for is answered."""
+    def answer_deferred(self, peer: PeerId, now: float) -> None:
+        """Answer what a peer asked for that has told all that it knows."""
         deferred = self._deferred.pop(peer, None)
-        if deferred is None:
-            return []
-        page, records = self.answer(*deferred, now)
-        return [*records, AfterCommit((Send(peer, page),))]
+        if deferred is not None:
+            self._out.committed.send(peer, self.answer(*deferred, now))
 
-    def down(self, peer: PeerId) -> None:
-        """A link is gone."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget what a peer asked for."""
         self._deferred.pop(peer, None)
 
-    def _told(self, caller: Caller, page: ResyncPage) -> Record:
-        return Record(
-            Kind.RESYNC,
-            self._room,
-            peer=caller.peer,
-            events=len(page.units),
-            reason=page.reason,
-            note="reply-resync" if page.reason is None else "reject-resync",
-        )
+    def _build_page(self, caller: Caller, request: Resync, now: float) -> ResyncPage:
+        reason = why_not_member(self._dag.view(), caller)
+        if reason is not None:
+            return self._serving.refusal(request.request, reason)
+        self._presence.note_seen(caller, now)
+        self._keeping.groups.asked(caller, self._serving.reached(request.cursor))
+        self._keeping.expire_events(now)
+        page = self._serving.resync(caller, request, self._keeping.since(now))
+        if request.follow and caller.linked and not page.more and page.next is not None:
+            self._following.begin(caller, request.request, page.next.position)
+        else:
+            self._following.end(caller.peer)
+        return page

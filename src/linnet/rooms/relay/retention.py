@@ -5,22 +5,24 @@ Operations on the room's keys have a rule of their own (`group_keeping`); the sa
 
 from __future__ import annotations
 
-from linnet.core.effects import CancelTimer, SetTimer
 from linnet.core.ids import TopicId
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.facts import RETENTION_KEY
 from linnet.rooms.content import Retention
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.group_keeping import GroupKeeping
-from linnet.trace.records import Record
 
-OWNER = "relay.retention"
 _MARGIN = 0.001
 """Seconds past the end of an event's time when it is looked for: it is kept to its very end."""
 
-RetentionEffect = SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class ExpiryDue(Timer, frozen=True, gc=False):
+    """The oldest that a relay keeps of a room may have been kept long enough."""
+
+    room: TopicId
 
 
 class Keeping:
@@ -34,8 +36,10 @@ class Keeping:
         chunks: Chunks,
         groups: GroupKeeping,
         default: float,
+        out: Outbox,
     ) -> None:
-        self._tick = Tick(OWNER, "expire", room)
+        self._timer = ExpiryDue(room)
+        self._out = out
         self._dag = dag
         self._cache = cache
         self._chunks = chunks
@@ -58,17 +62,19 @@ class Keeping:
         lifetime = self.lifetime
         return 0.0 if lifetime is None else now - lifetime
 
-    def expire(self, now: float) -> list[Record]:
+    def expire_events(self, now: float) -> None:
         """Remove what was kept long enough, a bounded part of it at once."""
         since = self.since(now)
-        return [*self._cache.expire(since), *self._chunks.expire(since), *self.groups.release(now)]
+        self._cache.expire_before(since)
+        self._chunks.expire_before(since)
+        self.groups.release_events(now)
 
-    def fired(self, now: float) -> list[Record]:
-        """It is time to look."""
+    def handle_expiry(self, now: float) -> None:
+        """Remove what was kept long enough, since the timer has run out."""
         self._due = None
-        return self.expire(now)
+        self.expire_events(now)
 
-    def arm(self, now: float) -> list[RetentionEffect]:
+    def arm_timer(self, now: float) -> None:
         """Look again when the oldest has been kept long enough; at once if a look did not remove all."""
         dues = [] if (group := self.groups.due()) is None else [group + _MARGIN]
         lifetime = self.lifetime
@@ -76,14 +82,13 @@ class Keeping:
             oldest = (self._cache.oldest, self._chunks.oldest)
             dues += [at + lifetime + _MARGIN for at in oldest if at is not None]
         due = min(dues, default=None)
-        if due is None:
-            return []
-        if self._due is not None and self._due <= due:
-            return []
+        if due is None or (self._due is not None and self._due <= due):
+            return
         self._due = max(due, now)
-        return [SetTimer(self._due - now, self._tick)]
+        self._out.set_timer(self._due - now, self._timer)
 
-    def stop(self) -> list[RetentionEffect]:
-        """Nothing is kept any more."""
-        due, self._due = self._due, None
-        return [] if due is None else [CancelTimer(self._tick)]
+    def stop(self) -> None:
+        """Look no more: nothing is kept any longer."""
+        if self._due is not None:
+            self._due = None
+            self._out.cancel_timer(self._timer)

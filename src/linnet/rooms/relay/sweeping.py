@@ -6,7 +6,6 @@ from linnet.core.reasons import Reason
 from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.receipts import KeptReceipts
-from linnet.trace.records import Record
 
 
 class Sweeping:
@@ -17,8 +16,8 @@ class Sweeping:
         self._receipts = receipts
         self._chunks = chunks
 
-    def forget(self) -> list[Record]:
-        """Let go of some of it; no records: nothing is left."""
+    def forget_some(self) -> bool:
+        """Let go of some of it; returns False if nothing was left."""
         self._receipts.retain(frozenset())
-        gone = self._chunks.expire(float("inf"), Reason.NOT_A_RELAY)
-        return [*gone, *self._cache.forget(Reason.NOT_A_RELAY)]
+        had_chunks = self._chunks.expire_before(float("inf"), Reason.NOT_A_RELAY)
+        return self._cache.forget_some(Reason.NOT_A_RELAY) or had_chunks

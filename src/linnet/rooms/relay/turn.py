@@ -1,4 +1,4 @@
-"""What one input leads to at a relay, gathered until its end."""
+"""What one input leads to at a relay: what it promises is gathered until its end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from linnet.core.effects import AfterCommit, Blame, Send
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Event, Unverified
-from linnet.rooms.effects import RoomEffect, RoomPromise
+from linnet.machine.outbox import Outbox, Promise
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
 from linnet.rooms.relay.answers import Answers
 from linnet.rooms.relay.door import Caller
@@ -33,13 +34,13 @@ class Fresh(NamedTuple):
 
 
 class Turn:
-    """Effects, promises and answers of one input."""
+    """The promises and answers of one input. All promises wait for one commit, after all other effects."""
 
-    def __init__(self, room: TopicId, answers: Answers) -> None:
+    def __init__(self, room: TopicId, answers: Answers, out: Outbox) -> None:
         self._room = room
         self._answers = answers
-        self.effects: list[RoomEffect] = []
-        self.promises: list[RoomPromise] = []
+        self._out = out
+        self._promises: list[Promise] = []
         """Effects that say that something is kept: after the commit."""
         self.replies: list[RelayTaken] = []
         """Answers for who is not linked."""
@@ -49,7 +50,15 @@ class Turn:
         self.changed = False
         """Whether a control event came, so that the state may be another."""
 
-    def outcome(
+    def promise_send(self, peer: PeerId, message: Message) -> None:
+        """Send a message after the commit."""
+        self._promises.append(Send(peer, message))
+
+    def promise_record(self, record: Record) -> None:
+        """Write a record to the trace after the commit."""
+        self._promises.append(record)
+
+    def tell_outcome(
         self,
         origins: list[Origin],
         event: EventId,
@@ -60,18 +69,18 @@ class Turn:
         """Say what became of an event to whoever waits for an answer about it."""
         outcome = RelayOutcome(event, cursor, reason, missing)
         for origin in origins:
-            self.answer(origin.caller, self._answers.settle(origin, outcome))
+            self.give_answer(origin.caller, self._answers.settle(origin, outcome))
 
-    def answer(self, caller: Caller, taken: RelayTaken | None) -> None:
-        """An answer is complete: over a link it is sent after the commit, else it is taken from here."""
+    def give_answer(self, caller: Caller, taken: RelayTaken | None) -> None:
+        """Give an answer if it is complete: over a link it is sent after the commit, else it is a reply."""
         if taken is None:
             return
         if caller.linked:
-            self.promises.append(Send(caller.peer, taken))
+            self.promise_send(caller.peer, taken)
         else:
             self.replies.append(taken)
 
-    def refuse(
+    def refuse_event(
         self,
         origins: list[Origin],
         event: Event | None,
@@ -79,21 +88,20 @@ class Turn:
         missing: tuple[EventId, ...] = (),
         note: str | None = None,
     ) -> None:
-        """An event is not kept."""
+        """Record that an event is not kept, blame whoever forged it, and tell why."""
         source = origins[0].caller.peer
         record = Record(Kind.REJECTED, self._room, peer=source, reason=reason, note=note)
         if event is not None:
             record = replace(
                 record, event=event.id, device=event.device, seq=event.seq, note=note or event.kind
             )
-        self.effects.append(record)
+        self._out.record(record)
         if reason in _FORGERIES:
-            self.effects.append(Blame(source, reason))
-        self.outcome(origins, NO_EVENT if event is None else event.id, None, reason, missing[:32])
+            self._out.blame(source, reason)
+        self.tell_outcome(origins, NO_EVENT if event is None else event.id, None, reason, missing[:32])
 
-    def all(self) -> list[RoomEffect]:
-        """Everything, in the order in which it is to happen."""
-        if self.promises:
-            self.effects.append(AfterCommit(tuple(self.promises)))
-            self.promises = []
-        return self.effects
+    def finish(self) -> None:
+        """Ask for everything that was promised."""
+        if self._promises:
+            self._out.add(AfterCommit(tuple(self._promises)))
+            self._promises = []
