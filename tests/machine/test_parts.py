@@ -14,7 +14,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.machine.commands import Declined, SubscriptionCommand, carry_out
 from linnet.machine.outbox import Notice, Outbox, Promises, TopicNotice
-from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
+from linnet.machine.part import Part, on_command, on_input, on_message, on_notice, on_timer
 from linnet.machine.router import Router, table_of
 from linnet.trace.records import Kind, Record
 
@@ -110,7 +110,7 @@ class Door(Part):
         self._out.send(ANN, Answer(2))
         self._out.notify(Visited(TEA, 6))
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def greet(self, event: LinkUp, now: float) -> None:
         self._out.record(Record(Kind.CONTROL, note="door"))
 
@@ -136,11 +136,11 @@ class Counter(Part):
             self._out.notify(Visited(notice.topic, 50))
             self._out.send(BEN, Answer(500))
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def note(self, event: LinkUp, now: float) -> None:
         self._out.record(Record(Kind.CONTROL, note="counter"))
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def forget(self, event: LinkDown, now: float) -> None:
         self.told.clear()
 
@@ -217,11 +217,11 @@ def test_a_command_that_is_refused_is_declined_and_nothing_of_it_is_done(
 
 def test_all_who_mark_a_link_hear_of_it_in_the_order_of_the_parts() -> None:
     out, counter, router = house()
-    router.link(UP, 0.0)
+    router.input(UP, 0.0)
     assert out.take() == [Record(Kind.CONTROL, note="door"), Record(Kind.CONTROL, note="counter")]
     counter.told.append(1)
-    router.link(LinkDown(ANN, Reason.CRASHED), 0.0)
-    router.link(DialFailed(ANN, Reason.CRASHED), 0.0)
+    router.input(LinkDown(ANN, Reason.CRASHED), 0.0)
+    router.input(DialFailed(ANN, Reason.CRASHED), 0.0)
     assert (out.take(), counter.told) == ([], [])
 
 
@@ -345,6 +345,14 @@ class Readers(Part):
 
     def __init__(self, out: Outbox) -> None:
         self._out = out
+        self.topics: list[TopicId] = []
+        self.subscriptions: list[int] = []
+
+    def holds(self, topic: TopicId) -> bool:
+        return topic in self.topics
+
+    def reads(self, subscription: int) -> bool:
+        return subscription in self.subscriptions
 
     def say(self, what: str) -> None:
         self._out.record(Record(Kind.CONTROL, note=f"{type(self).__name__}: {what}"))
@@ -382,32 +390,32 @@ def noted(out: Outbox) -> list[str | None]:
     return [effect.note for effect in out.take() if isinstance(effect, Record)]
 
 
-def test_what_is_about_a_topic_goes_to_the_part_that_has_opened_it() -> None:
+def test_what_is_about_a_topic_goes_to_the_part_that_holds_it() -> None:
     out = Outbox()
     salon = Salon(out)
     router = Router(out, (Club(out), salon))
     router.message(ANN, Word(TEA), 0.0)
     assert noted(out) == ["Club: word"], "nobody's: it goes to the first that marks it"
-    out.open_topic(TEA, salon)
+    salon.topics.append(TEA)
     router.message(ANN, Word(TEA), 0.0)
     router.message(ANN, Word(TopicId(bytes(32))), 0.0)
     out.notify(Arrived(TEA))
     router.pass_on_notices(0.0)
     assert noted(out) == ["Salon: word", "Club: word", "Club: arrived"]
-    out.close_topic(TEA)
+    salon.topics.clear()
     router.message(ANN, Word(TEA), 0.0)
     assert noted(out) == ["Club: word"]
 
 
-def test_what_is_asked_of_a_subscription_goes_to_the_part_that_has_opened_it() -> None:
+def test_what_is_asked_of_a_subscription_goes_to_the_part_that_reads_it() -> None:
     out = Outbox()
     salon = Salon(out)
     router = Router(out, (Club(out), salon))
-    out.open_subscription(3, salon)
+    salon.subscriptions.append(3)
     router.command(1, Enough(3), 0.0)
     router.command(2, Enough(4), 0.0)
     assert noted(out) == ["Salon: enough", "Club: enough"]
-    out.close_subscription(3)
+    salon.subscriptions.clear()
     router.command(3, Enough(3), 0.0)
     assert noted(out) == ["Club: enough"]
 

@@ -79,14 +79,14 @@ class Town:
         first, second = self.houses[one], self.houses[other]
         self.links[first.peer, second.peer] = self.links[second.peer, first.peer] = None
         for house, peer in ((first, second.peer), (second, first.peer)):
-            house.router.link(LinkUp(peer, hello, True), self.now)
+            house.router.input(LinkUp(peer, hello, True), self.now)
             self.perform(house, house.out.take())
 
     def unlink(self, one: str, other: str) -> None:
         first, second = self.houses[one], self.houses[other]
         for house, peer in ((first, second.peer), (second, first.peer)):
             self.links.pop((house.peer, peer))
-            house.router.link(LinkDown(peer, Reason.REMOTE_CLOSED), self.now)
+            house.router.input(LinkDown(peer, Reason.REMOTE_CLOSED), self.now)
             self.perform(house, house.out.take())
 
     def ask(self, name: str, command: NamesCommand) -> NamesResult | Declined | None:

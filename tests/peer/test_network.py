@@ -85,7 +85,7 @@ class Bob:
         return self.out.take()
 
     def link(self, event: LinkUp | LinkDown) -> list[Effect]:
-        self.router.link(event, NOW)
+        self.router.input(event, NOW)
         return self.out.take()
 
 

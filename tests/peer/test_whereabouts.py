@@ -94,11 +94,11 @@ class Scene:
             self.link_up(name)
 
     def link_up(self, name: str, spoken: str = PROTOCOL) -> list[Effect]:
-        self.router.link(LinkUp(peer_of(name), Hello(1, 1, {spoken: 1}), True), NOW)
+        self.router.input(LinkUp(peer_of(name), Hello(1, 1, {spoken: 1}), True), NOW)
         return self.out.take()
 
     def link_down(self, name: str) -> None:
-        self.router.link(LinkDown(peer_of(name), Reason.SHUTDOWN), NOW)
+        self.router.input(LinkDown(peer_of(name), Reason.SHUTDOWN), NOW)
 
     def fired(self, timer: Timer) -> list[Effect]:
         self.router.timer(timer, NOW)

@@ -42,7 +42,7 @@ from linnet.delivery.context import Context
 from linnet.delivery.items import Ended as NoMore
 from linnet.machine.commands import Declined, declined
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command, on_link, on_notice
+from linnet.machine.part import Part, on_command, on_input, on_notice
 from linnet.overlay.kademlia.ids import NodeId
 from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.overlay.kademlia.outcomes import NodesFound, SeekNodes
@@ -297,7 +297,7 @@ class Content(Part):
 
     # Links and lookups.
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Speak with a peer that takes part; one that does not counts as one that cannot be reached."""
         if self._speaking.meet(event):
@@ -306,12 +306,12 @@ class Content(Part):
         else:
             self._lose_link(DialFailed(event.peer, Reason.UNSUPPORTED), now)
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """Go on without a peer."""
         self._lose_link(event, now)
 
-    @on_link(DialFailed)
+    @on_input(DialFailed)
     def handle_dial_failed(self, event: DialFailed, now: float) -> None:
         """Go on without a peer that could not be reached."""
         self._lose_link(event, now)

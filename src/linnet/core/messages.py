@@ -12,7 +12,7 @@ class Message(Struct, frozen=True, array_like=True, gc=False):
 
 
 class TopicMessage(Message, frozen=True):
-    """Base of messages that several ways to subscribe use: each goes to the one that has opened its topic."""
+    """Base of messages that several ways to subscribe use: each goes to the one that holds its topic."""
 
     @property
     def topic(self) -> TopicId:

@@ -26,7 +26,7 @@ def declined(error: BadText | Refused | RemoteError) -> Declined:
 
 
 class SubscriptionCommand(Struct, frozen=True, gc=False):
-    """Base of what is asked of a subscription: it goes to the part that has opened it."""
+    """Base of what is asked of a subscription: it goes to the part that reads it."""
 
     subscription: int
 

@@ -79,7 +79,7 @@ class TopicNotice(InPlaceNotice, frozen=True, gc=False):
 class Outbox:
     """Effects of one node, in the order in which its machines asked for them."""
 
-    __slots__ = ("_effects", "_notices", "committed", "subscriptions", "topics")
+    __slots__ = ("_effects", "_notices", "committed")
 
     def __init__(self) -> None:
         self._effects: list[Effect] = []
@@ -87,10 +87,6 @@ class Outbox:
         """Each with how many effects were asked for before it."""
         self.committed = Committed(self)
         """The same, once all that was written to the store so far is durable."""
-        self.topics: dict[TopicId, object] = {}
-        """Which part has opened a topic: what is about it goes there."""
-        self.subscriptions: dict[int, object] = {}
-        """Which part has opened a subscription: what is asked of it goes there."""
 
     def send(self, peer: PeerId, message: Message) -> None:
         """Say something on an open link; without a link it is traced as dropped."""
@@ -135,22 +131,6 @@ class Outbox:
     def record(self, record: Record) -> None:
         """Write a record to the trace."""
         self._effects.append(record)
-
-    def open_topic(self, topic: TopicId, part: object) -> None:
-        """From now on, messages and notices about this topic go to this part, if it marks them."""
-        self.topics[topic] = part
-
-    def close_topic(self, topic: TopicId) -> None:
-        """This topic is nobody's any more."""
-        self.topics.pop(topic, None)
-
-    def open_subscription(self, subscription: int, part: object) -> None:
-        """From now on, commands about this subscription go to this part."""
-        self.subscriptions[subscription] = part
-
-    def close_subscription(self, subscription: int) -> None:
-        """This subscription is nobody's any more."""
-        self.subscriptions.pop(subscription, None)
 
     def notify(self, notice: Notice) -> None:
         """Tell another part of this node, after the handler that is running now."""

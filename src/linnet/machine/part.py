@@ -10,8 +10,20 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from linnet.core.ids import PeerId
-from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.inputs import (
+    Asked,
+    Congested,
+    DialFailed,
+    Drained,
+    Heard,
+    LinkDown,
+    LinkUp,
+    Met,
+    NetworkIs,
+    NotMet,
+    Probed,
+)
 from linnet.core.messages import Message
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Notice
@@ -21,7 +33,9 @@ M = TypeVar("M", bound=Message)
 T = TypeVar("T", bound=Timer)
 N = TypeVar("N", bound=Notice)
 C = TypeVar("C")
-L = TypeVar("L", LinkUp, LinkDown, DialFailed)
+G = TypeVar(
+    "G", LinkUp, LinkDown, DialFailed, Probed, Congested, Drained, NetworkIs, Heard, Met, NotMet, Asked[Any]
+)
 F = TypeVar("F", bound=Callable[..., None])
 
 
@@ -32,7 +46,7 @@ class InputSort(StrEnum):
     TIMER = "timer"
     COMMAND = "command"
     NOTICE = "notice"
-    LINK = "link"
+    INPUT = "input"
 
 
 class Mark(NamedTuple):
@@ -52,11 +66,22 @@ class Part:
         found = [each for each in vars(cls).values() if hasattr(each, "mark")]
         cls.marks = (*cls.marks, *((each.mark, each) for each in found))
 
+    def holds(self, topic: TopicId) -> bool:
+        """Whether messages and notices about this topic are for this part, of those that mark them."""
+        return False
+
+    def reads(self, subscription: int) -> bool:
+        """Whether what is asked of this subscription is for this part, of those that mark it."""
+        return False
+
     def start(self, now: float) -> None:
         """The node is up."""
 
     def stop(self, now: float) -> None:
         """The node goes down in good order."""
+
+    def close_input(self, now: float) -> None:
+        """An input was handled, and what came of it is taken: last words."""
 
 
 def on_message(
@@ -83,9 +108,10 @@ def on_notice(kind: type[N]) -> Callable[[Callable[[P, N, float], None]], Callab
     return lambda handle: _marked(handle, Mark(InputSort.NOTICE, kind))
 
 
-def on_link(kind: type[L]) -> Callable[[Callable[[P, L, float], None]], Callable[[P, L, float], None]]:
-    """What becomes of any link; every part that marks it hears it, in the order of the parts."""
-    return lambda handle: _marked(handle, Mark(InputSort.LINK, kind))
+def on_input(kind: type[G]) -> Callable[[Callable[[P, G, float], None]], Callable[[P, G, float], None]]:
+    """What the driver tells of links, of local networks and of commands that come; every part that marks it
+    hears it, in the order of the parts."""
+    return lambda handle: _marked(handle, Mark(InputSort.INPUT, kind))
 
 
 def _marked(handle: F, mark: Mark) -> F:

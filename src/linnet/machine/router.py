@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from linnet.core.ids import PeerId
-from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.ids import PeerId, TopicId
 from linnet.core.messages import Message, TopicMessage
 from linnet.core.timers import Timer
 from linnet.machine.commands import SubscriptionCommand, carry_out
@@ -16,7 +15,8 @@ from linnet.machine.part import InputSort, Part
 
 Handler: TypeAlias = Callable[..., None]
 _OWNED = (TopicMessage, TopicNotice, SubscriptionCommand)
-"""Types that several parts may mark: each is heard by the part whose topic or subscription it is about."""
+"""Types that several parts may mark: each goes to the part whose topic or subscription it is about, or to
+the first of them if that is nobody's."""
 
 
 class Route(NamedTuple):
@@ -25,8 +25,8 @@ class Route(NamedTuple):
     place: int
     """The place of a part among those of a node."""
     handle: Handler
-    owners: dict[type, Handler]
-    """The handlers of those who hear it about what is theirs, by class; empty if there is but one hearer."""
+    others: list[tuple[int, Handler]]
+    """Those who hear it instead if it is about a topic or a subscription of theirs."""
 
 
 class Table:
@@ -37,24 +37,25 @@ class Table:
         self.timers: dict[type, Route] = {}
         self.commands: dict[type, Route] = {}
         self.notices: dict[type, Route] = {}
-        self.links: dict[type, list[Route]] = {LinkUp: [], LinkDown: [], DialFailed: []}
+        self.inputs: dict[type, list[tuple[int, Handler]]] = {}
         single = {
             InputSort.MESSAGE: self.messages,
             InputSort.TIMER: self.timers,
             InputSort.COMMAND: self.commands,
             InputSort.NOTICE: self.notices,
         }
+        self.closers = [place for place, part in enumerate(parts) if part.close_input is not Part.close_input]
         for place, part in enumerate(parts):
             for mark, handle in part.marks:
-                if mark.sort is InputSort.LINK:
-                    self.links[mark.kind].append(Route(place, handle, {}))
+                if mark.sort is InputSort.INPUT:
+                    self.inputs.setdefault(mark.kind, []).append((place, handle))
                     continue
-                # What nobody owns goes to the first part that marks it.
-                route = single[mark.sort].setdefault(mark.kind, Route(place, handle, {}))
-                if issubclass(mark.kind, _OWNED) and part not in route.owners:
-                    route.owners[part] = handle
-                elif route.handle is not handle:
+                route = single[mark.sort].setdefault(mark.kind, Route(place, handle, []))
+                if route.handle is handle:
+                    continue
+                if not issubclass(mark.kind, _OWNED) or place in (route.place, *dict(route.others)):
                     raise TypeError(f"two handlers of the {mark.sort} {mark.kind.__name__}")
+                route.others.append((place, handle))
 
 
 @cache
@@ -76,8 +77,9 @@ class Router:
     def message(self, peer: PeerId, message: Message, now: float) -> None:
         """A peer says something."""
         route = self.table.messages[type(message)]
-        owner = self.out.topics.get(message.topic) if isinstance(message, TopicMessage) else None
-        part, handle = self._hearer(route, owner)
+        part, handle = self.parts[route.place], route.handle
+        if route.others and isinstance(message, TopicMessage):
+            part, handle = self._holder(route, message.topic)
         handle(part, peer, message, now)
         self.pass_on_notices(now)
 
@@ -90,17 +92,22 @@ class Router:
     def command(self, request: int, command: object, now: float) -> None:
         """The application asks for something; what is refused is declined, and nothing of it was done."""
         route = self.table.commands[type(command)]
-        subscription = command.subscription if isinstance(command, SubscriptionCommand) else None
-        owner = None if subscription is None else self.out.subscriptions.get(subscription)
-        part, handle = self._hearer(route, owner)
+        part, handle = self.parts[route.place], route.handle
+        if route.others and isinstance(command, SubscriptionCommand):
+            part, handle = self._reader(route, command.subscription)
         carry_out(self.out, request, lambda: handle(part, request, command, now))
         self.pass_on_notices(now)
 
-    def link(self, event: LinkUp | LinkDown | DialFailed, now: float) -> None:
-        """Something became of a link: all who mark it hear it, in the order of the parts."""
-        for place, handle, _ in self.table.links[type(event)]:
+    def input(self, event: object, now: float) -> None:
+        """Something happened: all who mark it hear it, in the order of the parts."""
+        for place, handle in self.table.inputs.get(type(event), ()):
             handle(self.parts[place], event, now)
         self.pass_on_notices(now)
+
+    def close_input(self, now: float) -> None:
+        """Let the parts add what follows from an input once it was handled."""
+        for place in self.table.closers:
+            self.parts[place].close_input(now)
 
     def pass_on_notices(self, now: float) -> None:
         """Tell parts what others have to tell them, and what comes of that, until all is told."""
@@ -118,11 +125,22 @@ class Router:
                 self._notify(notice, now)
 
     def _notify(self, notice: Notice, now: float) -> None:
-        owner = self.out.topics.get(notice.topic) if isinstance(notice, TopicNotice) else None
-        part, handle = self._hearer(self.table.notices[type(notice)], owner)
+        route = self.table.notices[type(notice)]
+        part, handle = self.parts[route.place], route.handle
+        if route.others and isinstance(notice, TopicNotice):
+            part, handle = self._holder(route, notice.topic)
         handle(part, notice, now)
 
-    def _hearer(self, route: Route, owner: object) -> tuple[object, Handler]:
-        """Whoever owns what an input is about, if it marks the type; otherwise the first who does."""
-        handle = route.owners.get(type(owner))
-        return (self.parts[route.place], route.handle) if handle is None else (owner, handle)
+    def _holder(self, route: Route, topic: TopicId) -> tuple[Part, Handler]:
+        """Whose topic it is; the first that marks the type if it is nobody's."""
+        for place, handle in route.others:
+            if (part := self.parts[place]).holds(topic):
+                return part, handle
+        return self.parts[route.place], route.handle
+
+    def _reader(self, route: Route, subscription: int) -> tuple[Part, Handler]:
+        """Whose subscription it is; the first that marks the type if it is nobody's."""
+        for place, handle in route.others:
+            if (part := self.parts[place]).reads(subscription):
+                return part, handle
+        return self.parts[route.place], route.handle

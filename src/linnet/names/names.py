@@ -13,7 +13,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
+from linnet.machine.part import Part, on_command, on_input, on_message, on_notice, on_timer
 from linnet.names.address import Address, read_address
 from linnet.names.asking import AskDue, Asking, Gathered
 from linnet.names.block import Block
@@ -139,7 +139,7 @@ class Names(Part):
         """Hand out our records again."""
         self._republish(now)
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Give a peer our records, if it is to keep them."""
         if PROTOCOL not in event.hello.protocols or event.peer == self._context.peer:
@@ -151,7 +151,7 @@ class Names(Part):
             if own.block.expires > now:
                 self._placing.hand_block(own.block, (event.peer,))
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """Drop a peer, and go on without its answers."""
         self._peers.pop(event.peer, None)

@@ -10,7 +10,7 @@ from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_link, on_message, on_timer
+from linnet.machine.part import Part, on_input, on_message, on_timer
 from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import Control, MemberConfig
 from linnet.overlay.membership import Membership, Wish
@@ -152,7 +152,7 @@ class Member(Part):
 
     # Links.
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Join at a tracker that is there, and open edges to a neighbour."""
         peer = event.peer
@@ -168,7 +168,7 @@ class Member(Part):
             membership.follower.handle_link_up(peer)
             self._conclude(membership, before)
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """Turn to another tracker if this one stays away; edges to a neighbour are gone."""
         peer = event.peer
@@ -184,7 +184,7 @@ class Member(Part):
             membership.follower.handle_link_down(peer)
             self._conclude(membership, before)
 
-    @on_link(DialFailed)
+    @on_input(DialFailed)
     def handle_dial_failed(self, event: DialFailed, now: float) -> None:
         """A neighbour could not be reached."""
         if event.peer in self._links or self._adjacency.is_left_out(event.peer):

@@ -16,7 +16,7 @@ from linnet.core.inputs import LinkDown, Probed
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_link, on_message, on_timer
+from linnet.machine.part import Part, on_input, on_message, on_timer
 from linnet.overlay.config import Control, TrackerConfig
 from linnet.overlay.coordinates import Coordinates
 from linnet.overlay.messages import (
@@ -194,7 +194,7 @@ class Tracker(Part):
 
     # Links.
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """The link to a node is gone; its places are kept for a while."""
         peer = event.peer

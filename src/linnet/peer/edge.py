@@ -26,7 +26,7 @@ from linnet.edge.proxy import Proxy, ReviewDue
 from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, Sleep, Wake
 from linnet.edge.sleeping import SleepDue, Sleeping, WakeDue
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command, on_link, on_message, on_timer
+from linnet.machine.part import Part, on_command, on_input, on_message, on_timer
 from linnet.peer.config import PeerConfig
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
@@ -82,13 +82,13 @@ class Edge(Part):
 
     # Links.
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """A proxy may be there."""
         if self._client is not None:
             self._client.handle_link_up(event.peer, is_fit="edge" in event.hello.protocols)
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """A proxy or a client may be gone."""
         if self._client is not None:
@@ -96,7 +96,7 @@ class Edge(Part):
         if self._proxy is not None:
             self._proxy.handle_link_down(event.peer, now)
 
-    @on_link(DialFailed)
+    @on_input(DialFailed)
     def handle_dial_failed(self, event: DialFailed, now: float) -> None:
         """A proxy may be out of reach."""
         if self._client is not None:

@@ -14,7 +14,7 @@ from linnet.delivery.context import Context
 from linnet.event.signing import Verifier
 from linnet.identity.cards import CardCheck
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_link
+from linnet.machine.part import Part, on_input
 from linnet.names.names import Names
 from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.kademlia.kademlia import Kademlia
@@ -130,12 +130,12 @@ class ByHand(Part):
         self._rooms = rooms
         self._out = out
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """A link is open."""
         self._out.extend(self._rooms.link_up(event, now))
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """A link is gone."""
         self._out.extend(self._rooms.link_down(event, now))

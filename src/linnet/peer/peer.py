@@ -214,10 +214,10 @@ class Peer:
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
                 self._links.link_down(peer, reason, now)
-                self._router.link(event, now)
+                self._router.input(event, now)
             case DialFailed(peer, reason):
                 failed = self._rooms.dial_failed(event, now)
-                self._router.link(event, now)
+                self._router.input(event, now)
                 mended = self._out.collect(lambda: self._links.dial_failed(peer, reason, now))
                 extend(failed)
                 extend(mended)
@@ -265,7 +265,7 @@ class Peer:
         if not self._links.link_up(event, now):
             return
         self._outgoing.link_up(event.peer, event.hello.protocols)
-        self._router.link(event, now)
+        self._router.input(event, now)
 
     def _fire(self, timer: Timer, now: float) -> None:
         if not isinstance(timer, Tick):

@@ -39,7 +39,7 @@ from linnet.core.stores import Cells
 from linnet.core.timers import Timer
 from linnet.identity.keys import SigningKey, verify
 from linnet.machine.outbox import Notice, Outbox
-from linnet.machine.part import Part, on_link, on_message, on_timer
+from linnet.machine.part import Part, on_input, on_message, on_timer
 from linnet.trace.records import Kind, Record
 
 PROTOCOL = "whereabouts"
@@ -219,14 +219,14 @@ class AddressBook(Part):
         kept = self._heard.get(peer)
         return None if kept is None else kept.record
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Look what to tell a peer, if it understands this."""
         if PROTOCOL in event.hello.protocols:
             self._told[event.peer] = {}
             self._look_at((event.peer,))
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """Forget what a peer was told."""
         self._told.pop(event.peer, None)

@@ -15,7 +15,7 @@ from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command, on_link, on_message, on_timer
+from linnet.machine.part import Part, on_command, on_input, on_message, on_timer
 from linnet.places.catching_up import QuestionsDue
 from linnet.places.channel.roll import Known
 from linnet.places.commands import (
@@ -467,7 +467,7 @@ class Places(Part):
 
     # Links and timers.
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Say over a link what waited for it."""
         self._look_at_clock(now)
@@ -475,12 +475,12 @@ class Places(Part):
         for each in self._places.values():
             each.handle_link_up(event.peer, now)
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """Drop a peer whose link is down."""
         self._drop_peer(event.peer, now)
 
-    @on_link(DialFailed)
+    @on_input(DialFailed)
     def handle_dial_failed(self, event: DialFailed, now: float) -> None:
         """Drop a peer that could not be dialled."""
         self._drop_peer(event.peer, now)

@@ -233,7 +233,7 @@ class KademliaWorld:
                 self._tell_link(host, LinkDown(there, reason))
 
     def _tell_link(self, host: Host, event: LinkUp | LinkDown | DialFailed) -> None:
-        host.router.link(event, self.now)
+        host.router.input(event, self.now)
         self._perform_all(host)
 
     def _perform_all(self, host: Host) -> None:

@@ -64,7 +64,7 @@ class PartMachine:
             case TimerFired(timer):
                 self._router.timer(timer, now)
             case LinkUp() | LinkDown() | DialFailed():
-                self._router.link(event, now)
+                self._router.input(event, now)
             case Probed():
                 for tracker in self._trackers:
                     tracker.handle_probe(event, now)

@@ -33,7 +33,7 @@ from linnet.edge.notices import Keep, LetGo, Reached, Trim
 from linnet.event.signing import message_tail
 from linnet.machine.commands import carry_out
 from linnet.machine.outbox import Notice, Outbox
-from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
+from linnet.machine.part import Part, on_command, on_input, on_message, on_notice, on_timer
 from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import Overlays
@@ -381,7 +381,7 @@ class Streams(Part):
 
     # Links.
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """A link is open. What a proxy serves us is known only when it says so."""
         self._context.links[event.peer] = None
@@ -389,7 +389,7 @@ class Streams(Part):
             for stream in self._joined:
                 stream.handle_link_up(event.peer, now)
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """A link is gone."""
         self._context.links.pop(event.peer, None)

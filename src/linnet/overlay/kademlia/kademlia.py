@@ -17,7 +17,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Notice, Outbox
-from linnet.machine.part import Part, on_link, on_message, on_notice, on_timer
+from linnet.machine.part import Part, on_input, on_message, on_notice, on_timer
 from linnet.machine.requests import Failed, Requests, Retry
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.ids import NodeId, id_in_bucket
@@ -256,7 +256,7 @@ class Kademlia(Part):
         """A peer keeps a record of ours, or does not."""
         self._handle_answer(peer, message, now)
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Ask a peer what waits for its link; who takes no part is asked nothing."""
         if PROTOCOL not in event.hello.protocols:
@@ -266,13 +266,13 @@ class Kademlia(Part):
         self._ping(self._note_seen(event.peer))
         self._requests.handle_link_up(event.peer)
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """Drop a peer that is gone, and fail what it was asked."""
         self._linked.pop(event.peer, None)
         self._fail_requests(event.peer, event.reason, now)
 
-    @on_link(DialFailed)
+    @on_input(DialFailed)
     def handle_dial_failed(self, event: DialFailed, now: float) -> None:
         """Fail what a peer was to be asked that cannot be reached."""
         self._linked.pop(event.peer, None)

@@ -23,7 +23,7 @@ from linnet.core.stores import Cells
 from linnet.core.timers import Timer
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_link, on_message, on_timer
+from linnet.machine.part import Part, on_input, on_message, on_timer
 from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.trackerless.config import TrackerlessConfig
 from linnet.overlay.trackerless.descriptor import DescriptorCheck, check_descriptor
@@ -169,7 +169,7 @@ class Trackerless(Part):
 
     # Links.
 
-    @on_link(LinkUp)
+    @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Say what waits for this link."""
         if self._adjacency.is_left_out(event.peer):
@@ -178,7 +178,7 @@ class Trackerless(Part):
         self.gossip.errands.handle_link_up(event.peer)
         self.topics.handle_link_up(event.peer, now)
 
-    @on_link(LinkDown)
+    @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """What was asked over this link has failed."""
         if self._adjacency.is_left_out(event.peer):
@@ -186,7 +186,7 @@ class Trackerless(Part):
         self._links.pop(event.peer, None)
         self._lose(event.peer, False, now)
 
-    @on_link(DialFailed)
+    @on_input(DialFailed)
     def handle_dial_failed(self, event: DialFailed, now: float) -> None:
         """What was to be asked over this link has failed."""
         if event.peer not in self._links and not self._adjacency.is_left_out(event.peer):
