@@ -49,8 +49,6 @@ _KINDS: dict[type, str] = {
     Logged: "answers",
 }
 """What is asked of this node, and answers that are as many as events."""
-OF_EVENTS = frozenset(kind for kind, name in _KINDS.items() if name in ("events", "answers"))
-"""Messages that are as many as there is to be told, counted here and not as control messages of a link."""
 
 _ANSWERS = 4
 """Answers that an event may cost: it is taken, waited for, reached all below, and settled."""

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from linnet.content.predicates import NAME_CHARS, TEXT_CHARS
 from linnet.core.ids import Contact, Count, WireEventId, WirePeerId
-from linnet.core.messages import Message
+from linnet.core.messages import BulkMessage, Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -75,7 +75,7 @@ class Replace(Message, frozen=True, tag=132):
     predicates: Annotated[tuple[Text, ...], Meta(max_length=REPLACED)]
 
 
-class Publish(Message, frozen=True, tag=133):
+class Publish(BulkMessage, frozen=True, tag=133):
     """An event on its way up, to the rendezvous of one of its attributes."""
 
     attribute: Attribute
@@ -84,7 +84,7 @@ class Publish(Message, frozen=True, tag=133):
     hops: Hops
 
 
-class Taken(Message, frozen=True, tag=134):
+class Taken(BulkMessage, frozen=True, tag=134):
     """The rendezvous has it, or why it did not get there; goes back the way that the event came."""
 
     event: WireEventId
@@ -96,7 +96,7 @@ class Taken(Message, frozen=True, tag=134):
     """What became of it, if only silent ones are left; more may be said later, and `Settled` in the end."""
 
 
-class Notice(Message, frozen=True, tag=135):
+class Notice(BulkMessage, frozen=True, tag=135):
     """An event on its way down, along filters."""
 
     attribute: Attribute
@@ -107,7 +107,7 @@ class Notice(Message, frozen=True, tag=135):
     """Milliseconds for which the sender waits for an answer: those below have to give up earlier."""
 
 
-class Reached(Message, frozen=True, tag=136):
+class Reached(BulkMessage, frozen=True, tag=136):
     """All below me have it: at so many nodes it was handed over, so many branches did not answer."""
 
     event: WireEventId
@@ -120,7 +120,7 @@ class Reached(Message, frozen=True, tag=136):
     """Subscriptions that were handed it."""
 
 
-class Settled(Message, frozen=True, tag=137):
+class Settled(BulkMessage, frozen=True, tag=137):
     """The same of everything below the rendezvous; goes back to the publisher."""
 
     event: WireEventId
@@ -194,7 +194,7 @@ class Routes(Message, frozen=True, tag=143):
     reason: Reason | None = None
 
 
-class Held(Message, frozen=True, tag=144):
+class Held(BulkMessage, frozen=True, tag=144):
     """I have it, and wait for those below me."""
 
     event: WireEventId
@@ -209,7 +209,7 @@ class Keepers(Message, frozen=True, tag=146):
     backups: Contacts
 
 
-class Log(Message, frozen=True, tag=147):
+class Log(BulkMessage, frozen=True, tag=147):
     """I am the rendezvous of this event: if I am gone before it is finished, see to it."""
 
     attribute: Attribute
@@ -237,7 +237,7 @@ class Answered(Struct, frozen=True, array_like=True, gc=False):
     matches: Count = 0
 
 
-class Logged(Message, frozen=True, tag=148):
+class Logged(BulkMessage, frozen=True, tag=148):
     """Of events that you track: routes that have answered, and those that are finished; forget these."""
 
     answers: Annotated[tuple[Answered, ...], Meta(max_length=LOGGED)]

@@ -248,11 +248,13 @@ class Content(Part):
         """Whether a reader is one of content."""
         return self._inbox.reads(reader)
 
+    @on_command(Unsubscribe)
     def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
         """Let a reader go."""
         self._out.reply(request, Done())
         self._close(command.subscription, now)
 
+    @on_command(Consumed)
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
         """Hand a reader more, now that it has handled some."""
         try:

@@ -17,7 +17,7 @@ from linnet.core.timers import Timer
 from linnet.delivery.chain import ChainKey
 from linnet.edge.allotment import allotted
 from linnet.edge.messages import STREAMS_PER_MESSAGE, Serve, Served, Taken, Unserve, Wanted
-from linnet.edge.notices import Reached
+from linnet.edge.notices import Reached, ServiceAsked
 from linnet.edge.proxy_commands import ProxyStatus
 from linnet.edge.proxy_config import EdgeConfig
 from linnet.edge.standing import Standing
@@ -273,6 +273,7 @@ class EdgeClient:
             proxy.asked.update(dict.fromkeys(part))
             wanted = tuple(Wanted(self._wanted[each], self._digest(each)) for each in part)
             self._out.send(peer, Serve(self._request, wanted))
+            self._out.notify(ServiceAsked(peer, part))
         if asked:
             self._out.set_timer(self._config.answer_timeout, AnswerDue(peer))
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.machine.outbox import Notice, TopicNotice
 
 
@@ -37,6 +37,13 @@ class LanChanged(Notice, frozen=True):
     before anybody is spoken to."""
 
     changes: tuple[LanChange, ...]
+
+
+class ServiceAsked(Notice, frozen=True):
+    """A proxy was asked to serve these topics: from now on it knows that this node wants them."""
+
+    proxy: PeerId
+    topics: tuple[TopicId, ...]
 
 
 class Reached(TopicNotice, frozen=True):

@@ -10,6 +10,8 @@ from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 
+BLOCKED_HERE = "this device is blocked here"
+
 
 class Declined(Struct, frozen=True, gc=False):
     """It was not done, and nothing of it was."""

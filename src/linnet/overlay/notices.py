@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from linnet.core.ids import Contact, PeerId
+from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
-from linnet.machine.outbox import TopicNotice
+from linnet.machine.outbox import Notice, TopicNotice
 
 
 class NeighborUp(TopicNotice, frozen=True, gc=False):
@@ -31,6 +32,12 @@ class JoinRefused(TopicNotice, frozen=True, gc=False):
     """No tracker of this topic takes us, and why; it is tried again later."""
 
     reason: Reason
+
+
+class OwnLinkUp(Notice, frozen=True, gc=False):
+    """This node is one of its own trackers: it speaks with itself as over a link."""
+
+    event: LinkUp
 
 
 OverlayNotice: TypeAlias = NeighborUp | NeighborDown | StorageKnown | JoinRefused

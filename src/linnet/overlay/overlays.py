@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias, get_args
 
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
@@ -19,7 +18,7 @@ from linnet.machine.part import Part, on_notice, on_timer
 from linnet.overlay.adjacency import Adjacency, NewOverlayMet
 from linnet.overlay.config import Overlay
 from linnet.overlay.member import Member
-from linnet.overlay.notices import JoinRefused, OverlayNotice
+from linnet.overlay.notices import JoinRefused, OverlayNotice, OwnLinkUp
 from linnet.overlay.trackerless.trackerless import Trackerless
 
 OVERLAP = 600.0
@@ -143,11 +142,12 @@ class Overlays(Part):
         if self.trackerless is not None:
             self.trackerless.stop(now)
 
-    def handle_own_link(self, event: LinkUp, now: float) -> None:
+    @on_notice(OwnLinkUp)
+    def handle_own_link(self, notice: OwnLinkUp, now: float) -> None:
         """This node is one of its own trackers, and speaks with itself as with another."""
-        self.member.handle_link_up(event, now)
+        self.member.handle_link_up(notice.event, now)
         if self.trackerless is not None:
-            self.trackerless.handle_link_up(event, now)
+            self.trackerless.handle_link_up(notice.event, now)
 
     def add_local(self, contact: Contact, allowed: Collection[TopicId], now: float) -> None:
         """A device is on a local network with us, on which these topics may be known."""

@@ -208,6 +208,7 @@ class Tracker(Part):
                 self._await(tracked, peer, self._config.grace, now)
         self._forget_if_gone(peer)
 
+    @on_input(Probed)
     def handle_probe(self, event: Probed, now: float) -> None:
         """An attempt to dial a node back has ended."""
         peer, reason = event.peer, event.reason

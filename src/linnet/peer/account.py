@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from linnet.core.effects import Send
 from linnet.core.stores import Cells
-from linnet.edge.messages import Serve
+from linnet.edge.notices import ServiceAsked
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command
+from linnet.machine.part import Part, on_command, on_notice
 from linnet.overlay.trackerless.asking import answer
 from linnet.overlay.trackerless.commands import ExamineOverlay, ExaminePrivacy, ListTrust, SetTrust
 from linnet.overlay.trackerless.privacy import Budget
 from linnet.overlay.trackerless.trackerless import Trackerless
-from linnet.streams.names import topic_of
 
 
 class Account(Part):
@@ -44,12 +40,11 @@ class Account(Part):
         """Say how the overlay without trackers stands."""
         self._out.reply(request, answer(self._trackerless, self.budget, command, now))
 
-    def served(self, effects: Iterable[object], now: float) -> None:
-        """What is sent to proxies: from when they are asked to serve a stream they know that we want it."""
-        for effect in effects:
-            if isinstance(effect, Send) and isinstance(effect.message, Serve):
-                for wanted in effect.message.streams:
-                    self.budget.served(effect.peer, topic_of(wanted.stream), now)
+    @on_notice(ServiceAsked)
+    def note_service(self, notice: ServiceAsked, now: float) -> None:
+        """Enter what a proxy knows from now on."""
+        for topic in notice.topics:
+            self.budget.served(notice.proxy, topic, now)
 
     def stop(self, now: float) -> None:
         """The node goes down."""

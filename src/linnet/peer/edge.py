@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from linnet.core.effects import Hold
 from linnet.core.errors import Refused
 from linnet.core.ids import PeerId, TopicId
-from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
-from linnet.delivery.commands import Declined, Done
+from linnet.delivery.commands import Done
 from linnet.delivery.config import DeliveryConfig
 from linnet.edge.client import PURPOSE, AnswerDue, EdgeClient, FailoverDue, RetryDue, TakenDue
 from linnet.edge.hints import is_lan_hint
@@ -61,6 +61,7 @@ class Edge(Part):
         if self._client is not None:
             streams.take_part_through(self._client)
             links.reach = self._reach
+            links.why_foreign = self._why_foreign
 
     @property
     def is_edge(self) -> bool:
@@ -206,22 +207,20 @@ class Edge(Part):
         self._wake_up(self._client, now)
         self._out.reply(request, Done())
 
-    def wake_for(self, command: object, now: float) -> None:
+    @on_input(Asked)
+    def wake_for(self, event: Asked[object], now: float) -> None:
         """The application has something to send: in battery mode that ends sleep."""
-        is_sent = isinstance(command, Publish | SendToRoom)
+        is_sent = isinstance(event.command, Publish | SendToRoom)
         if is_sent and self._client is not None and self._sleeping.is_interruptible:
             self._wake_up(self._client, now)
 
     # Whom this node has links to.
 
-    def is_foreign(self, peer: PeerId) -> bool:
-        """Whether this node may have no link to a peer: on the edge, if it is no proxy and not nearby."""
-        return self._client is not None and peer not in self._client.all and peer not in self.nearby
-
-    @property
-    def declined(self) -> Declined:
-        """What whoever asks for such a link is told."""
-        return Declined(Reason.NOT_ALLOWED, f"{_ALONE}: see [edge]")
+    def _why_foreign(self, peer: PeerId) -> str | None:
+        """Why this node may have no link to a peer: on the edge, if it is no proxy and not nearby."""
+        if self._client is None or peer in self._client.all or peer in self.nearby:
+            return None
+        return f"{_ALONE}: see [edge]"
 
     def check_hold(self, hold: Hold) -> bool:
         """Whether a wish for a link is granted. On the edge the client alone chooses among proxies.

@@ -12,19 +12,28 @@ from collections.abc import Callable
 from random import Random
 
 from linnet.core.effects import Blame, Hold, Probe, Release
+from linnet.core.errors import Refused
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Timer
-from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_message, on_timer
+from linnet.delivery.commands import Done
+from linnet.machine.commands import BLOCKED_HERE
+from linnet.machine.outbox import Notice, Outbox
+from linnet.machine.part import Part, on_command, on_message, on_timer
 from linnet.peer.backoff import LASTING, Backoff
 from linnet.peer.clocks import MICROSECONDS, PeerClocks
 from linnet.peer.config import LinkConfig
-from linnet.peer.interface import PeerStatus, Unanswered
+from linnet.peer.interface import Block, Connect, Disconnect, PeerStatus, Unanswered
 from linnet.peer.messages import Bye, Needed, Ping, Pong, Unsupported
 from linnet.trace.records import Kind, Record
+
+_BLOCKED = "blocked"
+"""The cells of blocked peers."""
+_ASKED = "asked"
+"""The purpose of links that the application asked for."""
+_OURSELVES = "this is the device of this node itself; name another's, as its linnet up prints"
 
 _GRAVE = (Reason.BAD_SIGNATURE, Reason.MALFORMED, Reason.FORKED_CHAIN)
 """What nobody honest sends: each counts as an offence. Others may come of crossing messages, and
@@ -57,6 +66,13 @@ class PingDue(Timer, frozen=True):
     """A peer is to be pinged again, or its answer is overdue."""
 
     peer: PeerId
+
+
+class RoundTripMeasured(Notice, frozen=True, gc=False):
+    """How long a peer takes to answer, in seconds."""
+
+    peer: PeerId
+    seconds: float
 
 
 class _Link:
@@ -122,13 +138,18 @@ class Links(Part):
         self._probes = Backoff(config, rng)
         self._probes_waiting: dict[PeerId, Probe] = {}
         self._links: dict[PeerId, _Link] = {}
-        self.blocked: dict[PeerId, None] = {}
+        self._cells = cells
+        blocked = () if cells is None else cells.scan(_BLOCKED)
+        self.blocked: dict[PeerId, None] = {PeerId(key): None for key, _ in blocked}
+        """With whom this node has nothing to do."""
         self._is_asleep = False
         self.clocks = PeerClocks()
         self.reach: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
         """Which of the addresses of a peer may be dialled from here."""
         self.located: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
         """Where a peer is, by its own word and then by these hints."""
+        self.why_foreign: Callable[[PeerId], str | None] = lambda peer: None
+        """Why this node may have no link to a peer; None: it may."""
         self._shunned: dict[PeerId, tuple[float, Reason]] = {}
         """Until when, and why; the latest are last."""
 
@@ -208,8 +229,41 @@ class Links(Part):
         self._out.record(Record(Kind.CONTROL, peer=peer, reason=Reason.TOO_MANY, note=note))
         self._out.set_timer(wait, ProbeDue(peer))
 
+    @on_command(Connect)
+    def connect(self, request: int, command: Connect, now: float) -> None:
+        """Keep a link to a peer for the application."""
+        peer, hints = command.contact.peer, command.contact.hints
+        if (why := self.why_foreign(peer)) is not None:
+            raise Refused(Reason.NOT_ALLOWED, why)
+        if peer in self.blocked:
+            raise Refused(Reason.BLOCKED, BLOCKED_HERE)
+        if peer == self._ours:
+            # It would be answered by nothing: what a node says to itself never comes to a link.
+            raise Refused(Reason.MALFORMED, _OURSELVES)
+        self.hasten(peer)
+        self._out.hold(peer, hints, _ASKED)
+        self._out.reply(request, Done())
+
+    @on_command(Disconnect)
+    def disconnect(self, request: int, command: Disconnect, now: float) -> None:
+        """Let go of a link that the application wanted."""
+        self._out.release(command.peer, _ASKED)
+        self._out.reply(request, Done())
+
+    @on_command(Block)
+    def set_blocked(self, request: int, command: Block, now: float) -> None:
+        """Have nothing to do with a peer any more, or again, from when that is written down."""
+        if command.blocked and command.peer == self._ours:
+            raise Refused(Reason.MALFORMED, _OURSELVES)
+        if self._cells is not None and command.blocked:
+            self._cells.put(_BLOCKED, command.peer, b"1")
+        elif self._cells is not None:
+            self._cells.delete(_BLOCKED, command.peer)
+        self.block(command.peer, command.blocked, now)
+        self._out.committed.reply(request, Done())
+
     def block(self, peer: PeerId, blocked: bool, now: float) -> None:
-        """Have nothing to do with a peer any more, or again."""
+        """Close the link to a peer and take no other, or take links again."""
         if not blocked:
             self.blocked.pop(peer, None)
             link = self._links.get(peer)
@@ -282,8 +336,13 @@ class Links(Part):
             self._out.send(peer, Pong(message.number, max(0, int(now * MICROSECONDS))))
 
     @on_message(Pong)
-    def measure_round_trip(self, peer: PeerId, message: Pong, now: float) -> None:
+    def handle_pong(self, peer: PeerId, message: Pong, now: float) -> None:
         """A peer is there."""
+        self._measure_round_trip(peer, message, now)
+        if (seconds := self.rtt(peer)) is not None:
+            self._out.notify(RoundTripMeasured(peer, seconds))
+
+    def _measure_round_trip(self, peer: PeerId, message: Pong, now: float) -> None:
         link = self._links.get(peer)
         if link is None or link.pinged_at is None or message.number > link.ping:
             return

@@ -17,7 +17,7 @@ from linnet.edge.notices import LanChange, LanChanged
 from linnet.edge.policy import LanPolicy
 from linnet.edge.presence import AnnounceDue, ExpireDue, MeetDue, Presence, RefusalsDue
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command, on_timer
+from linnet.machine.part import Part, on_command, on_input, on_timer
 
 LanInput = NetworkIs | Heard | Met | NotMet
 
@@ -41,8 +41,27 @@ class LocalNetworks(Part):
             secret = node_secret(context.key)
             self.presence = Presence(secret, self.policy, config, context.rng, context.entropy, out)
 
-    def handle(self, event: LanInput, now: float) -> None:
-        """Something happened on a local network."""
+    @on_input(NetworkIs)
+    def handle_network(self, event: NetworkIs, now: float) -> None:
+        """This device came to a network, or left it."""
+        self._handle(event, now)
+
+    @on_input(Heard)
+    def handle_datagram(self, event: Heard, now: float) -> None:
+        """Somebody on a network says that it is there."""
+        self._handle(event, now)
+
+    @on_input(Met)
+    def handle_meeting(self, event: Met, now: float) -> None:
+        """Somebody on a network has shown who it is."""
+        self._handle(event, now)
+
+    @on_input(NotMet)
+    def handle_no_meeting(self, event: NotMet, now: float) -> None:
+        """Somebody on a network did not show who it is."""
+        self._handle(event, now)
+
+    def _handle(self, event: LanInput, now: float) -> None:
         if self.presence is not None:
             self._tell(self.presence.handle(event, now))
 

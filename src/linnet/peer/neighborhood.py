@@ -1,72 +1,44 @@
-"""What a node's topics are told of those around them, until they hear it themselves.
-
-Overlays and proxies say who is a neighbour, and the address book where a device was found: that is for the
-topic that it is about. What happens on local networks is for topics, overlays without trackers and proxies.
-"""
+"""What several parts of a node are told, in this order: where a device is, how far it is, who is on local networks."""
 
 from __future__ import annotations
 
 from linnet.edge.notices import LanChange, LanChanged, LanPeer
 from linnet.machine.part import Part, on_notice
-from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, OverlayNotice, StorageKnown
-from linnet.peer.parts import Parts
+from linnet.overlay.overlays import Overlays
+from linnet.peer.edge import Edge
+from linnet.peer.links import Links, RoundTripMeasured
+from linnet.peer.local_networks import LocalNetworks
 from linnet.peer.whereabouts import Learned
+from linnet.rooms.rooms import Rooms
 
 
 class Neighborhood(Part):
-    """Passes on what streams and rooms are told, and what happens on local networks."""
+    """Passes on what concerns several parts at once."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._out = parts.out
-        self._links = parts.links
-        self._overlays = parts.overlays
-        self._local = parts.local
-        self._edge = parts.edge
-        self._streams = parts.streams
-        self._rooms = parts.rooms
+    def __init__(
+        self, links: Links, overlays: Overlays, rooms: Rooms, local: LocalNetworks, edge: Edge
+    ) -> None:
+        self._links = links
+        self._overlays = overlays
+        self._rooms = rooms
+        self._local = local
+        self._edge = edge
 
     def start(self, now: float) -> None:
         """The node is up: what may be spoken of on local networks and with proxies is settled."""
         self._settle_local((), now)
 
-    # What topics are told.
-
-    @on_notice(NeighborUp)
-    def pass_on_neighbor(self, notice: NeighborUp, now: float) -> None:
-        """A topic has a new neighbour."""
-        if not self._tell_room(notice, now):
-            self._streams.handle_neighbor_up(notice, now)
-
-    @on_notice(NeighborDown)
-    def pass_on_loss(self, notice: NeighborDown, now: float) -> None:
-        """A topic has lost a neighbour."""
-        if not self._tell_room(notice, now):
-            self._streams.handle_neighbor_down(notice, now)
-
-    @on_notice(StorageKnown)
-    def pass_on_storage(self, notice: StorageKnown, now: float) -> None:
-        """A topic has other storage nodes."""
-        if not self._tell_room(notice, now):
-            self._streams.handle_storage_known(notice, now)
-
-    @on_notice(JoinRefused)
-    def pass_on_refusal(self, notice: JoinRefused, now: float) -> None:
-        """A topic is taken by no tracker, or by no proxy."""
-        if not self._tell_room(notice, now):
-            self._streams.handle_join_refused(notice, now)
-
     @on_notice(Learned)
     def try_address(self, notice: Learned, now: float) -> None:
         """It was heard where a device is: whoever needs it tries it there at once."""
-        self._out.extend(self._rooms.located(notice.topic, notice.contact, now))
+        self._rooms.try_address(notice.topic, notice.contact, now)
         self._links.seek(notice.contact.peer, now)
 
-    def _tell_room(self, notice: OverlayNotice, now: float) -> bool:
-        """Tell a room what is about it; returns whether there is one."""
-        is_room = self._rooms.holds(notice.topic)
-        if is_room:
-            self._out.extend(self._rooms.noticed(notice, now))
-        return is_room
+    @on_notice(RoundTripMeasured)
+    def note_round_trip(self, notice: RoundTripMeasured, now: float) -> None:
+        """It was measured how far a peer is: relays are chosen by that, and near neighbours."""
+        self._rooms.note_rtt(notice.peer, notice.seconds)
+        self._overlays.member.note_rtt(notice.peer, notice.seconds)
 
     # Local networks.
 
@@ -78,7 +50,7 @@ class Neighborhood(Part):
     def _settle_local(self, changes: tuple[LanChange, ...], now: float) -> None:
         self._edge.settle_local(changes, self._local, now)
         if self._edge.is_edge:
-            self._out.extend(self._rooms.settle(self._local.spoken, now))
+            self._rooms.settle_nearby(self._local.spoken, now)
         for change in changes:
             if self._edge.is_ours(change.peer):
                 continue

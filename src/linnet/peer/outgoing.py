@@ -8,33 +8,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
 
 from linnet.content.part import PROTOCOLS as CONTENT
-from linnet.core.effects import AfterCommit, Blame, Hold, Probe, Release, Reply, Send
+from linnet.core.effects import AfterCommit, Blame, Hold, Probe, Release, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp, Received
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.machine.outbox import Effect as AnyEffect
-from linnet.machine.outbox import Outbox
+from linnet.machine.outbox import Effect, Outbox
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
 from linnet.peer.edge import Edge
-from linnet.peer.interface import Effect, Input, NodeStatus
+from linnet.peer.interface import Input
 from linnet.peer.links import Links
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS
 from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
-from linnet.rooms.effects import RoomEffect
 from linnet.trace.records import Kind, Record
-
-Asking: TypeAlias = RoomEffect | AnyEffect | Reply[NodeStatus]
-"""What the parts return, before the node machine has heeded what is meant for itself."""
 
 _CHOSEN = (KADEMLIA, *CONTENT, WHEREABOUTS)
 """Protocols of which nothing is said to whoever does not take part, so that nothing has to be held back."""
 _FOR_THE_NODE = frozenset({Hold, Release, Blame, Probe})
-_LOOKED_AT = _FOR_THE_NODE | {AfterCommit}
 
 
 class Outgoing:
@@ -62,12 +55,13 @@ class Outgoing:
         """A peer is gone."""
         self._lacking.pop(peer, None)
 
-    def is_plain(self, asked: Iterable[Asking]) -> bool:
+    def is_plain(self, asked: Iterable[Effect]) -> bool:
         """Whether all of it is for the driver as it is."""
         return not self._lacking and _FOR_THE_NODE.isdisjoint(map(type, asked))
 
-    def heed(self, asked: Sequence[Asking], now: float) -> list[Effect]:
-        """Act on what is meant for the node machine, loop back what is meant for this node."""
+    def resolve(self, asked: Sequence[Effect], now: float) -> list[Effect]:
+        """Act on what is meant for the node machine, loop back what is meant for this node; the rest is for the
+        driver."""
         effects: list[Effect] = []
         ours = self._ours
         for effect in asked:
@@ -79,26 +73,25 @@ class Outgoing:
                     effects.append(self._spoken(effect))
                 else:
                     effects.append(effect)
-            elif type(effect) not in _LOOKED_AT:
-                effects.append(effect)  # type: ignore[arg-type] # just seen
-            elif isinstance(effect, Hold):
-                self._hold(effect, now)
-                effects += self._out.take()  # type: ignore[arg-type] # links ask nothing of the node itself
-            elif isinstance(effect, Release):
-                self._links.release(effect)
-                effects += self._out.take()  # type: ignore[arg-type] # as above
-            elif isinstance(effect, Blame):
-                self._links.blame(effect, now)
-                effects += self._out.take()  # type: ignore[arg-type] # as above
-            elif isinstance(effect, Probe):
-                self._links.probe(effect, now)
-                effects += self._out.take()  # type: ignore[arg-type] # as above
+            elif type(effect) in _FOR_THE_NODE:
+                self._act(effect, now)
+                effects += self._out.take()  # Links ask nothing of the node itself.
             elif isinstance(effect, AfterCommit) and self._lacking:
                 promises = (self._spoken(it) if isinstance(it, Send) else it for it in effect.effects)
                 effects.append(AfterCommit(tuple(promises)))
             else:
                 effects.append(effect)
         return effects
+
+    def _act(self, effect: Effect, now: float) -> None:
+        if isinstance(effect, Hold):
+            self._hold(effect, now)
+        elif isinstance(effect, Release):
+            self._links.release(effect)
+        elif isinstance(effect, Blame):
+            self._links.blame(effect, now)
+        elif isinstance(effect, Probe):
+            self._links.probe(effect, now)
 
     def _hold(self, hold: Hold, now: float) -> None:
         if hold.peer == self._ours:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from random import Random
 
 from linnet.content.part import ABSENT, UNFOUND, Content, Search, TableDirectory
-from linnet.core.ids import Contact
-from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.ids import Contact, PeerId
 from linnet.core.luck import Entropy
 from linnet.core.stores import Store
 from linnet.delivery.context import Context
 from linnet.event.signing import Verifier
 from linnet.identity.cards import CardCheck
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_input
+from linnet.machine.part import Part
+from linnet.machine.router import Router
 from linnet.names.names import Names
 from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.kademlia.kademlia import Kademlia
@@ -29,6 +29,7 @@ from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.edge import Edge, edge_delivery, only_links
 from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
+from linnet.peer.neighborhood import Neighborhood
 from linnet.peer.whereabouts import AddressBook, Company
 from linnet.places.config import KeeperConfig
 from linnet.places.places import Places
@@ -40,7 +41,7 @@ from linnet.streams.streams import Streams
 
 
 class Parts:
-    """One machine for each protocol; `linnet.peer.peer` routes between them."""
+    """One part for each protocol, and the router between them."""
 
     def __init__(
         self,
@@ -78,9 +79,8 @@ class Parts:
         )
         self.relay = _relay(config, self.context, self.out)
         """None: this node is no relay."""
-        self.rooms = _rooms(config, self.context, self.overlays, self.relay, self.out)
+        self.rooms = _rooms(config, self.context, self.overlays, self.relay, self.links.blocked, self.out)
         self.places = Places(self.context, config.places, config.listens, self.out, _keeper(config))
-        self._by_hand = ByHand(self.rooms, self.out)
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
         """None: this node takes no part in the hash table over the network."""
@@ -97,6 +97,9 @@ class Parts:
         )
         self.links.located = self.whereabouts.located
         self.local = LocalNetworks(config.lan, self.context, self.out, self.account.budget.announced)
+        self.around = Neighborhood(self.links, self.overlays, self.rooms, self.local, self.edge)
+        self._bootstrap = config.bootstrap
+        self.router = Router(self.out, self.routed)
 
     @property
     def routed(self) -> tuple[Part, ...]:
@@ -107,9 +110,31 @@ class Parts:
         overlays = (self.member, *rings, self.overlays, *tracker)
         relay = () if self.relay is None else (self.relay,)
         content = () if self.content is None else self.content.parts
-        first = (self.links, self.streams, self._by_hand, *relay, self.places)
+        first = (self.links, self.streams, self.rooms, self.rooms.desk, *relay, self.places)
         then = (self.whereabouts, self.names, *hash_table, *content)
-        return (*first, *then, *overlays, self.account, self.local, self.edge)
+        return (*first, *then, *overlays, self.account, self.local, self.edge, self.around)
+
+    def start(self, now: float) -> None:
+        """Start every part, each after those that it needs."""
+        self.overlays.begin(self._bootstrap, now)
+        self.around.start(now)
+        self.edge.start(now)
+        self.router.pass_on_notices(now)  # streams are kept for clients before others are joined
+        self.streams.start(now)
+        self.rooms.start(now)
+        self.places.start(now)
+        if self.kademlia is not None:
+            self.kademlia.start(now)
+        self.names.start(now)
+        if self.content is not None:
+            self.content.start(now)
+        self.router.pass_on_notices(now)
+        self.whereabouts.start(now)
+
+    def stop(self, now: float) -> None:
+        """Stop every part; those that others speak through go first."""
+        for part in (self.overlays, self.account, self.edge, self.streams, self.rooms, self.places):
+            part.stop(now)
 
     def company(self) -> Iterator[Company]:
         """Who shares a room, a place or a stream with this node; on the edge nobody is told of."""
@@ -121,24 +146,6 @@ class Parts:
             yield Company(topic, here, known, moved_only=True)
         for topic, here in self.streams.company():
             yield Company(topic, here, moved_only=True, unless_moved=False)
-
-
-class ByHand(Part):
-    """Tells rooms of links, after streams and before all others, until they are a part."""
-
-    def __init__(self, rooms: Rooms, out: Outbox) -> None:
-        self._rooms = rooms
-        self._out = out
-
-    @on_input(LinkUp)
-    def handle_link_up(self, event: LinkUp, now: float) -> None:
-        """A link is open."""
-        self._out.extend(self._rooms.link_up(event, now))
-
-    @on_input(LinkDown)
-    def handle_link_down(self, event: LinkDown, now: float) -> None:
-        """A link is gone."""
-        self._out.extend(self._rooms.link_down(event, now))
 
 
 def _keeper(config: PeerConfig) -> KeeperConfig | None:
@@ -186,15 +193,21 @@ def _relay(config: PeerConfig, context: Context, out: Outbox) -> Relay | None:
 
 
 def _rooms(
-    config: PeerConfig, context: Context, overlays: Overlays, relay: Relay | None, out: Outbox
+    config: PeerConfig,
+    context: Context,
+    overlays: Overlays,
+    relay: Relay | None,
+    blocked: Container[PeerId],
+    out: Outbox,
 ) -> Rooms:
     setting = Setting(
         context,
         config.rooms,
+        out,
         overlays,
         config.trackers,
         config.listens,
         config.overlay,
         only_links(config),
     )
-    return Rooms(setting, relay, out)
+    return Rooms(setting, relay, blocked)

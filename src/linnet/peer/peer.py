@@ -1,92 +1,38 @@
 """The node machine: every protocol of a node, composed. The drivers drive this class, unchanged.
 
-Inputs are routed down to the parts, effects are gathered from them. What a part says to the node
-itself, such as `Hold` or `Blame`, is heeded here; what it says to this same node as if to another,
-is looped back, so that a node may be its own tracker and storage.
+Inputs are routed to the parts, and what they put into the outbox is taken. What a part says to the node itself,
+such as `Hold` or `Blame`, is acted on at the end of the input; what it says to this same node as if to another is
+looped back, so that a node may be its own tracker and storage.
 """
 
 from __future__ import annotations
 
 from random import Random
-from typing import assert_never
 
-from linnet.content.budgets import OF_EVENTS
-from linnet.content.commands import ContentCommand
-from linnet.content.fast.commands import FastCommand
-from linnet.content.fast.messages import Convey, Conveyed
 from linnet.content.part import PROTOCOLS as CONTENT
-from linnet.content.part import Content, Search
-from linnet.core.effects import Reply
+from linnet.content.part import Search
 from linnet.core.hello import WIRE_VERSION, Hello
-from linnet.core.ids import Contact, PeerId
-from linnet.core.inputs import (
-    Asked,
-    Congested,
-    DialFailed,
-    Drained,
-    Heard,
-    LinkDown,
-    LinkUp,
-    Met,
-    NetworkIs,
-    NotMet,
-    Probed,
-    Received,
-    TimerFired,
-)
+from linnet.core.ids import PeerId
+from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.limits import FRAME_BYTES
 from linnet.core.luck import Entropy
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
-from linnet.core.timers import Tick, Timer
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.commands import Declined, Done
 from linnet.delivery.messages import Data
-from linnet.edge.commands import LanCommand
-from linnet.edge.proxy_commands import ProxyCommand
 from linnet.event.signing import Verifier, verify_unit
 from linnet.identity.cards import CardCheck, check_card
-from linnet.machine.commands import carry_out
-from linnet.machine.router import Router
-from linnet.names.commands import NamesCommand
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
-from linnet.overlay.trackerless.commands import TrackerlessCommand
+from linnet.overlay.notices import OwnLinkUp
+from linnet.peer.absent import Absent
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import (
-    Block,
-    Command,
-    Connect,
-    Disconnect,
-    Effect,
-    Examine,
-    Input,
-    Start,
-    Stop,
-)
-from linnet.peer.messages import PROTOCOLS, Pong
-from linnet.peer.neighborhood import Neighborhood
-from linnet.peer.outgoing import Asking, Outgoing
+from linnet.peer.interface import Command, Effect, Examine, Input, Start, Stop
+from linnet.peer.messages import PROTOCOLS
+from linnet.peer.outgoing import Outgoing
 from linnet.peer.parts import Parts
-from linnet.peer.routes import message_routes, timer_routes
 from linnet.peer.status import node_status
-from linnet.peer.whereabouts import Located
-from linnet.places.commands import PlaceCommand
-from linnet.places.messages import Replay, Replayed
-from linnet.places.places import Places
-from linnet.rooms.commands import AskRelay, RoomCommand
-from linnet.streams.commands import StreamCommand
-from linnet.streams.streams import Streams
 from linnet.trace.records import Kind, Record
-
-_BLOCKED = "blocked"
-_BLOCKED_HERE = "this device is blocked here"
-_OURSELVES = "this is the device of this node itself; name another's, as its linnet up prints"
-
-_ROUTED = StreamCommand | PlaceCommand | NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand
-"""Commands of parts that mark them."""
-_MEASURED_ELSEWHERE = frozenset({Data, Replay, Replayed, Convey, Conveyed}) | OF_EVENTS
-"""Messages that are not counted as control: there are as many as there is to be told, and who asks for more
-than it may, or answers what nobody asked, is blamed by the part that sees it."""
 
 
 class Peer:
@@ -105,18 +51,11 @@ class Peer:
     ) -> None:
         self._config = config
         self._ours = identity.peer
-        self._store = store
         self._parts = parts = Parts(config, identity, store, rng, verifier, card_check, entropy, search)
         self._links = parts.links
-        self._links.blocked.update((PeerId(key), None) for key, _ in store.cells.scan(_BLOCKED))
-        self._account = parts.account
-        self._streams = parts.streams
-        self._clocks = parts.links.clocks
-        self._rooms = parts.rooms
-        self._places = parts.places
-        self.content = parts.content
-        """Content at this node, for whoever looks into it; None where it takes no part."""
-        self._edge = parts.edge
+        self._router = parts.router
+        self._out = parts.out
+        self._absent = Absent(parts)
         self._started_at = 0.0
         self._hello = Hello(
             WIRE_VERSION,
@@ -127,29 +66,29 @@ class Peer:
             config.listens,
             config.agent,
         )
-        around = self._around = Neighborhood(parts)
-        self._out = parts.out
-        self._router = Router(self._out, (*parts.routed, around))
-        self._outgoing = Outgoing(self._ours, self._hello, self._links, self._edge, self._out)
-        self._by_message = message_routes(parts)
-        self._by_owner = timer_routes(parts)
+        self._outgoing = Outgoing(self._ours, self._hello, parts.links, parts.edge, parts.out)
 
     @property
     def hello(self) -> Hello:
         """What to say first on each link."""
         return self._hello
 
+    @property
+    def parts(self) -> Parts:
+        """The parts of this node, for whoever looks into it."""
+        return self._parts
+
     def _spoken(self) -> dict[str, int]:
         """Protocols of this node: those that it does."""
         absent = [KADEMLIA] if self._parts.kademlia is None else []
-        absent += CONTENT if self.content is None else ()
+        absent += CONTENT if self._parts.content is None else ()
         return {name: version for name, version in PROTOCOLS.items() if name not in absent}
 
     @property
     def roles(self) -> tuple[str, ...]:
         """What this node offers."""
         offered = {
-            "tracker": self._parts.tracker is not None,
+            "tracker": self._config.is_tracker,
             "storage": bool(self._config.storage),
             "relay": self._config.relay is not None,
             "proxy": self._config.proxy is not None,
@@ -165,230 +104,80 @@ class Peer:
             raise
 
     def _handle(self, event: Input, now: float) -> list[Effect]:
-        kind = type(event)
-        if kind is Received:
-            if type(event.message) is Data and event.peer != self._ours:  # type: ignore[union-attr]
-                # By far the most frequent input, and nearly all that it brings about is for the driver.
-                self._handle_data(event.peer, event.message, now)  # type: ignore[union-attr]
-                data: list[Asking] = self._out.take()  # type: ignore[assignment] # a list of less
-                if self._outgoing.is_plain(data):
-                    return data  # type: ignore[return-value] # just seen
-                return self._outgoing.heed(data, now)
-            self._receive(event.peer, event.message, now)  # type: ignore[union-attr]
-        elif kind is TimerFired:
-            self._fire(event.timer, now)  # type: ignore[union-attr]
-        else:
-            self._apply(event, now)
-        self._router.pass_on_notices(now)  # of parts that were called by hand
         out, outgoing = self._out, self._outgoing
-        asked: list[Asking] = out.take()
-        if self._edge.is_edge:
-            self._account.served(asked, now)
-        effects = outgoing.heed(asked, now) if asked else []
-        if self._streams.repair.note_damage():
-            effects += outgoing.heed(out.take(), now)
+        if isinstance(event, Received) and type(event.message) is Data and event.peer != self._ours:
+            # By far the most frequent input, and nearly all that it brings about is for the driver.
+            self._receive(event.peer, event.message, now)
+            asked = out.take()
+            return asked if outgoing.is_plain(asked) else outgoing.resolve(asked, now)
+        self._apply(event, now)
+        effects = outgoing.resolve(out.take(), now)
+        self._router.close_input(now)
+        effects += outgoing.resolve(out.take(), now)
         while outgoing.looped:
             self._apply(outgoing.looped.popleft(), now)
-            self._router.pass_on_notices(now)
-            effects += outgoing.heed(out.take(), now)
+            effects += outgoing.resolve(out.take(), now)
         return effects
 
-    def _handle_data(self, peer: PeerId, data: Data, now: float) -> None:
-        self._clocks.heard(peer, data.sent_us, now)
-        if self._rooms.holds(data.unit.topic):
-            self._out.extend(self._rooms.on_data(peer, data, now))
-        elif self._places.holds(data.unit.topic):
-            self._places.handle_data(peer, data, now)
-        else:
-            self._streams.handle_data(peer, data, now)
-
     def _apply(self, event: Input, now: float) -> None:
-        extend = self._out.extend
         match event:
             case Received(peer, message):
                 self._receive(peer, message, now)
             case TimerFired(timer):
-                self._fire(timer, now)
+                self._router.timer(timer, now)
             case LinkUp():
-                self._link_up(event, now)
+                self._open_link(event, now)
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
                 self._links.link_down(peer, reason, now)
                 self._router.input(event, now)
             case DialFailed(peer, reason):
-                failed = self._rooms.dial_failed(event, now)
                 self._router.input(event, now)
-                mended = self._out.collect(lambda: self._links.dial_failed(peer, reason, now))
-                extend(failed)
-                extend(mended)
-            case Probed():
-                if self._parts.tracker is not None:
-                    self._parts.tracker.handle_probe(event, now)
-            case Congested(peer):
-                self._streams.handle_congestion(peer, True, now)
-            case Drained(peer):
-                self._streams.handle_congestion(peer, False, now)
-            case NetworkIs() | Heard() | Met() | NotMet():
-                self._parts.local.handle(event, now)
+                self._links.dial_failed(peer, reason, now)
             case Asked(request, command):
+                self._router.input(event, now)
                 self._ask(request, command, now)
             case _:
-                assert_never(event)
+                self._router.input(event, now)
 
     def _receive(self, peer: PeerId, message: Message, now: float) -> None:
-        kind = type(message)
-        if kind not in _MEASURED_ELSEWHERE and not self._charge(peer, message, now):
+        if type(message) is Data:
+            self._links.clocks.heard(peer, message.sent_us, now)
+        elif not all(self._links.spend(peer, now) for _ in range(message.cost)):
             note = "more messages than allowed"
             self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.FLOODING, note=note))
             self._out.hang_up(peer, Reason.FLOODING)
-        elif isinstance(message, Data):
-            self._handle_data(peer, message, now)
-        elif (hear := self._by_message.get(kind)) is not None:
-            self._out.extend(hear(peer, message, now))
+            return
+        if (reject := self._absent.messages.get(type(message))) is not None:
+            reject(peer, message)
         else:
             self._router.message(peer, message, now)
-            if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
-                self._rooms.rtt(peer, rtt)
-                self._parts.member.note_rtt(peer, rtt)
 
-    def _charge(self, peer: PeerId, message: Message, now: float) -> bool:
-        """Count a message of a peer; whether it is within what a peer may send."""
-        if not isinstance(message, Located):
-            return self._links.spend(peer, now)
-        # Each address costs a signature: a message of many counts as many.
-        return all(self._links.spend(peer, now) for _ in message.records or (None,))
-
-    def _link_up(self, event: LinkUp, now: float) -> None:
+    def _open_link(self, event: LinkUp, now: float) -> None:
         if event.peer == self._ours:
-            self._parts.overlays.handle_own_link(event, now)
-            return
-        if not self._links.link_up(event, now):
-            return
-        self._outgoing.link_up(event.peer, event.hello.protocols)
-        self._router.input(event, now)
-
-    def _fire(self, timer: Timer, now: float) -> None:
-        if not isinstance(timer, Tick):
-            self._router.timer(timer, now)
-        else:
-            self._out.extend(self._by_owner[timer.owner](timer, now))
+            self._out.notify(OwnLinkUp(event))
+            self._router.pass_on_notices(now)
+        elif self._links.link_up(event, now):
+            self._outgoing.link_up(event.peer, event.hello.protocols)
+            self._router.input(event, now)
 
     def _ask(self, request: int, command: Command, now: float) -> None:
         out = self._out
-        match command:
-            case Start():
-                self._start(now)
-                out.reply(request, Done())
-            case Stop():
-                self._stop(now)
-                out.reply(request, Done())
-            case Connect(contact) if self._edge.is_foreign(contact.peer):
-                out.reply(request, self._edge.declined)
-            case Connect(contact) if contact.peer in self._links.blocked:
-                out.reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))
-            case Connect(Contact(peer=peer)) | Block(peer, True) if peer == self._ours:
-                # It would be answered by nothing: what a node says to itself never comes to a link.
-                out.reply(request, Declined(Reason.MALFORMED, _OURSELVES))
-            case Connect(contact):
-                self._links.hasten(contact.peer)
-                out.hold(contact.peer, contact.hints, "asked")
-                out.reply(request, Done())
-            case Disconnect(peer):
-                out.release(peer, "asked")
-                out.reply(request, Done())
-            case Block(peer, blocked):
-                self._block(request, peer, blocked, now)
-            case Examine():
-                out.reply(request, node_status(self._parts, self._config, self.roles, self._started_at))
-            case Unsubscribe() | Consumed():
-                self._tell_reader(request, command, now)
-            case _ if isinstance(command, _ROUTED):
-                self._wake_for(command, now)
-                self._router.command(request, command, now)
-            case _ if isinstance(command, ContentCommand | FastCommand):
-                self._ask_content(request, command, now)
-            case _:
-                out.extend(self._ask_part(request, command, now))
-
-    def _ask_content(self, request: int, command: ContentCommand | FastCommand, now: float) -> None:
-        if self.content is None:
-            self._out.reply(request, Declined(Reason.UNSUPPORTED, self._parts.content_refusal))
+        if isinstance(command, Start):
+            self._started_at = now
+            out.record(Record(Kind.ONLINE))
+            self._parts.start(now)
+            out.reply(request, Done())
+        elif isinstance(command, Stop):
+            up = self._links.up
+            self._parts.stop(now)
+            for peer in up:
+                out.hang_up(peer, Reason.SHUTDOWN)
+            out.record(Record(Kind.OFFLINE))
+            out.reply(request, Done())
+        elif isinstance(command, Examine):
+            out.reply(request, node_status(self._parts, self._config, self.roles, self._started_at))
+        elif (refusal := self._absent.commands.get(type(command))) is not None:
+            out.reply(request, Declined(Reason.UNSUPPORTED, refusal))
         else:
             self._router.command(request, command, now)
-
-    def _start(self, now: float) -> None:
-        self._started_at = now
-        extend = self._out.extend
-        self._out.record(Record(Kind.ONLINE))
-        self._parts.overlays.begin(self._config.bootstrap, now)
-        self._around.start(now)
-        self._edge.start(now)
-        self._router.pass_on_notices(now)  # streams are kept for clients before others are joined
-        self._streams.start(now)
-        extend(self._rooms.start(now))
-        self._places.start(now)
-        if self._parts.kademlia is not None:
-            self._parts.kademlia.start(now)
-        self._parts.names.start(now)
-        if self.content is not None:
-            self.content.start(now)
-        self._router.pass_on_notices(now)
-        self._parts.whereabouts.start(now)
-
-    def _stop(self, now: float) -> None:
-        up = self._links.up
-        extend = self._out.extend
-        self._parts.overlays.stop(now)
-        self._account.stop(now)
-        self._edge.stop(now)
-        self._streams.stop(now)
-        extend(self._rooms.stop(now))
-        self._places.stop(now)
-        for peer in up:
-            self._out.hang_up(peer, Reason.SHUTDOWN)
-        self._out.record(Record(Kind.OFFLINE))
-
-    def _ask_part(
-        self,
-        request: int,
-        command: RoomCommand,
-        now: float,
-    ) -> list[Asking]:
-        match command:
-            case AskRelay(peer) if peer in self._links.blocked:
-                return [Reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))]
-            case _:
-                self._wake_for(command, now)
-                return [*self._rooms.ask(request, command, now)]
-
-    def _tell_reader(self, request: int, command: Unsubscribe | Consumed, now: float) -> None:
-        """A subscription of any sort was handled so far, or ends."""
-        number, extend = command.subscription, self._out.extend
-        if self._rooms.reads(number):
-            if isinstance(command, Unsubscribe):
-                extend(self._rooms.unsubscribe(request, command))
-            else:
-                extend(self._rooms.consumed(request, command))
-            return
-        part: Content | Places | Streams = self._streams  # of a stream, or of nobody
-        if self.content is not None and self.content.reads(number):
-            part = self.content
-        elif self._places.reads(number):
-            part = self._places
-        if isinstance(command, Unsubscribe):
-            carry_out(self._out, request, lambda: part.handle_unsubscribe(request, command, now))
-        else:
-            carry_out(self._out, request, lambda: part.handle_consumed(request, command, now))
-
-    def _wake_for(self, command: Command, now: float) -> None:
-        """A node that sleeps to spare its battery wakes up for what it is to send."""
-        self._edge.wake_for(command, now)
-        self._router.pass_on_notices(now)
-
-    def _block(self, request: int, peer: PeerId, blocked: bool, now: float) -> None:
-        if blocked:
-            self._store.cells.put(_BLOCKED, peer, b"1")
-        else:
-            self._store.cells.delete(_BLOCKED, peer)
-        self._links.block(peer, blocked, now)
-        self._out.committed.reply(request, Done())

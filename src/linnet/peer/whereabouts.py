@@ -92,6 +92,11 @@ class Located(Message, frozen=True, tag=170):
     topic: WireTopicId
     records: Annotated[tuple[Whereabouts, ...], Meta(max_length=RECORDS)]
 
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. Each address costs a signature: a message of many counts as many."""
+        return max(1, len(self.records))
+
 
 class _Kept(Struct, frozen=True, array_like=True, gc=False):
     record: Whereabouts

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.core.ids import Contact, Count, WireAuthorId, WireEventId, WirePeerId, WireSignature, WireTopicId
-from linnet.core.messages import Message
+from linnet.core.messages import BulkMessage, Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -87,7 +87,7 @@ class Away(Message, frozen=True, tag=92):
     reason: Reason | None
 
 
-class Replay(Message, frozen=True, tag=93):
+class Replay(BulkMessage, frozen=True, tag=93):
     """Send this fragment again: by its number, or by its message and offset."""
 
     place: WireTopicId
@@ -108,7 +108,7 @@ class Code(IntEnum):
     INTERNAL_ERROR = 4
 
 
-class Replayed(Message, frozen=True, tag=94):
+class Replayed(BulkMessage, frozen=True, tag=94):
     """One fragment as it came, or why not."""
 
     place: WireTopicId

@@ -311,12 +311,14 @@ class Places(Part):
         place.watching.pump()
         place.catching_up.ask_due(now)
 
+    @on_command(Unsubscribe)
     def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
         """Hand over nothing more to a subscription."""
         watched = self._watched.pop(command.subscription)
         watched.watching.remove(command.subscription)
         self._out.committed.reply(request, Done())
 
+    @on_command(Consumed)
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
         """Go on with a subscription that is done with so many items."""
         watched = self._watched[command.subscription]
@@ -325,6 +327,7 @@ class Places(Part):
 
     # Messages.
 
+    @on_message(Data)
     def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
         """Take a fragment of a place of ours."""
         self._look_at_clock(now)

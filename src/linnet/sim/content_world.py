@@ -165,10 +165,10 @@ class ContentWorld:
             self._card_check,
             search=_View(identity.peer, self.tables),
         )
-        if machine.content is None:
+        if machine.parts.content is None:
             raise RuntimeError("a node without content")
-        self.scouts[name] = machine.content.scout
-        self.groups[name] = machine.content.fast
+        self.scouts[name] = machine.parts.content.scout
+        self.groups[name] = machine.parts.content.fast
         return machine
 
     def _config_of(self, name: str) -> PeerConfig:

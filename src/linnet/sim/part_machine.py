@@ -12,7 +12,6 @@ from linnet.machine.part import Part, on_notice
 from linnet.machine.router import Router
 from linnet.overlay.member import Member
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, OverlayNotice, StorageKnown
-from linnet.overlay.tracker import Tracker
 from linnet.overlay.trackerless.trackerless import Trackerless
 
 
@@ -52,7 +51,6 @@ class PartMachine:
     def __init__(self, out: Outbox, *parts: Part) -> None:
         self._out = out
         self._router = Router(out, (*parts, _Above(out)))
-        self._trackers = [part for part in parts if isinstance(part, Tracker)]
         self._finders = [part for part in parts if isinstance(part, Member | Trackerless)]
 
     def handle(self, event: Any, now: float) -> list[Any]:  # noqa: ANN401 - messages of any overlay
@@ -63,11 +61,8 @@ class PartMachine:
                     self._router.message(peer, message, now)
             case TimerFired(timer):
                 self._router.timer(timer, now)
-            case LinkUp() | LinkDown() | DialFailed():
+            case LinkUp() | LinkDown() | DialFailed() | Probed():
                 self._router.input(event, now)
-            case Probed():
-                for tracker in self._trackers:
-                    tracker.handle_probe(event, now)
             case _:
                 raise TypeError(f"no input of an overlay: {type(event).__name__}")
         return self._out.take()

@@ -7,7 +7,7 @@ from functools import partial
 
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import PeerId, TopicId
-from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.inputs import Congested, Drained, LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.catchup import HistoryDue
@@ -183,6 +183,7 @@ class Streams(Part):
         """Whether a subscription is one of a stream."""
         return subscription in self._by_subscription
 
+    @on_command(Unsubscribe)
     def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
         """End a subscription."""
         subscription = command.subscription
@@ -197,6 +198,7 @@ class Streams(Part):
                 self._joined.linger(stream, now)
         self._out.committed.reply(request, Done())
 
+    @on_command(Consumed)
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
         """The application is done with some items of a subscription: hand over what waits."""
         stream = self._by_subscription.get(command.subscription)
@@ -279,6 +281,7 @@ class Streams(Part):
         """Whether a topic is that of a stream that is open here."""
         return self._joined.get(topic) is not None
 
+    @on_message(Data)
     def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
         """A unit on its way through an overlay."""
         topic = data.unit.topic
@@ -396,34 +399,51 @@ class Streams(Part):
         for stream in self._joined:
             stream.handle_link_down(event.peer)
 
-    def handle_congestion(self, peer: PeerId, congested: bool, now: float) -> None:
-        """The outbox towards a peer is filling, or empty again."""
+    @on_input(Congested)
+    def handle_congestion(self, event: Congested, now: float) -> None:
+        """The queue towards a peer is filling."""
+        self._set_congestion(event.peer, True, now)
+
+    @on_input(Drained)
+    def handle_drain(self, event: Drained, now: float) -> None:
+        """The queue towards a peer is empty again."""
+        self._set_congestion(event.peer, False, now)
+
+    def _set_congestion(self, peer: PeerId, congested: bool, now: float) -> None:
         for stream in self._joined:
             neighbor = stream.flood.neighbors.get(peer)
             if neighbor is not None:
                 neighbor.congested = congested
             self._publish_waiting(stream, now)
 
+    def close_input(self, now: float) -> None:
+        """Ask for what was found damaged in the log while the input was handled."""
+        self.repair.note_damage()
+
     # What overlays and the edge tell.
 
+    @on_notice(NeighborUp)
     def handle_neighbor_up(self, notice: NeighborUp, now: float) -> None:
         """A stream has a new neighbour."""
         if (stream := self._joined.get(notice.topic)) is not None:
             stream.handle_neighbor_up(notice.peer, now)
             self._publish_waiting(stream, now)
 
+    @on_notice(NeighborDown)
     def handle_neighbor_down(self, notice: NeighborDown, now: float) -> None:
         """A stream has lost a neighbour."""
         if (stream := self._joined.get(notice.topic)) is not None:
             stream.handle_neighbor_down(notice.peer)
             self._publish_waiting(stream, now)
 
+    @on_notice(StorageKnown)
     def handle_storage_known(self, notice: StorageKnown, now: float) -> None:
         """A stream has other storage nodes."""
         if (stream := self._joined.get(notice.topic)) is not None:
             stream.set_storage(notice.nodes, now)
             self._note_unreachable(stream)
 
+    @on_notice(JoinRefused)
     def handle_join_refused(self, notice: JoinRefused, now: float) -> None:
         """A stream is taken by no tracker, or by no proxy."""
         self._out.record(Record(Kind.REJECTED, notice.topic, reason=notice.reason, note="join refused"))

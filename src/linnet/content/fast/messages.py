@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from linnet.content.messages import Attribute, Text
 from linnet.core.ids import Contact, Count, WireEventId, WirePeerId, WireSignature, WireTopicId
-from linnet.core.messages import Message
+from linnet.core.messages import BulkMessage, Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -144,7 +144,7 @@ class Entrusted(Message, frozen=True, tag=159):
     reason: Reason | None
 
 
-class Convey(Message, frozen=True, tag=160):
+class Convey(BulkMessage, frozen=True, tag=160):
     """An event of the group that is its topic."""
 
     number: Count
@@ -156,7 +156,7 @@ class Convey(Message, frozen=True, tag=160):
     """Milliseconds that there are for receipts of others."""
 
 
-class Conveyed(Message, frozen=True, tag=161):
+class Conveyed(BulkMessage, frozen=True, tag=161):
     """I have it, and so have these; or why not."""
 
     number: Count
