@@ -1,4 +1,4 @@
-"""What several parts of a node are told, in this order: where a device is, how far it is, who is on local networks."""
+"""What several parts of a node are told, one after the other: where a device is, how far, who is nearby."""
 
 from __future__ import annotations
 

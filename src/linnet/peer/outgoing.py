@@ -7,7 +7,8 @@ looped back, and what a peer does not speak is not said to it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import TypeGuard, assert_never
 
 from linnet.content.part import PROTOCOLS as CONTENT
 from linnet.core.effects import AfterCommit, Blame, Hold, Probe, Release, Send
@@ -16,10 +17,11 @@ from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkUp, Received
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.machine.outbox import Effect, Outbox
+from linnet.machine.outbox import Effect as Asking
+from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.kademlia import PROTOCOL as KADEMLIA
 from linnet.peer.edge import Edge
-from linnet.peer.interface import Input
+from linnet.peer.interface import Effect, Input
 from linnet.peer.links import Links
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS
 from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
@@ -55,13 +57,13 @@ class Outgoing:
         """A peer is gone."""
         self._lacking.pop(peer, None)
 
-    def is_plain(self, asked: Iterable[Effect]) -> bool:
+    def is_plain(self, asked: list[Asking]) -> TypeGuard[list[Effect]]:
         """Whether all of it is for the driver as it is."""
         return not self._lacking and _FOR_THE_NODE.isdisjoint(map(type, asked))
 
-    def resolve(self, asked: Sequence[Effect], now: float) -> list[Effect]:
-        """Act on what is meant for the node machine, loop back what is meant for this node; the rest is for the
-        driver."""
+    def resolve(self, asked: Iterable[Asking], now: float) -> list[Effect]:
+        """Act on what is meant for the node machine, and loop back what this node says to itself. The rest is
+        for the driver."""
         effects: list[Effect] = []
         ours = self._ours
         for effect in asked:
@@ -73,9 +75,9 @@ class Outgoing:
                     effects.append(self._spoken(effect))
                 else:
                     effects.append(effect)
-            elif type(effect) in _FOR_THE_NODE:
+            elif isinstance(effect, Hold | Release | Blame | Probe):
                 self._act(effect, now)
-                effects += self._out.take()  # Links ask nothing of the node itself.
+                effects += self._asked_by_links()
             elif isinstance(effect, AfterCommit) and self._lacking:
                 promises = (self._spoken(it) if isinstance(it, Send) else it for it in effect.effects)
                 effects.append(AfterCommit(tuple(promises)))
@@ -83,15 +85,22 @@ class Outgoing:
                 effects.append(effect)
         return effects
 
-    def _act(self, effect: Effect, now: float) -> None:
-        if isinstance(effect, Hold):
-            self._hold(effect, now)
-        elif isinstance(effect, Release):
-            self._links.release(effect)
-        elif isinstance(effect, Blame):
-            self._links.blame(effect, now)
-        elif isinstance(effect, Probe):
-            self._links.probe(effect, now)
+    def _asked_by_links(self) -> list[Effect]:
+        """What came of it; links ask nothing of the node itself."""
+        return [each for each in self._out.take() if not isinstance(each, Hold | Release | Blame)]
+
+    def _act(self, effect: Hold | Release | Blame | Probe, now: float) -> None:
+        match effect:
+            case Hold():
+                self._hold(effect, now)
+            case Release():
+                self._links.release(effect)
+            case Blame():
+                self._links.blame(effect, now)
+            case Probe():
+                self._links.probe(effect, now)
+            case _:
+                assert_never(effect)
 
     def _hold(self, hold: Hold, now: float) -> None:
         if hold.peer == self._ours:

@@ -80,7 +80,7 @@ class Host(Part):
         self.restart()
         self.alive = True
         self.links: dict[PeerId, None] = {}
-        self.holds: dict[PeerId, None] = {}
+        self.held: dict[PeerId, None] = {}
         self.timers: dict[Timer, int] = {}
         self.outcomes: dict[int, Outcome] = {}
         self.blamed: list[Blame] = []
@@ -202,7 +202,7 @@ class KademliaWorld:
             case _Opened(dialer, other):
                 self._opened(self.hosts[dialer], self.hosts.get(other), other)
             case _Idle(one, other):
-                if other not in self.hosts[one].holds and one not in self.hosts[other].holds:
+                if other not in self.hosts[one].held and one not in self.hosts[other].held:
                     self._close(one, other, Reason.NOT_NEEDED)
             case _Ringing(peer, timer, setting):
                 host = self.hosts[peer]
@@ -212,7 +212,7 @@ class KademliaWorld:
                     self._perform_all(host)
 
     def _opened(self, dialer: Host, other: Host | None, peer: PeerId) -> None:
-        if not dialer.alive or peer not in dialer.holds or peer in dialer.links:
+        if not dialer.alive or peer not in dialer.held or peer in dialer.links:
             return
         if other is None or not other.alive:
             self._tell_link(dialer, DialFailed(peer, Reason.UNREACHABLE))
@@ -267,7 +267,7 @@ class KademliaWorld:
                     raise TypeError(f"Kademlia asks for no {type(effect).__name__}")
 
     def _hold(self, host: Host, peer: PeerId) -> None:
-        host.holds[peer] = None
+        host.held[peer] = None
         if peer not in host.links:
             there = self.hosts.get(peer)
             is_up = there is not None and there.alive
@@ -275,8 +275,8 @@ class KademliaWorld:
             self._later(wait, _Opened(host.contact.peer, peer))
 
     def _release(self, host: Host, peer: PeerId) -> None:
-        host.holds.pop(peer, None)
-        if peer in host.links and host.contact.peer not in self.hosts[peer].holds:
+        host.held.pop(peer, None)
+        if peer in host.links and host.contact.peer not in self.hosts[peer].held:
             self._later(IDLE, _Idle(host.contact.peer, peer))
 
     def _later(self, delay: float, event: _Event) -> None:
