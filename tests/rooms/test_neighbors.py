@@ -100,7 +100,7 @@ def test_after_a_restart_all_who_are_known_are_tried_at_once_and_who_was_met_is_
     before = Scene(store=store)
     for number in range(8):
         before.greet(number)
-    before.room.know([contact(number) for number in range(8, 40)], NOW)
+    before.room.add([contact(number) for number in range(8, 40)], NOW)
     scene = Scene(store=store)
     later = scene.room.stop(NOW)
     assert sorted(effect.peer for effect in later if isinstance(effect, Release)) == sorted(
@@ -312,11 +312,11 @@ def test_trackers_are_not_asked_while_anyone_is_there_or_nobody_is_known() -> No
     assert not joins(scene.room.handle_dial_failed(peer_id(1), NOW + 600.0))
     related = Scene(trackers=True)
     related.greet(1)
-    related.room.relays([contact(9)], NOW)
+    related.room.set_relays([contact(9)], NOW)
     related.context.links[peer_id(9)] = None
     related.down(1)
-    assert not joins(related.room.dial_failed(peer_id(1), NOW + 600.0))
+    assert not joins(related.room.handle_dial_failed(peer_id(1), NOW + 600.0))
     without = Scene()
     without.greet(1)
     without.down(1)
-    assert not joins(without.room.dial_failed(peer_id(1), NOW + 600.0))
+    assert not joins(without.room.handle_dial_failed(peer_id(1), NOW + 600.0))

@@ -254,7 +254,7 @@ def test_who_is_followed_and_serves_us_no_longer_says_so_unasked() -> None:
     two = caught_up()
     told = [ANSWERED, response(0, Reason.BANNED), WAIT, Behind(RELAY, ())]
     assert take_page(two, page(1, reason=Reason.BANNED)) == (told, None)
-    assert two.again() == ask(2, cursor(2))
+    assert two.ask_again() == ask(2, cursor(2))
     assert take_page(two, page(1, reason=Reason.BANNED)) == ([response(0, Reason.BANNED)], None)
     assert take_page(two, page(2, reason=Reason.BANNED))[1] is Reason.BANNED
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, S
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RelayChoice, RoomsConfig
 from linnet.rooms.messages import RelayInfo, RelayOutcome, RelaySend, RelayTaken, Resync, ResyncPage
 from linnet.rooms.relay_choice import Chooser
@@ -386,7 +388,8 @@ class Room:
         self.inbox.clear()
         for relay in self.relays.values():
             relay.follower = None
-        self.use = RelayUse(ROOM, OURS, self.config, self.store.cells, SEED, self.links)
+        cells, links = self.store.cells, self.links
+        self.use = Driven(lambda out: RelayUse(ROOM, OURS, self.config, cells, SEED, links, out))
         self.perform(self.use.set_relays([contact(peer) for peer in self.relays], self.now))
 
     def publish(self, number: int) -> None:
@@ -494,12 +497,14 @@ class Room:
                     self.links[peer] = None
                     self.perform(self.use.handle_link_up(peer, self.now))
             self.receive()
-            due = sorted((at, timer.what, timer.key, timer) for timer, at in self.timers.items())
+            due = sorted(
+                ((at, repr(timer), timer) for timer, at in self.timers.items()), key=itemgetter(0, 1)
+            )
             if not due or due[0][0] > until:
                 break
             self.now = max(self.now, due[0][0])
-            del self.timers[due[0][3]]
-            self.perform(fire(self.use, due[0][3], self.now))
+            del self.timers[due[0][2]]
+            self.perform(fire(self.use, due[0][2], self.now))
         self.now = until
 
     def settle(self) -> None:
@@ -630,7 +635,8 @@ def test_all_relays_are_read_from_their_oldest_when_something_was_let_go() -> No
     assert scene.use.cursor(first) == cursor(0)
     assert scene.use.read_anew() == begun(first, 2)[:-1]
     assert scene.use.cursor(first) is None
-    assert RelayUse(ROOM, OURS, CONFIG, scene.store.cells, SEED, {}).cursor(first) is None
+    anew = RelayUse(ROOM, OURS, CONFIG, scene.store.cells, SEED, {}, Outbox())
+    assert anew.cursor(first) is None
 
 
 @pytest.mark.parametrize("reason", [Reason.BANNED, Reason.NOT_A_MEMBER])
