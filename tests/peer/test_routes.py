@@ -1,67 +1,76 @@
-"""Where messages and timers go: none is without a place, and no two parts share an owner of timers."""
+"""Every message, timer and command of a node is heard by one part, or it is said what becomes of it."""
 
 from __future__ import annotations
 
-from collections import Counter
 from random import Random
 
-from linnet.content.commands import ContentCommand
+import pytest
+
 from linnet.content.config import ContentConfig
-from linnet.content.fast.commands import FastCommand
-from linnet.delivery.commands import Consumed, Unsubscribe
-from linnet.delivery.messages import Data
-from linnet.edge.commands import LanCommand
-from linnet.edge.proxy_commands import ProxyCommand
+from linnet.core.messages import TopicMessage
+from linnet.core.timers import Timer
 from linnet.event.signing import verify_unit
 from linnet.identity.cards import check_card
+from linnet.machine.commands import SubscriptionCommand
 from linnet.machine.router import table_of
-from linnet.names.commands import NamesCommand
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.overlay.trackerless.commands import TrackerlessCommand
 from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.peer.absent import Absent
 from linnet.peer.config import PeerConfig
+from linnet.peer.interface import Command, Examine, Start, Stop
 from linnet.peer.messages import WireMessage
 from linnet.peer.parts import Parts
-from linnet.peer.routes import message_routes, timer_routes
-from linnet.places.commands import PlaceCommand
-from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
+from linnet.rooms.config import RelayConfig
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import StreamCommand
 from linnet.testing.identities import known_identity
 from linnet.testing.strategies import members
+
+LITTLE = PeerConfig()
+EVERYTHING = PeerConfig(
+    kademlia=KademliaConfig(),
+    is_tracker=True,
+    trackerless=TrackerlessConfig(),
+    content=ContentConfig(),
+    relay=RelayConfig(),
+)
 
 
 def parts(config: PeerConfig) -> Parts:
     return Parts(config, known_identity("us"), MemoryStore(), Random(1), verify_unit, check_card, None)
 
 
-def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() -> None:
-    by_the_node = {Data}
-    everything = PeerConfig(
-        kademlia=KademliaConfig(),
-        is_tracker=True,
-        trackerless=TrackerlessConfig(),
-        content=ContentConfig(),
-    )
-    for config in (PeerConfig(), everything):
-        made = parts(config)
-        by_hand = set(message_routes(made))
-        by_marks = set(table_of(tuple(map(type, made.routed))).messages)
-        assert set(members(WireMessage)) - by_the_node == by_hand | by_marks
-        assert by_hand & by_marks == set()
+@pytest.mark.parametrize("config", [LITTLE, EVERYTHING], ids=["little", "everything"])
+def test_every_message_has_a_hearer_or_is_of_a_part_that_is_absent(config: PeerConfig) -> None:
+    made = parts(config)
+    heard, absent = set(made.router.table.messages), set(Absent(made).messages)
+    assert heard | absent == set(members(WireMessage))
+    assert heard & absent == set()
 
 
-def test_every_command_of_a_converted_part_has_a_handler() -> None:
-    of_edge = {*members(LanCommand), *members(ProxyCommand)}
-    of_content = {*members(ContentCommand), *members(FastCommand)}
-    of_streams = {*members(StreamCommand)} - {Consumed, Unsubscribe}  # which go by their number
-    config = PeerConfig(kademlia=KademliaConfig(), content=ContentConfig())
-    marked = set(table_of(tuple(map(type, parts(config).routed))).commands)
-    of_names = {*members(NamesCommand), *members(TrackerlessCommand)}
-    assert marked == {*of_names, *of_edge, *of_content, *of_streams, *members(PlaceCommand)}
+def test_a_node_with_everything_lacks_nothing() -> None:
+    absent = Absent(parts(EVERYTHING))
+    assert (absent.messages, absent.commands) == ({}, {})
 
 
-def test_an_owner_of_timers_is_of_one_part() -> None:
-    owners = [*ROOM_OWNERS]
-    assert [owner for owner, times in Counter(owners).items() if times > 1] == []
-    assert set(timer_routes(parts(PeerConfig()))) == set(owners)
+@pytest.mark.parametrize("config", [LITTLE, EVERYTHING], ids=["little", "everything"])
+def test_every_command_has_a_hearer_or_a_reason_why_not(config: PeerConfig) -> None:
+    made = parts(config)
+    heard, absent = set(made.router.table.commands), set(Absent(made).commands)
+    assert heard | absent == set(members(Command)) - {Start, Stop, Examine}  # which are the node's own
+    assert heard & absent == set()
+
+
+def test_every_timer_of_a_node_has_a_hearer() -> None:
+    fired = set(parts(EVERYTHING).router.table.timers)
+    assert {kind for kind in _below(Timer) if kind.__module__.startswith("linnet.")} - fired == set()
+
+
+def test_only_what_is_about_a_topic_or_a_subscription_has_several_hearers() -> None:
+    table = table_of(tuple(map(type, parts(EVERYTHING).routed)))
+    shared = {kind for kind, route in (table.messages | table.commands).items() if route.others}
+    assert shared
+    assert all(issubclass(kind, TopicMessage | SubscriptionCommand) for kind in shared)
+
+
+def _below(kind: type) -> set[type]:
+    return {each for child in kind.__subclasses__() for each in (child, *_below(child))}

@@ -211,7 +211,7 @@ class _Stage:
         room = self._room(self._context(known))
         for verified in self._beginning:
             room.intake.take(Arrival(verified, None, 1, 0), START)
-            room.parts.saw(verified.events[0])
+            room.parts.note_event(verified.events[0])
         return room
 
     def write(self, history: History) -> tuple[list[Verified], dict[EventId, tuple[EventId, ...]]]:
