@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.cards import CardBook
 from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.messages import RelayCursor, RelayForward, RelayOutcome, RelayTaken
-from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.forwarding import ForwardDue, Forwarding
 from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.usage import Budget

@@ -7,7 +7,7 @@ from tests.rooms.relay.scenes import World, card_of
 from linnet.core.stores import Entry
 from linnet.delivery.cards import CardBook
 from linnet.event.signing import encode_unit
-from linnet.rooms.relay.cache import Placed
+from linnet.rooms.relay.event_cache import Placed
 from linnet.rooms.relay.paging import Pages
 from linnet.store.memory import MemoryStore
 

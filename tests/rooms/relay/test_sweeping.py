@@ -11,8 +11,8 @@ from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import ChunkPut
 from linnet.rooms.receipt import sign_room_receipt
-from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.usage import Budget

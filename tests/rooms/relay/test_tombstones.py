@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.rooms.messages import Tombstone
-from linnet.rooms.relay.tombstones import Gone, Tombstones
+from linnet.rooms.relay.event_cache import Gone, Tombstones
 from linnet.store.memory import MemoryStore
 
 ROOM = TopicId(b"r" * 32)

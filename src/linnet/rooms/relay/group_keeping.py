@@ -16,8 +16,8 @@ from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.view import View
 from linnet.rooms.config import RelayLimits
 from linnet.rooms.content import Membership
-from linnet.rooms.relay.cache import EVICT_UNITS, Cache
 from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.event_cache import EVICT_UNITS, Cache
 from linnet.rooms.relay.group_shelf import Shelved, key_of
 from linnet.trace.records import Kind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.stores import EventLog
 from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.results import RelayKnowledge, RelayRoomReport
 

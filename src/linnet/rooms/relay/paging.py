@@ -10,7 +10,7 @@ from linnet.delivery.cards import CardBook
 from linnet.event.event import Unverified
 from linnet.event.signing import decode_unit
 from linnet.identity.cards import Card
-from linnet.rooms.relay.cache import Placed
+from linnet.rooms.relay.event_cache import Placed
 
 
 class Page(NamedTuple):

@@ -41,9 +41,9 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, why_not_taken
-from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.door import Caller, relay_at
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import FetchDue
 from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.rooms.relay.receipts import KeptReceipts

@@ -31,9 +31,9 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.relay.answers import Answers
-from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.door import Caller, why_not_member, why_not_reader
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding

@@ -11,8 +11,8 @@ from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.facts import RETENTION_KEY
 from linnet.rooms.content import Retention
-from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.group_keeping import GroupKeeping
 
 _MARGIN = 0.001

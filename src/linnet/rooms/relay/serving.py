@@ -18,8 +18,8 @@ from linnet.rooms.messages import (
     RoomReceipt,
     Tombstone,
 )
-from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.receipts import KeptReceipts
 

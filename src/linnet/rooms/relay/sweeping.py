@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from linnet.core.reasons import Reason
-from linnet.rooms.relay.cache import Cache
 from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.receipts import KeptReceipts
 
 

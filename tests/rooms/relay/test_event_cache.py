@@ -17,7 +17,7 @@ from linnet.delivery.cards import CardBook
 from linnet.event.event import Verified
 from linnet.event.signing import encode_unit
 from linnet.machine.outbox import Outbox
-from linnet.rooms.relay.cache import EVICT_UNITS, Cache, derived
+from linnet.rooms.relay.event_cache import EVICT_UNITS, Cache, derived
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record

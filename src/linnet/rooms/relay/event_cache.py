@@ -3,7 +3,7 @@
 Control events stand in the log under the room itself and are never evicted. The rest stands under two
 topics derived from it, one for what came from peers and one for what came from relays, so that retention
 and capacity touch nothing else, and forwarding reads just what came from peers. Operations on keys stand
-under two more, since they are kept by a rule of their own (`group_keeping`). The position in the log, which
+under two more, since they are kept by a rule of their own (`retention`). The position in the log, which
 grows with every unit, is the cursor (docs/adr/0011).
 """
 
@@ -15,18 +15,19 @@ from collections.abc import Iterator
 from heapq import merge
 
 import msgspec
+from msgspec import Struct
 
-from linnet.core.ids import EventId, TopicId
+from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.stores import Entry, Store
+from linnet.core.stores import Cells, Entry, Store
 from linnet.delivery.cards import CardBook
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
 from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP
+from linnet.rooms.messages import Tombstone
 from linnet.rooms.relay.group_devices import GroupDevices
 from linnet.rooms.relay.group_shelf import GroupShelf
-from linnet.rooms.relay.tombstones import Gone, Tombstones
 from linnet.rooms.relay.usage import Budget, Usage
 from linnet.trace.records import Kind, Record
 
@@ -308,3 +309,86 @@ class Cache:
 def derived(room: TopicId, use: bytes) -> TopicId:
     """A topic of the log that stands for one use of a room."""
     return TopicId(hashlib.sha256(b"linnet/relay/" + use + room).digest())
+
+
+class Gone(Struct, frozen=True, array_like=True, gc=False):
+    """An event that was let go."""
+
+    event: EventId
+    author: AuthorId
+    reason: Reason
+    end: int
+    """The end of the log when it went: whoever asks from a cursor before it has not been told."""
+
+
+_decode_gone = msgspec.msgpack.Decoder(Gone).decode
+
+
+class Tombstones:
+    """The events of one room that were let go, in the order in which they went."""
+
+    def __init__(self, room: TopicId, cells: Cells, most: int) -> None:
+        self._cells = cells
+        self._space = f"relay.gone/{room.hex()}"
+        self._most = most
+        self._numbers: dict[EventId, int] = {}
+        self._gone: dict[int, Gone] = {}
+        self._next = 0
+        for key, value in cells.scan(self._space):
+            self._note(int.from_bytes(key, "big"), _decode_gone(value))
+
+    def __len__(self) -> int:
+        return len(self._gone)
+
+    @property
+    def next(self) -> int:
+        """The number that the next one gets."""
+        return self._next
+
+    def add(self, gone: Gone) -> None:
+        """Remember one more."""
+        if self._most <= 0:
+            return
+        self._cells.put(self._space, self._next.to_bytes(8, "big"), _encode(gone))
+        self._note(self._next, gone)
+        while len(self._gone) > self._most:
+            self._forget(next(iter(self._gone)))
+
+    def reason(self, event: EventId) -> Reason | None:
+        """Why an event was let go; None if it was not, or that was forgotten."""
+        number = self._numbers.get(event)
+        return None if number is None else self._gone[number].reason
+
+    def first(self, position: int) -> int:
+        """The number of the first that someone with this cursor may not have been told of."""
+        for number, gone in reversed(self._gone.items()):
+            if gone.end < position:
+                return number + 1
+        return next(iter(self._gone), self._next)
+
+    def of(self, author: AuthorId, start: int, limit: int) -> tuple[list[Tombstone], int]:
+        """Those of a person from a number on, and the number to go on from."""
+        found: list[Tombstone] = []
+        for number in range(max(start, next(iter(self._gone), self._next)), self._next):
+            gone = self._gone[number]
+            if gone.author == author:
+                if len(found) == limit:
+                    return found, number
+                found.append(Tombstone(gone.event, gone.reason))
+        return found, self._next
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        for number in list(self._gone):
+            self._forget(number)
+
+    def _note(self, number: int, gone: Gone) -> None:
+        self._gone[number] = gone
+        self._numbers[gone.event] = number
+        self._next = number + 1
+
+    def _forget(self, number: int) -> None:
+        gone = self._gone.pop(number)
+        if self._numbers.get(gone.event) == number:
+            del self._numbers[gone.event]
+        self._cells.delete(self._space, number.to_bytes(8, "big"))
