@@ -8,7 +8,7 @@ from tests.rooms.relay.scenes import World
 
 from linnet.event.event import Event
 from linnet.rooms.content import GROUP
-from linnet.rooms.relay.group_shelf import GroupShelf, key_of
+from linnet.rooms.relay.group_events import GroupShelf, key_of
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 

@@ -26,8 +26,7 @@ from linnet.event.signing import decode_unit, encode_unit, recall_unit
 from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP
 from linnet.rooms.messages import Tombstone
-from linnet.rooms.relay.group_devices import GroupDevices
-from linnet.rooms.relay.group_shelf import GroupShelf
+from linnet.rooms.relay.group_events import GroupDevices, GroupShelf
 from linnet.rooms.relay.usage import Budget, Usage
 from linnet.trace.records import Kind, Record
 

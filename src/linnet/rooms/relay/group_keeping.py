@@ -18,7 +18,7 @@ from linnet.rooms.config import RelayLimits
 from linnet.rooms.content import Membership
 from linnet.rooms.relay.door import Caller
 from linnet.rooms.relay.event_cache import EVICT_UNITS, Cache
-from linnet.rooms.relay.group_shelf import Shelved, key_of
+from linnet.rooms.relay.group_events import Shelved, key_of
 from linnet.trace.records import Kind
 
 AUTHORS = 2
