@@ -26,8 +26,8 @@ from linnet.rooms.relay.allowance import Allowance
 from linnet.rooms.relay.door import why_not_joiner, why_not_member, why_not_sender
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import Fetching
-from linnet.rooms.relay.group_keeping import GroupKeeping
 from linnet.rooms.relay.parking import Origin, Parked, Parking
+from linnet.rooms.relay.retention import GroupRetention
 from linnet.rooms.relay.turn import Fresh, Turn
 from linnet.trace.records import Kind, Record
 
@@ -51,7 +51,7 @@ class Intake:
         dag: ControlDag,
         cache: Cache,
         fetching: Fetching,
-        groups: GroupKeeping,
+        groups: GroupRetention,
         out: Outbox,
     ) -> None:
         self._room = room

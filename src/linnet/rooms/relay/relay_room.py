@@ -37,7 +37,6 @@ from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding
-from linnet.rooms.relay.group_keeping import GroupKeeping
 from linnet.rooms.relay.intake import Intake
 from linnet.rooms.relay.knowledge import report_on
 from linnet.rooms.relay.membership import OwnMembership
@@ -47,7 +46,7 @@ from linnet.rooms.relay.presence import Presence
 from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.refusals import stale
 from linnet.rooms.relay.resyncs import Resyncs
-from linnet.rooms.relay.retention import Keeping
+from linnet.rooms.relay.retention import EventRetention, GroupRetention
 from linnet.rooms.relay.serving import HEADS, Serving
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.turn import Turn
@@ -86,15 +85,17 @@ class RelayRoom:
         self._forwarding = Forwarding(
             room, cells, self.cache, pages, context.links, patience, rooms.relay_retry, out
         )
-        groups = GroupKeeping(room, self.dag, self.cache, config)
+        groups = GroupRetention(room, self.dag, self.cache, config)
         self._intake = Intake(
             room, epoch, context, config, rooms, self.dag, self.cache, self._fetching, groups, out
         )
-        self._keeping = Keeping(room, self.dag, self.cache, self._chunks, groups, config.max_lifetime, out)
+        self._retention = EventRetention(
+            room, self.dag, self.cache, self._chunks, groups, config.max_lifetime, out
+        )
         self._own = OwnMembership(context, self.dag, self.cache, out)
         self._presence = Presence(room, context, self.dag, self.cache.usage, out)
         self.resyncs = Resyncs(
-            room, self.dag, self._serving, self._following, self._keeping, self._presence, out
+            room, self.dag, self._serving, self._following, self._retention, self._presence, out
         )
 
     @property
@@ -164,7 +165,7 @@ class RelayRoom:
     def give_events(self, caller: Caller, want: Want, now: float) -> Given:
         """The events that a caller wants by their ids."""
         self._presence.note_seen(caller, now)
-        return self._serving.want(want, self._keeping.since(now))
+        return self._serving.want(want, self._retention.since(now))
 
     def give_control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
         """The control events that a caller asks for."""
@@ -199,7 +200,7 @@ class RelayRoom:
             ChunkTaken(self.room, put.digest, reason) if reason is not None else self._chunks.put(put, now)
         )
         if taken.reason is None:
-            self._keeping.arm_timer(now)
+            self._retention.arm_timer(now)
         else:
             self._out.record(
                 Record(Kind.REJECTED, self.room, peer=caller.peer, reason=taken.reason, note="chunk")
@@ -208,7 +209,7 @@ class RelayRoom:
 
     def get_chunks(self, want: ChunkWant, now: float) -> list[ChunkIs]:
         """Pieces of attachments."""
-        return self._chunks.get(want, self._keeping.since(now))
+        return self._chunks.get(want, self._retention.since(now))
 
     # Who is there.
 
@@ -294,7 +295,7 @@ class RelayRoom:
     def expire_events(self, now: float) -> None:
         """Let go of what was kept long enough, and tell its authors who follow."""
         turn = self._begin_turn()
-        self._keeping.handle_expiry(now)
+        self._retention.handle_expiry(now)
         self._finish_turn(turn, now)
 
     # The end.
@@ -309,7 +310,7 @@ class RelayRoom:
             self._own.say_membership(Membership.LEAVE, turn, members, relays, now)
         self._fetching.stop()
         self._forwarding.stop()
-        self._keeping.stop()
+        self._retention.stop()
         turn.finish()
 
     @property
@@ -354,13 +355,13 @@ class RelayRoom:
         """Forward, push and answer what came of an input."""
         if turn.changed:
             self._apply_state(begin_at)
-        self._forwarding.since = self._keeping.since(now)
+        self._forwarding.since = self._retention.since(now)
         if turn.forwards or turn.changed:
             self._forwarding.forward_events()
         self._following.push_events(turn, self.cache.end)
-        if (turn.changed or self._keeping.groups.stale) and not self.cache.lacking:
-            self._keeping.groups.release_events(now)
-        self._keeping.arm_timer(now)
+        if (turn.changed or self._retention.groups.stale) and not self.cache.lacking:
+            self._retention.groups.release_events(now)
+        self._retention.arm_timer(now)
         turn.finish()
 
     def _apply_state(self, begin_at: int | None) -> None:

@@ -9,7 +9,7 @@ from linnet.rooms.messages import Resync, ResyncPage
 from linnet.rooms.relay.door import Caller, why_not_member
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.presence import Presence
-from linnet.rooms.relay.retention import Keeping
+from linnet.rooms.relay.retention import EventRetention
 from linnet.rooms.relay.serving import Serving
 from linnet.trace.records import Kind, Record
 
@@ -23,7 +23,7 @@ class Resyncs:
         dag: ControlDag,
         serving: Serving,
         following: Following,
-        keeping: Keeping,
+        retention: EventRetention,
         presence: Presence,
         out: Outbox,
     ) -> None:
@@ -31,7 +31,7 @@ class Resyncs:
         self._dag = dag
         self._serving = serving
         self._following = following
-        self._keeping = keeping
+        self._retention = retention
         self._presence = presence
         self._out = out
         self._deferred: dict[PeerId, tuple[Caller, Resync]] = {}
@@ -70,9 +70,9 @@ class Resyncs:
         if reason is not None:
             return self._serving.refusal(request.request, reason)
         self._presence.note_seen(caller, now)
-        self._keeping.groups.asked(caller, self._serving.reached(request.cursor))
-        self._keeping.expire_events(now)
-        page = self._serving.resync(caller, request, self._keeping.since(now))
+        self._retention.groups.asked(caller, self._serving.reached(request.cursor))
+        self._retention.expire_events(now)
+        page = self._serving.resync(caller, request, self._retention.since(now))
         if request.follow and caller.linked and not page.more and page.next is not None:
             self._following.begin(caller, request.request, page.next.position)
         else:
