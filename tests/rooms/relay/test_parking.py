@@ -6,7 +6,7 @@ from tests.rooms.relay.scenes import World, card_of, peer_of
 
 from linnet.core.ids import EventId
 from linnet.event.event import Verified
-from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.access_control import Caller
 from linnet.rooms.relay.parking import BYTES, SHARE, Origin, Parked, Parking
 from linnet.testing.rooms import person
 

@@ -23,8 +23,7 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.relay.door import Caller
-from linnet.rooms.relay.refusals import Answer, Request, refuse_request, stale
+from linnet.rooms.relay.access_control import Answer, Caller, Request, refuse_request, stale
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
 

@@ -9,8 +9,8 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
+from linnet.rooms.relay.access_control import Caller
 from linnet.rooms.relay.answers import Answers
-from linnet.rooms.relay.door import Caller
 from linnet.rooms.relay.parking import Origin
 from linnet.rooms.relay.turn import NO_EVENT, Turn
 from linnet.testing.rooms import person

@@ -9,8 +9,7 @@ from tests.rooms.relay.scenes import NOW, Station, card_of, peer_of
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
 from linnet.identity.cards import revoke
-from linnet.rooms.relay.door import Caller
-from linnet.rooms.relay.visitors import Visitors
+from linnet.rooms.relay.access_control import Caller, Visitors
 from linnet.testing.rooms import person, person_key
 
 ANN = Caller(peer_of("ann"), person("ann").author)

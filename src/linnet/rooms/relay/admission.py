@@ -19,7 +19,7 @@ from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.rooms.content import CONTROL_KINDS, JoinRule, Membership
 from linnet.rooms.messages import AskControl, ControlPage, Refused
-from linnet.rooms.relay.serving import HEADS
+from linnet.rooms.relay.access_control import HEADS
 from linnet.trace.records import Kind, Record
 
 PATIENCE = 30.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linnet.core.ids import PeerId, TopicId
 from linnet.rooms.messages import RelayOutcome, RelayTaken
-from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.access_control import Caller
 from linnet.rooms.relay.parking import Origin
 
 

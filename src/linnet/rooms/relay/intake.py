@@ -22,8 +22,8 @@ from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP, Membership
 from linnet.rooms.messages import RelayCursor
+from linnet.rooms.relay.access_control import why_not_joiner, why_not_member, why_not_sender
 from linnet.rooms.relay.allowance import Allowance
-from linnet.rooms.relay.door import why_not_joiner, why_not_member, why_not_sender
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.parking import Origin, Parked, Parking

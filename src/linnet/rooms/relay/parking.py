@@ -13,7 +13,7 @@ from linnet.core.ids import EventId, PeerId
 from linnet.core.limits import MIB
 from linnet.event.event import Event, Verified
 from linnet.identity.cards import Card
-from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.access_control import Caller
 
 BYTES = 16 * MIB
 """Bytes of the events of one room that wait."""

@@ -40,19 +40,17 @@ from linnet.rooms.messages import (
     RoomMessage,
     RoomReceipt,
 )
+from linnet.rooms.relay.access_control import Answer, Caller, Request, Visitors, refuse_request, relay_at
 from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, why_not_taken
 from linnet.rooms.relay.chunks import Chunks
-from linnet.rooms.relay.door import Caller, relay_at
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import FetchDue
 from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.rooms.relay.receipts import KeptReceipts
-from linnet.rooms.relay.refusals import Answer, Request, refuse_request
 from linnet.rooms.relay.relay_room import RelayRoom
 from linnet.rooms.relay.retention import ExpiryDue
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.usage import Budget
-from linnet.rooms.relay.visitors import Visitors
 from linnet.rooms.results import RelayReplies, RelayReport, RoomStatus
 from linnet.trace.records import Kind, Record
 

@@ -30,9 +30,9 @@ from linnet.rooms.messages import (
     RelayTaken,
     RoomReceipt,
 )
+from linnet.rooms.relay.access_control import HEADS, Caller, Presence, stale, why_not_member, why_not_reader
 from linnet.rooms.relay.answers import Answers
 from linnet.rooms.relay.chunks import Chunks
-from linnet.rooms.relay.door import Caller, why_not_member, why_not_reader
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.following import Following
@@ -42,12 +42,10 @@ from linnet.rooms.relay.knowledge import report_on
 from linnet.rooms.relay.membership import OwnMembership
 from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.parking import Origin
-from linnet.rooms.relay.presence import Presence
 from linnet.rooms.relay.receipts import KeptReceipts
-from linnet.rooms.relay.refusals import stale
 from linnet.rooms.relay.resyncs import Resyncs
 from linnet.rooms.relay.retention import EventRetention, GroupRetention
-from linnet.rooms.relay.serving import HEADS, Serving
+from linnet.rooms.relay.serving import Serving
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.turn import Turn
 from linnet.rooms.relay.usage import Budget

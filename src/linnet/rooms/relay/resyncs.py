@@ -6,9 +6,8 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.messages import Resync, ResyncPage
-from linnet.rooms.relay.door import Caller, why_not_member
+from linnet.rooms.relay.access_control import Caller, Presence, why_not_member
 from linnet.rooms.relay.following import Following
-from linnet.rooms.relay.presence import Presence
 from linnet.rooms.relay.retention import EventRetention
 from linnet.rooms.relay.serving import Serving
 from linnet.trace.records import Kind, Record

@@ -20,8 +20,8 @@ from linnet.rooms.access.facts import RETENTION_KEY
 from linnet.rooms.access.view import View
 from linnet.rooms.config import RelayLimits
 from linnet.rooms.content import Membership, Retention
+from linnet.rooms.relay.access_control import Caller
 from linnet.rooms.relay.chunks import Chunks
-from linnet.rooms.relay.door import Caller
 from linnet.rooms.relay.event_cache import EVICT_UNITS, Cache
 from linnet.rooms.relay.group_events import Shelved, key_of
 from linnet.trace.records import Kind

@@ -18,13 +18,11 @@ from linnet.rooms.messages import (
     RoomReceipt,
     Tombstone,
 )
-from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.access_control import HEADS, Caller
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.receipts import KeptReceipts
 
-HEADS = 256
-"""Heads in one message."""
 _TOMBSTONES = 1024
 _ASKERS = 4096
 """Askers of whom it is remembered what they were told beside events; the oldest is forgotten."""

@@ -13,8 +13,8 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Event, Unverified
 from linnet.machine.outbox import Outbox, Promise
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
+from linnet.rooms.relay.access_control import Caller
 from linnet.rooms.relay.answers import Answers
-from linnet.rooms.relay.door import Caller
 from linnet.rooms.relay.parking import Origin
 from linnet.trace.records import Kind, Record
 

@@ -10,7 +10,7 @@ from linnet.core.reasons import Reason
 from linnet.identity.cards import check_card, revoke
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import JOIN_RULES, REVOCATION, JoinRule, JoinRules, Membership, Revoked
-from linnet.rooms.relay.door import (
+from linnet.rooms.relay.access_control import (
     Caller,
     why_not_joiner,
     why_not_member,
