@@ -10,9 +10,8 @@ from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
 from linnet.rooms.relay.access_control import Caller
-from linnet.rooms.relay.answers import Answers
+from linnet.rooms.relay.ingest import NO_EVENT, Answers, Turn
 from linnet.rooms.relay.parking import Origin
-from linnet.rooms.relay.turn import NO_EVENT, Turn
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
 

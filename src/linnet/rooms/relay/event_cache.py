@@ -324,7 +324,11 @@ _decode_gone = msgspec.msgpack.Decoder(Gone).decode
 
 
 class Tombstones:
-    """The events of one room that were let go, in the order in which they went."""
+    """The events of one room that were let go, remembered by id in the order in which they went.
+
+    So an event that comes again is not taken for a new one, and its author learns what became of it. The
+    oldest of too many is forgotten.
+    """
 
     def __init__(self, room: TopicId, cells: Cells, most: int) -> None:
         self._cells = cells

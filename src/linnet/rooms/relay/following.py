@@ -13,9 +13,9 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.rooms.messages import ResyncPage
 from linnet.rooms.relay.access_control import Caller
+from linnet.rooms.relay.ingest import Fresh, Turn
 from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.serving import Serving
-from linnet.rooms.relay.turn import Fresh, Turn
 
 
 class _Follower:

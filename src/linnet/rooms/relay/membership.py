@@ -15,7 +15,7 @@ from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.messages import RelaySend
 from linnet.rooms.relay.event_cache import Cache
-from linnet.rooms.relay.turn import Fresh, Turn
+from linnet.rooms.relay.ingest import Fresh, Turn
 from linnet.trace.records import Kind, Record
 
 

@@ -31,13 +31,12 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.relay.access_control import HEADS, Caller, Presence, stale, why_not_member, why_not_reader
-from linnet.rooms.relay.answers import Answers
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding
-from linnet.rooms.relay.intake import Intake
+from linnet.rooms.relay.ingest import Answers, Ingest, Turn
 from linnet.rooms.relay.knowledge import report_on
 from linnet.rooms.relay.membership import OwnMembership
 from linnet.rooms.relay.paging import Pages
@@ -47,7 +46,6 @@ from linnet.rooms.relay.resyncs import Resyncs
 from linnet.rooms.relay.retention import EventRetention, GroupRetention
 from linnet.rooms.relay.serving import Serving
 from linnet.rooms.relay.sweeping import Sweeping
-from linnet.rooms.relay.turn import Turn
 from linnet.rooms.relay.usage import Budget
 from linnet.rooms.results import RelayRoomReport, RoomStatus
 from linnet.trace.records import Kind, Record
@@ -84,7 +82,7 @@ class RelayRoom:
             room, cells, self.cache, pages, context.links, patience, rooms.relay_retry, out
         )
         groups = GroupRetention(room, self.dag, self.cache, config)
-        self._intake = Intake(
+        self._ingest = Ingest(
             room, epoch, context, config, rooms, self.dag, self.cache, self._fetching, groups, out
         )
         self._retention = EventRetention(
@@ -280,7 +278,7 @@ class RelayRoom:
         relays = [peer for peer in self._forwarding.relays if peer in self._context.links]
         members = [peer for peer in self._presence.here if peer not in relays]
         lost = self._fetching.ask_next([*relays, *members], now)
-        self._intake.give_up(lost, turn)
+        self._ingest.give_up(lost, turn)
         self._finish_turn(turn, now)
         for peer in self._presence.waiting:
             if not self._fetching.is_asking(peer):
@@ -301,7 +299,7 @@ class RelayRoom:
     def leave(self, now: float) -> None:
         """Say that we leave, if we are in the room, and stop: it has other relays."""
         turn = self._begin_turn()
-        self._intake.stop(turn, Reason.NOT_A_RELAY)
+        self._ingest.stop(turn, Reason.NOT_A_RELAY)
         self._following.expel_followers(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
         if self._own.standing in (Membership.JOIN, Membership.INVITE):
             members, relays = self._presence.here, self._forwarding.relays
@@ -334,10 +332,10 @@ class RelayRoom:
             self.cache.usage.events + self.cache.shelf.usage.events,
             len(self.dag),
             len(self.dag.heads),
-            self._intake.waiting,
+            self._ingest.waiting,
             len(self._fetching.sought),
-            self._intake.soft_failed,
-            self._intake.rejected,
+            self._ingest.soft_failed,
+            self._ingest.rejected,
             0,
             self.view.is_encrypted,
         )
@@ -393,7 +391,7 @@ class RelayRoom:
         self, units: Iterable[Unverified], cards: dict[bytes, Card], origin: Origin, turn: Turn, now: float
     ) -> None:
         for unit in units:
-            self._intake.take_unit(unit, cards, origin, turn, now)
+            self._ingest.take_unit(unit, cards, origin, turn, now)
 
     def _learn_units(
         self,

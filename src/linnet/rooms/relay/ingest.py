@@ -7,28 +7,32 @@ event that fails only against the current state is kept and passed on, a few of 
 
 from __future__ import annotations
 
-import msgspec
+from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import EventId, TopicId
+from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
 from linnet.delivery.context import Context
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import encode_unit, recall_unit
 from linnet.identity.cards import Card
-from linnet.machine.outbox import Outbox
+from linnet.machine.outbox import Outbox, Promise
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP, Membership
-from linnet.rooms.messages import RelayCursor
-from linnet.rooms.relay.access_control import why_not_joiner, why_not_member, why_not_sender
-from linnet.rooms.relay.allowance import Allowance
+from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
+from linnet.rooms.relay.access_control import Caller, why_not_joiner, why_not_member, why_not_sender
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.parking import Origin, Parked, Parking
 from linnet.rooms.relay.retention import GroupRetention
-from linnet.rooms.relay.turn import Fresh, Turn
 from linnet.trace.records import Kind, Record
 
 CardsByDevice = dict[bytes, Card]
@@ -37,8 +41,14 @@ _STRANGER = 8
 _WAITERS = 16
 """Requests that wait for the same event."""
 
+NO_EVENT = EventId(bytes(32))
+"""In the place of an id, for what is no event."""
+_FORGERIES = frozenset({Reason.BAD_SIGNATURE, Reason.MALFORMED})
+_SOFT_FAILED = "relay.soft"
+_DAY = 86_400
 
-class Intake:
+
+class Ingest:
     """The way in, for one room."""
 
     def __init__(
@@ -335,3 +345,171 @@ def _malformed(unit: Unverified, event: Event, room: TopicId) -> Reason | None:
     if len(unit.tails) != 1 or event.seq is None or not event.tail.control or event.kind == CREATE:
         return Reason.MALFORMED
     return None
+
+
+class _Open:
+    __slots__ = ("outcomes", "waiting")
+
+    def __init__(self, waiting: int) -> None:
+        self.waiting = waiting
+        self.outcomes: list[RelayOutcome] = []
+
+
+class Answers:
+    """The requests of one room that are not answered yet. A request is, once the fate of all its events is known.
+
+    Each has an event that waits, so they are bounded.
+    """
+
+    def __init__(self, room: TopicId) -> None:
+        self._room = room
+        self._open: dict[tuple[Caller, int], _Open] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self, caller: Caller, request: int, events: int) -> RelayTaken | None:
+        """A request brings so many events; nothing to wait for is answered at once."""
+        if not events:
+            return RelayTaken(self._room, request, (), None)
+        self._open[caller, request] = _Open(events)
+        return None
+
+    def settle(self, origin: Origin, outcome: RelayOutcome) -> RelayTaken | None:
+        """It is known what became of one event; the answer, if it was the last."""
+        if origin.request is None:
+            return None
+        key = (origin.caller, origin.request)
+        found = self._open.get(key)
+        if found is None:
+            return None
+        found.outcomes.append(outcome)
+        found.waiting -= 1
+        if found.waiting:
+            return None
+        del self._open[key]
+        return RelayTaken(self._room, origin.request, tuple(found.outcomes), None)
+
+    def down(self, peer: PeerId) -> None:
+        """The link to a peer is gone: it will send again what it has no answer for."""
+        for key in [key for key in self._open if key[0].peer == peer]:
+            del self._open[key]
+
+
+class Fresh(NamedTuple):
+    """An event that was just stored."""
+
+    position: int
+    event: EventId
+    unit: Unverified
+    source: PeerId
+    """Who brought it, and need not be told."""
+
+
+class Turn:
+    """The promises and answers of one input. All promises wait for one commit, after all other effects."""
+
+    def __init__(self, room: TopicId, answers: Answers, out: Outbox) -> None:
+        self._room = room
+        self._answers = answers
+        self._out = out
+        self._promises: list[Promise] = []
+        """Effects that say that something is kept: after the commit."""
+        self.replies: list[RelayTaken] = []
+        """Answers for who is not linked."""
+        self.fresh: list[Fresh] = []
+        self.forwards = False
+        """Whether something came that the other relays are to have."""
+        self.changed = False
+        """Whether a control event came, so that the state may be another."""
+
+    def promise_send(self, peer: PeerId, message: Message) -> None:
+        """Send a message after the commit."""
+        self._promises.append(Send(peer, message))
+
+    def promise_record(self, record: Record) -> None:
+        """Write a record to the trace after the commit."""
+        self._promises.append(record)
+
+    def tell_outcome(
+        self,
+        origins: list[Origin],
+        event: EventId,
+        cursor: RelayCursor | None,
+        reason: Reason | None,
+        missing: tuple[EventId, ...] = (),
+    ) -> None:
+        """Say what became of an event to whoever waits for an answer about it."""
+        outcome = RelayOutcome(event, cursor, reason, missing)
+        for origin in origins:
+            self.give_answer(origin.caller, self._answers.settle(origin, outcome))
+
+    def give_answer(self, caller: Caller, taken: RelayTaken | None) -> None:
+        """Give an answer if it is complete: over a link it is sent after the commit, else it is a reply."""
+        if taken is None:
+            return
+        if caller.linked:
+            self.promise_send(caller.peer, taken)
+        else:
+            self.replies.append(taken)
+
+    def refuse_event(
+        self,
+        origins: list[Origin],
+        event: Event | None,
+        reason: Reason,
+        missing: tuple[EventId, ...] = (),
+        note: str | None = None,
+    ) -> None:
+        """Record that an event is not kept, blame whoever forged it, and tell why."""
+        source = origins[0].caller.peer
+        record = Record(Kind.REJECTED, self._room, peer=source, reason=reason, note=note)
+        if event is not None:
+            record = replace(
+                record, event=event.id, device=event.device, seq=event.seq, note=note or event.kind
+            )
+        self._out.record(record)
+        if reason in _FORGERIES:
+            self._out.blame(source, reason)
+        self.tell_outcome(origins, NO_EVENT if event is None else event.id, None, reason, missing[:32])
+
+    def finish(self) -> None:
+        """Ask for everything that was promised."""
+        if self._promises:
+            self._out.add(AfterCommit(tuple(self._promises)))
+            self._promises = []
+
+
+class Allowance:
+    """How many control events that fail only against the current state are taken of one author a day.
+
+    Control DAGs have to converge, so such events are kept and passed on. But whoever is banned can make valid
+    events on old branches for ever; a few a day are more than honest clocks and partitions need. The counts
+    of a room outlive a restart.
+    """
+
+    def __init__(self, room: TopicId, cells: Cells, most: int) -> None:
+        self._room = room
+        self._cells = cells
+        self._most = most
+
+    def spend(self, author: AuthorId, now: float) -> bool:
+        """Count one more; whether it is allowed."""
+        today = int(now // _DAY)
+        day, count = self._read(author)
+        count = count if day == today else 0
+        if count >= self._most:
+            return False
+        value = today.to_bytes(4, "big") + (count + 1).to_bytes(4, "big")
+        self._cells.put(_SOFT_FAILED, self._room + author, value)
+        return True
+
+    def forget(self) -> None:
+        """The room is not served any more."""
+        for key, _ in list(self._cells.scan(_SOFT_FAILED)):
+            if key.startswith(self._room):
+                self._cells.delete(_SOFT_FAILED, key)
+
+    def _read(self, author: AuthorId) -> tuple[int, int]:
+        kept = self._cells.get(_SOFT_FAILED, self._room + author)
+        return (0, 0) if kept is None else (int.from_bytes(kept[:4], "big"), int.from_bytes(kept[4:], "big"))
