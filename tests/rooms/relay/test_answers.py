@@ -9,7 +9,7 @@ from linnet.core.reasons import Reason
 from linnet.rooms.messages import RelayOutcome, RelayTaken
 from linnet.rooms.relay.access_control import Caller
 from linnet.rooms.relay.ingest import Answers
-from linnet.rooms.relay.parking import Origin
+from linnet.rooms.relay.pending_events import Origin
 from linnet.testing.rooms import person
 
 ROOM = TopicId(b"r" * 32)

@@ -11,7 +11,7 @@ from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
 from linnet.rooms.relay.access_control import Caller
 from linnet.rooms.relay.ingest import NO_EVENT, Answers, Turn
-from linnet.rooms.relay.parking import Origin
+from linnet.rooms.relay.pending_events import Origin
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
 

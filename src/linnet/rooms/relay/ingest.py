@@ -1,4 +1,4 @@
-"""What becomes of an event that reaches a relay: known, refused, parked, or kept.
+"""What becomes of an event that reaches a relay: known, refused, waiting, or kept.
 
 In this order: seen before? brought by somebody who may? signed? are its control heads known? allowed by the
 state at them? allowed by the state as it is now? is there room? A message has to pass all of it. A control
@@ -29,9 +29,9 @@ from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP, Membership
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
 from linnet.rooms.relay.access_control import Caller, why_not_joiner, why_not_member, why_not_sender
+from linnet.rooms.relay.control_fetch import ControlFetch
 from linnet.rooms.relay.event_cache import Cache
-from linnet.rooms.relay.fetching import Fetching
-from linnet.rooms.relay.parking import Origin, Parked, Parking
+from linnet.rooms.relay.pending_events import Origin, PendingEvent, PendingEvents
 from linnet.rooms.relay.retention import GroupRetention
 from linnet.trace.records import Kind, Record
 
@@ -60,7 +60,7 @@ class Ingest:
         rooms: RoomsConfig,
         dag: ControlDag,
         cache: Cache,
-        fetching: Fetching,
+        fetch: ControlFetch,
         groups: GroupRetention,
         out: Outbox,
     ) -> None:
@@ -72,11 +72,11 @@ class Ingest:
         self._max_control = rooms.max_control
         self._dag = dag
         self._cache = cache
-        self._fetching = fetching
+        self._fetch = fetch
         self._groups = groups
-        self._parking = Parking(config.park_events)
+        self._pending = PendingEvents(config.park_events)
         self._allowance = Allowance(room, context.store.cells, config.soft_failed)
-        self._ready: list[Parked] = []
+        self._ready: list[PendingEvent] = []
         self.soft_failed = 0
         """Control events that were kept although the state has moved on, since the start."""
         self.rejected = 0
@@ -85,7 +85,7 @@ class Ingest:
     @property
     def waiting(self) -> int:
         """Events that wait for control events."""
-        return len(self._parking)
+        return len(self._pending)
 
     def take_unit(
         self, unit: Unverified, cards: CardsByDevice, origin: Origin, turn: Turn, now: float
@@ -115,18 +115,18 @@ class Ingest:
             turn.refuse_event([origin], event, error.reason)
             return
         self._judge(verified, card, [origin], turn, now)
-        self._unpark(turn, now)
+        self._judge_ready(turn, now)
 
     def give_up(self, events: list[EventId], turn: Turn) -> None:
         """Refuse what waits for control events that cannot be had."""
-        for parked in self._parking.give_up(events):
-            missing = tuple(parked.missing)
-            turn.refuse_event(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
+        for pending in self._pending.give_up(events):
+            missing = tuple(pending.missing)
+            turn.refuse_event(pending.origins, pending.event, Reason.MISSING_DEPENDENCY, missing)
 
     def stop(self, turn: Turn, reason: Reason) -> None:
         """Refuse all that waits, for a reason: the room is not served any more."""
-        for parked in self._parking.give_up(self._fetching.sought):
-            turn.refuse_event(parked.origins, parked.event, reason)
+        for pending in self._pending.give_up(self._fetch.sought):
+            turn.refuse_event(pending.origins, pending.event, reason)
         self._allowance.forget()
 
     def _record_received(self, unit: Unverified, event: Event | None, origin: Origin) -> None:
@@ -154,13 +154,13 @@ class Ingest:
             cursor = None if position is None else RelayCursor(self._epoch, position)
             turn.tell_outcome([origin], event.id, cursor, gone or Reason.DUPLICATE)
             return True
-        parked = self._parking.get(event.id)
-        if parked is None:
+        pending = self._pending.get(event.id)
+        if pending is None:
             return False
-        if origin.request is not None and len(parked.origins) < _WAITERS and origin.caller.linked:
-            parked.origins.append(origin)
+        if origin.request is not None and len(pending.origins) < _WAITERS and origin.caller.linked:
+            pending.origins.append(origin)
         else:
-            missing = tuple(parked.missing)[:32]
+            missing = tuple(pending.missing)[:32]
             turn.tell_outcome([origin], event.id, None, Reason.MISSING_DEPENDENCY, missing)
         return True
 
@@ -172,7 +172,7 @@ class Ingest:
         """
         if self._barred(event, origin) is None:
             return True
-        return self._parking.of(origin.caller.peer) < _STRANGER
+        return self._pending.count_of(origin.caller.peer) < _STRANGER
 
     def _barred(self, event: Event, origin: Origin) -> Reason | None:
         if origin.relay or origin.request is None:
@@ -196,12 +196,12 @@ class Ingest:
         event = verified.events[0]
         missing = self._dag.missing(event.tail.control or ())
         if missing:
-            self._park(Parked(verified, card, origins[0], missing), turn, now)
+            self._let_wait(PendingEvent(verified, card, origins[0], missing), turn, now)
             return
         control = event.kind in CONTROL_KINDS
         refusal = self._dag.judge(event)
         if refusal is not None:
-            self._reject_event(event, origins, refusal, turn, needed=event.id in self._fetching.sought)
+            self._reject_event(event, origins, refusal, turn, needed=event.id in self._fetch.sought)
         elif origins[0].request is None and not control:
             # Somebody names it among control heads, and it is none: nothing may build on it.
             wrong = Refusal(Reason.NOT_ALLOWED, f"{event.kind}: is no control event")
@@ -213,15 +213,15 @@ class Ingest:
         else:
             self._take_other(verified, card, origins, turn, now)
 
-    def _park(self, parked: Parked, turn: Turn, now: float) -> None:
-        caller, missing = parked.origins[0].caller, tuple(parked.missing)
+    def _let_wait(self, pending: PendingEvent, turn: Turn, now: float) -> None:
+        caller, missing = pending.origins[0].caller, tuple(pending.missing)
         if not caller.linked:
-            turn.refuse_event(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
-        elif self._parking.park(parked):
-            member = parked.origins[0].relay or why_not_member(self._dag.view(), caller) is None
-            self._fetching.seek_events(missing, caller.peer, now, member)
+            turn.refuse_event(pending.origins, pending.event, Reason.MISSING_DEPENDENCY, missing)
+        elif self._pending.add(pending):
+            member = pending.origins[0].relay or why_not_member(self._dag.view(), caller) is None
+            self._fetch.seek_events(missing, caller.peer, now, member)
         else:
-            turn.refuse_event(parked.origins, parked.event, Reason.QUEUE_FULL, missing)
+            turn.refuse_event(pending.origins, pending.event, Reason.QUEUE_FULL, missing)
 
     def _reject_event(
         self, event: Event, origins: list[Origin], refusal: Refusal, turn: Turn, needed: bool
@@ -321,21 +321,21 @@ class Ingest:
             (is_stolen or waiting.author != event.author)
             and view.membership(waiting.author) is Membership.JOIN
             and not view.is_revoked(waiting.author, waiting.device)
-            for waiting in self._parking.waited_for_by(event.id)
+            for waiting in self._pending.waiting_for(event.id)
         )
 
     def _settle(self, event: EventId) -> None:
-        self._fetching.note_found(event)
-        self._ready += self._parking.settled(event)
+        self._fetch.note_found(event)
+        self._ready += self._pending.take_ready(event)
 
-    def _unpark(self, turn: Turn, now: float) -> None:
+    def _judge_ready(self, turn: Turn, now: float) -> None:
         while self._ready:
-            parked = self._ready.pop(0)
-            barred = [reason for origin in parked.origins if (reason := self._barred(parked.event, origin))]
-            if len(barred) == len(parked.origins):
-                turn.refuse_event(parked.origins, parked.event, barred[0])
+            pending = self._ready.pop(0)
+            barred = [reason for origin in pending.origins if (reason := self._barred(pending.event, origin))]
+            if len(barred) == len(pending.origins):
+                turn.refuse_event(pending.origins, pending.event, barred[0])
             else:
-                self._judge(parked.verified, parked.card, parked.origins, turn, now)
+                self._judge(pending.verified, pending.card, pending.origins, turn, now)
 
 
 def _malformed(unit: Unverified, event: Event, room: TopicId) -> Reason | None:
@@ -356,7 +356,7 @@ class _Open:
 
 
 class Answers:
-    """The requests of one room that are not answered yet. A request is, once the fate of all its events is known.
+    """The requests of one room that are not answered yet. One is, once the fate of all its events is known.
 
     Each has an event that waits, so they are bounded.
     """

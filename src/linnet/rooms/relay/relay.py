@@ -43,8 +43,8 @@ from linnet.rooms.messages import (
 from linnet.rooms.relay.access_control import Answer, Caller, Request, Visitors, refuse_request, relay_at
 from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, why_not_taken
 from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.control_fetch import FetchDue
 from linnet.rooms.relay.event_cache import Cache
-from linnet.rooms.relay.fetching import FetchDue
 from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.relay_room import RelayRoom

@@ -32,15 +32,15 @@ from linnet.rooms.messages import (
 )
 from linnet.rooms.relay.access_control import HEADS, Caller, Presence, stale, why_not_member, why_not_reader
 from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.control_fetch import ControlFetch
 from linnet.rooms.relay.event_cache import Cache
-from linnet.rooms.relay.fetching import Fetching
 from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding
 from linnet.rooms.relay.ingest import Answers, Ingest, Turn
 from linnet.rooms.relay.knowledge import report_on
 from linnet.rooms.relay.membership import OwnMembership
 from linnet.rooms.relay.paging import Pages
-from linnet.rooms.relay.parking import Origin
+from linnet.rooms.relay.pending_events import Origin
 from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.resyncs import Resyncs
 from linnet.rooms.relay.retention import EventRetention, GroupRetention
@@ -76,14 +76,14 @@ class RelayRoom:
         self._chunks = Chunks(room, cells, config.chunk_bytes, out)
         self._serving = Serving(room, epoch, self.cache, self.dag, pages, self._receipts)
         self._following = Following(self._serving, pages)
-        self._fetching = Fetching(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
+        self._fetch = ControlFetch(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
         patience = config.fetch_tries * config.fetch_timeout + rooms.relay_timeout
         self._forwarding = Forwarding(
             room, cells, self.cache, pages, context.links, patience, rooms.relay_retry, out
         )
         groups = GroupRetention(room, self.dag, self.cache, config)
         self._ingest = Ingest(
-            room, epoch, context, config, rooms, self.dag, self.cache, self._fetching, groups, out
+            room, epoch, context, config, rooms, self.dag, self.cache, self._fetch, groups, out
         )
         self._retention = EventRetention(
             room, self.dag, self.cache, self._chunks, groups, config.max_lifetime, out
@@ -213,9 +213,9 @@ class RelayRoom:
         """Hear who a caller is and how far it is; returns whether it was greeted in turn."""
         missing = self.dag.missing(greet.control)
         if missing and why_not_reader(self.view, caller) is None:
-            self._fetching.ask_beyond_heads(caller.peer, now)
+            self._fetch.ask_beyond_heads(caller.peer, now)
         elif missing:
-            self._fetching.ask_stranger(caller.peer, missing, now)
+            self._fetch.ask_stranger(caller.peer, missing, now)
         is_greeted = self._presence.handle_greet(caller, greet, bool(missing), now)
         self._forwarding.resume(caller.peer)
         return is_greeted
@@ -233,34 +233,34 @@ class RelayRoom:
         self.resyncs.handle_link_down(peer)
         self._following.end(peer)
         self._serving.down(peer)
-        self._fetching.handle_link_down(peer)
+        self._fetch.handle_link_down(peer)
         self._forwarding.handle_link_down(peer)
 
     # Answers to our own questions.
 
     def handle_page(self, caller: Caller, page: ControlPage, now: float) -> None:
         """Take in control events that we asked for."""
-        if not self._fetching.expects_answer(caller.peer, page.request):
+        if not self._fetch.expects_answer(caller.peer, page.request):
             self._out.record(stale(self.room, caller.peer, page))
             return
         turn = self._begin_turn()
         before = len(self.dag)
         self._learn_units(caller, page.units, page.cards, turn, now)
-        is_done = self._fetching.handle_page(caller.peer, page, len(self.dag) > before, now)
+        is_done = self._fetch.handle_page(caller.peer, page, len(self.dag) > before, now)
         self._finish_turn(turn, now)
         if is_done:
             self._answer_waiting(caller.peer, now)
 
     def handle_given(self, caller: Caller, given: Given, now: float) -> None:
         """Take in single events that we asked for."""
-        if not self._fetching.expects_answer(caller.peer, given.request):
+        if not self._fetch.expects_answer(caller.peer, given.request):
             self._out.record(stale(self.room, caller.peer, given))
             return
         turn = self._begin_turn()
         self._learn_units(caller, given.units, given.cards, turn, now)
-        self._fetching.handle_given(caller.peer, now)
+        self._fetch.handle_given(caller.peer, now)
         self._finish_turn(turn, now)
-        if not self._fetching.is_asking(caller.peer):
+        if not self._fetch.is_asking(caller.peer):
             self._answer_waiting(caller.peer, now)
 
     def handle_taken(self, peer: PeerId, taken: RelayTaken) -> None:
@@ -277,11 +277,11 @@ class RelayRoom:
         turn = self._begin_turn()
         relays = [peer for peer in self._forwarding.relays if peer in self._context.links]
         members = [peer for peer in self._presence.here if peer not in relays]
-        lost = self._fetching.ask_next([*relays, *members], now)
+        lost = self._fetch.ask_next([*relays, *members], now)
         self._ingest.give_up(lost, turn)
         self._finish_turn(turn, now)
         for peer in self._presence.waiting:
-            if not self._fetching.is_asking(peer):
+            if not self._fetch.is_asking(peer):
                 self._answer_waiting(peer, now)
 
     def forward_again(self, peer: PeerId) -> None:
@@ -304,7 +304,7 @@ class RelayRoom:
         if self._own.standing in (Membership.JOIN, Membership.INVITE):
             members, relays = self._presence.here, self._forwarding.relays
             self._own.say_membership(Membership.LEAVE, turn, members, relays, now)
-        self._fetching.stop()
+        self._fetch.stop()
         self._forwarding.stop()
         self._retention.stop()
         turn.finish()
@@ -333,7 +333,7 @@ class RelayRoom:
             len(self.dag),
             len(self.dag.heads),
             self._ingest.waiting,
-            len(self._fetching.sought),
+            len(self._fetch.sought),
             self._ingest.soft_failed,
             self._ingest.rejected,
             0,
