@@ -140,7 +140,7 @@ def test_who_asks_to_follow_often_follows_once() -> None:
     siege, _ = member_mal(75, "ann", "bob", "r0")
     siege.tell("mal", "r0", *(Resync(siege.room, n, None, 256, True) for n in range(100)))
     room = siege.relay_room("r0")
-    assert [peer for peer in room._following._followers if peer == siege.peer("mal")] == [siege.peer("mal")]
+    assert [peer for peer in room._followers._followers if peer == siege.peer("mal")] == [siege.peer("mal")]
     siege.played("mal").take()
     (said,) = siege.say("ann", "once")
     siege.run(2.0)

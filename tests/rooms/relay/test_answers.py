@@ -44,5 +44,5 @@ def test_requests_of_one_peer_by_two_ways_are_two() -> None:
 def test_a_link_that_ends_waits_for_nothing() -> None:
     answers = Answers(ROOM)
     answers.begin(ANN, 7, 1)
-    answers.down(ANN.peer)
+    answers.handle_link_down(ANN.peer)
     assert len(answers) == 0

@@ -13,7 +13,7 @@ from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.messages import RelayCursor, RelayForward, RelayOutcome, RelayTaken
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.forwarding import ForwardDue, Forwarding
-from linnet.rooms.relay.paging import Pages
+from linnet.rooms.relay.mailbox import Pages
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record

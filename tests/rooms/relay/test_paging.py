@@ -8,7 +8,7 @@ from linnet.core.stores import Entry
 from linnet.delivery.cards import CardBook
 from linnet.event.signing import encode_unit
 from linnet.rooms.relay.event_cache import Placed
-from linnet.rooms.relay.paging import Pages
+from linnet.rooms.relay.mailbox import Pages
 from linnet.store.memory import MemoryStore
 
 WORLD = World()

@@ -19,7 +19,7 @@ from linnet.event.signing import recall_unit
 from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken
 from linnet.rooms.relay.event_cache import Cache
-from linnet.rooms.relay.paging import Pages
+from linnet.rooms.relay.mailbox import Pages
 from linnet.rooms.results import RelayStatus
 from linnet.trace.records import Kind, Record
 

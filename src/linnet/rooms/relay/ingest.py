@@ -390,8 +390,8 @@ class Answers:
         del self._open[key]
         return RelayTaken(self._room, origin.request, tuple(found.outcomes), None)
 
-    def down(self, peer: PeerId) -> None:
-        """The link to a peer is gone: it will send again what it has no answer for."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget the requests of a peer whose link is gone: it will send again what it has no answer for."""
         for key in [key for key in self._open if key[0].peer == peer]:
             del self._open[key]
 

@@ -34,17 +34,14 @@ from linnet.rooms.relay.access_control import HEADS, Caller, Presence, stale, wh
 from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.control_fetch import ControlFetch
 from linnet.rooms.relay.event_cache import Cache
-from linnet.rooms.relay.following import Following
 from linnet.rooms.relay.forwarding import Forwarding
 from linnet.rooms.relay.ingest import Answers, Ingest, Turn
 from linnet.rooms.relay.knowledge import report_on
+from linnet.rooms.relay.mailbox import Followers, Mailbox, Pages, Resyncs
 from linnet.rooms.relay.membership import OwnMembership
-from linnet.rooms.relay.paging import Pages
 from linnet.rooms.relay.pending_events import Origin
 from linnet.rooms.relay.receipts import KeptReceipts
-from linnet.rooms.relay.resyncs import Resyncs
 from linnet.rooms.relay.retention import EventRetention, GroupRetention
-from linnet.rooms.relay.serving import Serving
 from linnet.rooms.relay.sweeping import Sweeping
 from linnet.rooms.relay.usage import Budget
 from linnet.rooms.results import RelayRoomReport, RoomStatus
@@ -74,8 +71,8 @@ class RelayRoom:
         pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
         self._receipts = KeptReceipts(room, context, rooms, config.receipts)
         self._chunks = Chunks(room, cells, config.chunk_bytes, out)
-        self._serving = Serving(room, epoch, self.cache, self.dag, pages, self._receipts)
-        self._following = Following(self._serving, pages)
+        self._mailbox = Mailbox(room, epoch, self.cache, self.dag, pages, self._receipts)
+        self._followers = Followers(self._mailbox, pages)
         self._fetch = ControlFetch(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
         patience = config.fetch_tries * config.fetch_timeout + rooms.relay_timeout
         self._forwarding = Forwarding(
@@ -91,7 +88,7 @@ class RelayRoom:
         self._own = OwnMembership(context, self.dag, self.cache, out)
         self._presence = Presence(room, context, self.dag, self.cache.usage, out)
         self.resyncs = Resyncs(
-            room, self.dag, self._serving, self._following, self._retention, self._presence, out
+            room, self.dag, self._mailbox, self._followers, self._retention, self._presence, out
         )
 
     @property
@@ -161,18 +158,18 @@ class RelayRoom:
     def give_events(self, caller: Caller, want: Want, now: float) -> Given:
         """The events that a caller wants by their ids."""
         self._presence.note_seen(caller, now)
-        return self._serving.want(want, self._retention.since(now))
+        return self._mailbox.give_events(want, self._retention.since(now))
 
     def give_control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
         """The control events that a caller asks for."""
         if caller is not None:
             self._presence.note_seen(caller, now)
-        return self._serving.control(asked, self._presence.contacts())
+        return self._mailbox.control_page(asked, self._presence.contacts())
 
     def removal(self, caller: Caller, asked: AskControl) -> ControlPage | None:
         """For somebody who was of the room: by which event it is no longer, and what that builds on."""
         event = removal_of(self.dag, caller.person)
-        return None if event is None else self._serving.control(asked, (), event)
+        return None if event is None else self._mailbox.control_page(asked, (), event)
 
     def handle_receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> None:
         """Keep a receipt, from its device or passed on by another member or relay, and pass it on."""
@@ -229,10 +226,10 @@ class RelayRoom:
     def handle_link_down(self, peer: PeerId) -> None:
         """Forget what a peer is owed whose link is gone."""
         self._presence.handle_link_down(peer)
-        self._answers.down(peer)
+        self._answers.handle_link_down(peer)
         self.resyncs.handle_link_down(peer)
-        self._following.end(peer)
-        self._serving.down(peer)
+        self._followers.remove(peer)
+        self._mailbox.handle_link_down(peer)
         self._fetch.handle_link_down(peer)
         self._forwarding.handle_link_down(peer)
 
@@ -300,7 +297,7 @@ class RelayRoom:
         """Say that we leave, if we are in the room, and stop: it has other relays."""
         turn = self._begin_turn()
         self._ingest.stop(turn, Reason.NOT_A_RELAY)
-        self._following.expel_followers(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
+        self._followers.expel(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
         if self._own.standing in (Membership.JOIN, Membership.INVITE):
             members, relays = self._presence.here, self._forwarding.relays
             self._own.say_membership(Membership.LEAVE, turn, members, relays, now)
@@ -354,7 +351,7 @@ class RelayRoom:
         self._forwarding.since = self._retention.since(now)
         if turn.forwards or turn.changed:
             self._forwarding.forward_events()
-        self._following.push_events(turn, self.cache.end)
+        self._followers.push_events(turn, self.cache.end)
         if (turn.changed or self._retention.groups.stale) and not self.cache.lacking:
             self._retention.groups.release_events(now)
         self._retention.arm_timer(now)
@@ -368,7 +365,7 @@ class RelayRoom:
         self._greet_linked(peer for peer in self._forwarding.relays if peer not in before)
         if begin_at is not None:
             self._forwarding.begin_at(begin_at)
-        self._following.expel_followers(lambda caller: why_not_member(view, caller), self._out.send)
+        self._followers.expel(lambda caller: why_not_member(view, caller), self._out.send)
         if not self.cache.lacking:
             self._receipts.retain(frozenset(view.joined()))
         self._presence.drop_outsiders()
@@ -414,7 +411,7 @@ class RelayRoom:
     def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> None:
         """Followers get it in a page; other relays only what came from its own device, as it is."""
         turn = self._begin_turn()
-        self._following.push_events(turn, self.cache.end)
+        self._followers.push_events(turn, self.cache.end)
         if not self.view.is_relay(caller.peer):
             for peer in self._forwarding.relays:
                 if peer in self._context.links:

@@ -1,0 +1,441 @@
+"""What a relay gives to those who may ask: what they missed, what comes, single events, the control DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from linnet.core.ids import Contact, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.cards import CardBook
+from linnet.delivery.causal_messages import Given, Want
+from linnet.event.event import Unverified
+from linnet.event.signing import decode_unit
+from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
+from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.messages import (
+    AskControl,
+    ControlPage,
+    RelayCursor,
+    Resync,
+    ResyncPage,
+    RoomReceipt,
+    Tombstone,
+)
+from linnet.rooms.relay.access_control import HEADS, Caller, Presence, why_not_member
+from linnet.rooms.relay.event_cache import Cache, Placed
+from linnet.rooms.relay.ingest import Fresh, Turn
+from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.retention import EventRetention
+from linnet.trace.records import Kind, Record
+
+_TOMBSTONES = 1024
+_ASKERS = 4096
+"""Askers of whom it is remembered what they were told beside events; the oldest is forgotten."""
+
+
+class _Told:
+    """How far an asker was told what is not in the order of the log."""
+
+    __slots__ = ("receipts", "tombstones")
+
+    def __init__(self, tombstones: int) -> None:
+        self.tombstones = tombstones
+        self.receipts = 0
+
+
+class _Beside(NamedTuple):
+    """What a page tells beside events."""
+
+    tombstones: tuple[Tombstone, ...]
+    receipts: tuple[RoomReceipt, ...]
+    rest: bool
+    """Whether there is more of it."""
+
+
+_NOTHING = _Beside((), (), False)
+
+
+class Mailbox:
+    """The answers about one room. Who may have them was decided before."""
+
+    def __init__(
+        self,
+        room: TopicId,
+        epoch: bytes,
+        cache: Cache,
+        dag: ControlDag,
+        pages: Pages,
+        receipts: KeptReceipts,
+    ) -> None:
+        self._room = room
+        self._epoch = epoch
+        self._cache = cache
+        self._dag = dag
+        self._pages = pages
+        self._receipts = receipts
+        self._told: dict[PeerId, _Told] = {}
+        self._anew: dict[PeerId, int] = {}
+        """How far those are who read from the oldest, and are still before something that was let go."""
+
+    def cursor(self, position: int) -> RelayCursor:
+        """A place in what is kept here."""
+        return RelayCursor(self._epoch, position)
+
+    @property
+    def oldest(self) -> RelayCursor:
+        """Where to begin to get all that is kept: before the create event, which is never evicted."""
+        return self.cursor(self._cache.first - 1)
+
+    def reached_by(self, cursor: RelayCursor | None) -> int:
+        """The position up to which somebody with this cursor has what is kept here."""
+        if cursor is None or cursor.epoch != self._epoch or cursor.position > self._cache.end:
+            return 0
+        return cursor.position
+
+    def resync_page(self, caller: Caller, request: Resync, since: float) -> ResyncPage:
+        """The page past a cursor. A cursor that cannot be gone on from says where to begin instead."""
+        asked = request.cursor
+        if asked is None:
+            asked = self.oldest
+        elif not self._is_good(asked) and self._anew.get(caller.peer) != asked.position:
+            return self._page(request.request, (), None, False, Reason.CURSOR_EXPIRED)
+        limit = min(request.limit, self._pages.events)
+        placed = self._cache.read(asked.position, since, limit + 1)
+        page = self._pages.of(placed, limit)
+        end = max(asked.position, self._cache.end)
+        at = end if page.whole else page.last
+        self._goes_on(caller.peer, at)
+        if not caller.linked:
+            # Nobody would tell us that it never arrived: it is told again with the next request.
+            beside = self._tell(caller, _Told(self._cache.tombstones.first(asked.position)))
+            return self._page(request.request, page.units, at, not page.whole, None, beside)
+        if request.cursor is None or caller.peer not in self._told:
+            self._begin(caller.peer, asked.position)
+        beside = self._beside(caller)
+        return self._page(request.request, page.units, at, not page.whole or beside.rest, None, beside)
+
+    def pushed_page(
+        self, caller: Caller, request: int, units: tuple[Unverified, ...], after: int, at: int
+    ) -> ResyncPage:
+        """A page for somebody who follows; they were told everything up to `after`."""
+        return self._page(request, units, at, False, None, self._beside(caller), after)
+
+    def has_news_beside(self, caller: Caller) -> bool:
+        """Whether there is something to tell a follower that is not in the order of the log."""
+        told = self._told.get(caller.peer)
+        if told is None:
+            return False
+        _, told.tombstones = self._cache.tombstones.of(caller.person, told.tombstones, 0)
+        return told.tombstones < self._cache.tombstones.next or told.receipts < self._receipts.next
+
+    def refusal(self, request: int, reason: Reason) -> ResyncPage:
+        """No page."""
+        return ResyncPage(self._room, request, (), (), (), (), None, False, None, (), reason)
+
+    def give_events(self, want: Want, since: float) -> Given:
+        """Events by id, control events too: after retention nobody could fill gaps otherwise."""
+        units: list[tuple[EventId, Unverified]] = []
+        unknown: list[EventId] = []
+        reason: Reason | None = None
+        for event in want.ids:
+            unit = self._cache.unit(event, since)
+            if unit is None:
+                unknown.append(event)
+                gone = self._cache.tombstones.reason(event)
+                if gone is Reason.RETENTION or self._cache.position(event) is not None:
+                    reason = Reason.RETENTION  # it went, or is about to
+            else:
+                units.append((event, unit))
+        page, count = self._pages.within(units)
+        if count < len(units):
+            reason = Reason.TOO_LARGE
+        elif unknown and reason is None:
+            reason = Reason.NOT_HELD
+        return Given(self._room, want.request, tuple(page), self._pages.cards(page), tuple(unknown), reason)
+
+    def control_page(
+        self, asked: AskControl, relays: tuple[Contact, ...], upto: EventId | None = None
+    ) -> ControlPage:
+        """Control events beyond these heads, causes first; with `upto`, this one and its causes alone."""
+        beyond = self._dag.between(asked.heads)
+        if upto is not None:
+            beyond = [each for each in beyond if each == upto or self._dag.is_before(each, upto)]
+        units = [
+            (event, unit)
+            for event in beyond[: self._pages.events]
+            if (unit := self._cache.unit(event, 0.0)) is not None
+        ]
+        page, count = self._pages.within(units)
+        return ControlPage(
+            self._room,
+            asked.request,
+            tuple(page),
+            self._pages.cards(page),
+            count < len(beyond),
+            self._dag.heads[:HEADS] if upto is None else (upto,),
+            relays[:64],
+            None,
+        )
+
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget what an asker was told: it may have been lost with its link."""
+        self._told.pop(peer, None)
+
+    def _is_good(self, cursor: RelayCursor) -> bool:
+        """Whether one can go on from there without missing anything.
+
+        Past the end lies a cursor of ours that was given out after the backup from which we were restored.
+        """
+        if cursor.epoch != self._epoch or cursor.position > self._cache.end:
+            return False
+        return cursor.position < self._cache.first or cursor.position >= self._cache.floor
+
+    def _goes_on(self, peer: PeerId, position: int) -> None:
+        """Somebody will go on from here, who knows already that it may have missed something."""
+        self._anew.pop(peer, None)
+        if position < self._cache.floor:
+            self._anew[peer] = position
+        if len(self._anew) > _ASKERS:
+            del self._anew[next(iter(self._anew))]
+
+    def _begin(self, peer: PeerId, position: int) -> None:
+        self._told.pop(peer, None)
+        self._told[peer] = _Told(self._cache.tombstones.first(position))
+        if len(self._told) > _ASKERS:
+            del self._told[next(iter(self._told))]
+
+    def _beside(self, caller: Caller) -> _Beside:
+        """Tombstones of the asker's own events, and receipts, as far as they were not told."""
+        told = self._told.get(caller.peer)
+        return _NOTHING if told is None else self._tell(caller, told)
+
+    def _tell(self, caller: Caller, told: _Told) -> _Beside:
+        gone = self._cache.tombstones
+        tombstones, told.tombstones = gone.of(caller.person, told.tombstones, _TOMBSTONES)
+        receipts, told.receipts = self._receipts.page(told.receipts)
+        rest = told.tombstones < gone.next or told.receipts < self._receipts.next
+        return _Beside(tuple(tombstones), receipts, rest)
+
+    def _page(
+        self,
+        request: int,
+        units: tuple[Unverified, ...],
+        at: int | None,
+        more: bool,
+        reason: Reason | None,
+        beside: _Beside | None = None,
+        after: int | None = None,
+    ) -> ResyncPage:
+        beside = beside or _NOTHING
+        return ResyncPage(
+            self._room,
+            request,
+            units,
+            self._pages.cards(units),
+            beside.receipts,
+            beside.tombstones,
+            None if at is None else self.cursor(at),
+            more,
+            self.oldest,
+            self._dag.heads[:HEADS],
+            reason,
+            None if after is None else self.cursor(after),
+        )
+
+
+class Resyncs:
+    """Answers the requests of one room for what was missed, and records them."""
+
+    def __init__(
+        self,
+        room: TopicId,
+        dag: ControlDag,
+        mailbox: Mailbox,
+        followers: Followers,
+        retention: EventRetention,
+        presence: Presence,
+        out: Outbox,
+    ) -> None:
+        self._room = room
+        self._dag = dag
+        self._mailbox = mailbox
+        self._followers = followers
+        self._retention = retention
+        self._presence = presence
+        self._out = out
+        self._deferred: dict[PeerId, tuple[Caller, Resync]] = {}
+        """What those ask whose greeting waits; the latest of each."""
+
+    def answer(self, caller: Caller, request: Resync, now: float) -> ResyncPage:
+        """Record a request; returns the page, or one that says why there is none."""
+        self._out.record(Record(Kind.RESYNC, self._room, peer=caller.peer, note="receive-resync"))
+        page = self._build_page(caller, request, now)
+        note = "reply-resync" if page.reason is None else "reject-resync"
+        events, reason = len(page.units), page.reason
+        self._out.record(
+            Record(Kind.RESYNC, self._room, peer=caller.peer, events=events, reason=reason, note=note)
+        )
+        return page
+
+    def defers(self, caller: Caller, request: Resync) -> bool:
+        """Whether it waits: who asks may be a member by control events that it is being asked for."""
+        if caller.peer not in self._presence.waiting or why_not_member(self._dag.view(), caller) is None:
+            return False
+        self._deferred[caller.peer] = (caller, request)
+        return True
+
+    def answer_deferred(self, peer: PeerId, now: float) -> None:
+        """Answer what a peer asked for that has told all that it knows."""
+        deferred = self._deferred.pop(peer, None)
+        if deferred is not None:
+            self._out.committed.send(peer, self.answer(*deferred, now))
+
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget what a peer asked for."""
+        self._deferred.pop(peer, None)
+
+    def _build_page(self, caller: Caller, request: Resync, now: float) -> ResyncPage:
+        reason = why_not_member(self._dag.view(), caller)
+        if reason is not None:
+            return self._mailbox.refusal(request.request, reason)
+        self._presence.note_seen(caller, now)
+        self._retention.groups.asked(caller, self._mailbox.reached_by(request.cursor))
+        self._retention.expire_events(now)
+        page = self._mailbox.resync_page(caller, request, self._retention.since(now))
+        if request.follow and caller.linked and not page.more and page.next is not None:
+            self._followers.add(caller, request.request, page.next.position)
+        else:
+            self._followers.remove(caller.peer)
+        return page
+
+
+class _Follower:
+    __slots__ = ("caller", "position", "request")
+
+    def __init__(self, caller: Caller, request: int, position: int) -> None:
+        self.caller = caller
+        self.request = request
+        self.position = position
+        """Everything up to here was sent."""
+
+
+class Followers:
+    """Members who asked to be told what comes, as it comes, for as long as their link lasts.
+
+    What is pushed waits in the link's own outbox, which is bounded: a follower that does not read loses its
+    link (``slow_peer``) and asks again from its cursor. Nothing is queued here.
+    """
+
+    def __init__(self, mailbox: Mailbox, pages: Pages) -> None:
+        self._mailbox = mailbox
+        self._pages = pages
+        self._followers: dict[PeerId, _Follower] = {}
+
+    def __len__(self) -> int:
+        return len(self._followers)
+
+    def add(self, caller: Caller, request: int, position: int) -> None:
+        """Push what comes from now on to a caller that has everything up to a position."""
+        self._followers[caller.peer] = _Follower(caller, request, position)
+
+    def remove(self, peer: PeerId) -> None:
+        """Push nothing more to a peer that wants no more, or whose link is gone."""
+        self._followers.pop(peer, None)
+
+    def expel(
+        self, why: Callable[[Caller], Reason | None], send: Callable[[PeerId, ResyncPage], None]
+    ) -> None:
+        """Tell those followers that may not read any more why that is so, and nothing else after it."""
+        for peer, follower in list(self._followers.items()):
+            reason = why(follower.caller)
+            if reason is not None:
+                del self._followers[peer]
+                send(peer, self._mailbox.refusal(follower.request, reason))
+
+    def push_events(self, turn: Turn, end: int) -> None:
+        """Promise to every follower what has come in a turn; `end` is the end of the log now."""
+        for peer, follower in self._followers.items():
+            news = [each for each in turn.fresh if each.position > follower.position]
+            for units, at in self._cut(news, peer, end):
+                page = self._mailbox.pushed_page(
+                    follower.caller, follower.request, units, follower.position, at
+                )
+                follower.position = at
+                turn.promise_send(peer, page)
+            if not news and self._mailbox.has_news_beside(follower.caller):
+                page = self._mailbox.pushed_page(
+                    follower.caller, follower.request, (), follower.position, end
+                )
+                follower.position = end
+                turn.promise_send(peer, page)
+
+    def _cut(self, news: list[Fresh], peer: PeerId, end: int) -> Iterator[tuple[tuple[Unverified, ...], int]]:
+        """Pages of what is new, without what the follower brought itself."""
+        others = [each for each in news if each.source != peer]
+        if news and not others:
+            yield (), end
+        while others:
+            units, count = self._pages.within((each.event, each.unit) for each in others)
+            rest = others[count:]
+            yield tuple(units), others[count - 1].position if rest else end
+            others = rest
+
+
+class Page(NamedTuple):
+    """As many units as one message takes, and one at least if there is one."""
+
+    ids: tuple[EventId, ...]
+    units: tuple[Unverified, ...]
+    last: int
+    """The position of the last; 0 if there is none."""
+    whole: bool
+    """Whether nothing was left out."""
+
+
+class Pages:
+    """How pages are cut: bounded in number and bytes, with the cards that are needed to check them."""
+
+    def __init__(self, cards: CardBook, events: int, size: int) -> None:
+        self._cards = cards
+        self.events = events
+        """Units in a page at most."""
+        self._size = size
+
+    def of(self, placed: Sequence[Placed], limit: int | None = None) -> Page:
+        """The first page of these."""
+        most = self.events if limit is None else min(limit, self.events)
+        count, size = 0, 0
+        for _, entry in placed[:most]:
+            size += len(entry.raw)
+            if count and size > self._size:
+                break
+            count += 1
+        taken = placed[:count]
+        return Page(
+            tuple(entry.head for _, entry in taken),
+            tuple(decode_unit(entry.raw) for _, entry in taken),
+            taken[-1][0] if taken else 0,
+            count == len(placed),
+        )
+
+    def within(self, units: Iterable[tuple[EventId, Unverified]]) -> tuple[list[Unverified], int]:
+        """As many of these units as a page holds, and how many they are."""
+        taken: list[Unverified] = []
+        size = 0
+        for _, unit in units:
+            size += sum(map(len, unit.tails))
+            if taken and (size > self._size or len(taken) == self.events):
+                break
+            taken.append(unit)
+        return taken, len(taken)
+
+    def cards(self, units: Iterable[Unverified]) -> tuple[Card, ...]:
+        """The card of each device that signed one of these."""
+        found: dict[bytes, Card] = {}
+        for unit in units:
+            card = self._cards.find(unit.author, unit.device)
+            if card is not None:
+                found[unit.author + unit.device] = card
+        return tuple(found.values())
