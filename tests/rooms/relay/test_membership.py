@@ -12,9 +12,9 @@ from linnet.machine.outbox import Outbox, Promise
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import Member, Membership, content_of
 from linnet.rooms.messages import RelaySend
+from linnet.rooms.relay.admission import OwnMembership
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.ingest import Answers, Turn
-from linnet.rooms.relay.membership import OwnMembership
 from linnet.rooms.relay.usage import Budget
 from linnet.trace.records import Kind, Record
 

@@ -26,8 +26,8 @@ from linnet.rooms.messages import (
 from linnet.rooms.relay.access_control import HEADS, Caller, Presence, why_not_member
 from linnet.rooms.relay.event_cache import Cache, Placed
 from linnet.rooms.relay.ingest import Fresh, Turn
-from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.retention import EventRetention
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.trace.records import Kind, Record
 
 _TOMBSTONES = 1024
@@ -67,7 +67,7 @@ class Mailbox:
         cache: Cache,
         dag: ControlDag,
         pages: Pages,
-        receipts: KeptReceipts,
+        receipts: StoredReceipts,
     ) -> None:
         self._room = room
         self._epoch = epoch

@@ -41,15 +41,14 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.relay.access_control import Answer, Caller, Request, Visitors, refuse_request, relay_at
-from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, why_not_taken
-from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, RoomSweep, why_not_taken
 from linnet.rooms.relay.control_fetch import FetchDue
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.forwarding import ForwardDue
-from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.relay_room import RelayRoom
 from linnet.rooms.relay.retention import ExpiryDue
-from linnet.rooms.relay.sweeping import Sweeping
+from linnet.rooms.relay.stored_chunks import StoredChunks
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.rooms.relay.usage import Budget
 from linnet.rooms.results import RelayReplies, RelayReport, RoomStatus
 from linnet.trace.records import Kind, Record
@@ -87,7 +86,7 @@ class Relay(Part):
         self.epoch = self._kept_epoch(entropy)
         """Cursors of another epoch are not ours: what we had then is lost."""
         self._rooms: dict[TopicId, RelayRoom] = {}
-        self._leaving: dict[TopicId, Sweeping] = {}
+        self._leaving: dict[TopicId, RoomSweep] = {}
         self._admissions: dict[TopicId, Admission] = {}
         self._lingering: dict[TopicId, Admission] = {}
         self._visitors = Visitors(context)
@@ -441,12 +440,12 @@ class Relay(Part):
         context = self._context
         return Cache(room, context.store, context.cards, budget, self._config.tombstones, self._out)
 
-    def _remains(self, room: TopicId) -> Sweeping:
+    def _remains(self, room: TopicId) -> RoomSweep:
         """What a sweep has left that a restart interrupted."""
         config, context = self._config, self._context
-        receipts = KeptReceipts(room, context, self._rooms_config, config.receipts)
-        chunks = Chunks(room, context.store.cells, config.chunk_bytes, self._out)
-        return Sweeping(self._cache(room, self._budget), receipts, chunks)
+        receipts = StoredReceipts(room, context, self._rooms_config, config.receipts)
+        chunks = StoredChunks(room, context.store.cells, config.chunk_bytes, self._out)
+        return RoomSweep(self._cache(room, self._budget), receipts, chunks)
 
     def _write(
         self, room: TopicId, state: bytes, asker: PeerId = _NOBODY, contacts: tuple[Contact, ...] = ()

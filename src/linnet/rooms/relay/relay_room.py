@@ -31,18 +31,17 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.relay.access_control import HEADS, Caller, Presence, stale, why_not_member, why_not_reader
-from linnet.rooms.relay.chunks import Chunks
+from linnet.rooms.relay.admission import OwnMembership, RoomSweep
 from linnet.rooms.relay.control_fetch import ControlFetch
+from linnet.rooms.relay.disclosure_report import disclose_room
 from linnet.rooms.relay.event_cache import Cache
 from linnet.rooms.relay.forwarding import Forwarding
 from linnet.rooms.relay.ingest import Answers, Ingest, Turn
-from linnet.rooms.relay.knowledge import report_on
 from linnet.rooms.relay.mailbox import Followers, Mailbox, Pages, Resyncs
-from linnet.rooms.relay.membership import OwnMembership
 from linnet.rooms.relay.pending_events import Origin
-from linnet.rooms.relay.receipts import KeptReceipts
 from linnet.rooms.relay.retention import EventRetention, GroupRetention
-from linnet.rooms.relay.sweeping import Sweeping
+from linnet.rooms.relay.stored_chunks import StoredChunks
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.rooms.relay.usage import Budget
 from linnet.rooms.results import RelayRoomReport, RoomStatus
 from linnet.trace.records import Kind, Record
@@ -69,8 +68,8 @@ class RelayRoom:
         self.cache = Cache(room, context.store, context.cards, budget, config.tombstones, out)
         self.dag = _restored(self.cache, context)
         pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
-        self._receipts = KeptReceipts(room, context, rooms, config.receipts)
-        self._chunks = Chunks(room, cells, config.chunk_bytes, out)
+        self._receipts = StoredReceipts(room, context, rooms, config.receipts)
+        self._chunks = StoredChunks(room, cells, config.chunk_bytes, out)
         self._mailbox = Mailbox(room, epoch, self.cache, self.dag, pages, self._receipts)
         self._followers = Followers(self._mailbox, pages)
         self._fetch = ControlFetch(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
@@ -307,9 +306,9 @@ class RelayRoom:
         turn.finish()
 
     @property
-    def remains(self) -> Sweeping:
+    def remains(self) -> RoomSweep:
         """What there is to let go of."""
-        return Sweeping(self.cache, self._receipts, self._chunks)
+        return RoomSweep(self.cache, self._receipts, self._chunks)
 
     @property
     def here(self) -> tuple[PeerId, ...]:
@@ -340,7 +339,7 @@ class RelayRoom:
     def report(self) -> RelayRoomReport:
         """All that is known of this room."""
         log = self._context.store.log
-        return report_on(
+        return disclose_room(
             self.room, log, self.dag, self.cache, self._receipts, self._chunks.bytes, self._presence.seen
         )
 

@@ -21,9 +21,9 @@ from linnet.rooms.access.view import View
 from linnet.rooms.config import RelayLimits
 from linnet.rooms.content import Membership, Retention
 from linnet.rooms.relay.access_control import Caller
-from linnet.rooms.relay.chunks import Chunks
 from linnet.rooms.relay.event_cache import EVICT_UNITS, Cache
 from linnet.rooms.relay.group_events import Shelved, key_of
+from linnet.rooms.relay.stored_chunks import StoredChunks
 from linnet.trace.records import Kind
 
 _MARGIN = 0.001
@@ -46,7 +46,7 @@ class EventRetention:
         room: TopicId,
         dag: ControlDag,
         cache: Cache,
-        chunks: Chunks,
+        chunks: StoredChunks,
         groups: GroupRetention,
         default: float,
         out: Outbox,

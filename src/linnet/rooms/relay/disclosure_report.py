@@ -6,16 +6,16 @@ from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.stores import EventLog
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.relay.event_cache import Cache
-from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.rooms.results import RelayKnowledge, RelayRoomReport
 
 
-def report_on(
+def disclose_room(
     room: TopicId,
     log: EventLog,
     dag: ControlDag,
     cache: Cache,
-    receipts: KeptReceipts,
+    receipts: StoredReceipts,
     chunk_bytes: int,
     seen: dict[AuthorId, float],
 ) -> RelayRoomReport:

@@ -14,7 +14,7 @@ RECEIPTS_PER_PAGE = 64
 """A receipt may have two kilobytes, and a page has to fit a frame beside its events."""
 
 
-class KeptReceipts:
+class StoredReceipts:
     """Receipts of one room, numbered in the order in which they came, so that each is told once on a link."""
 
     def __init__(self, room: TopicId, context: Context, config: RoomsConfig, most: int) -> None:
