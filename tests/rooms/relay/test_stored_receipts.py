@@ -40,7 +40,7 @@ def test_the_latest_of_each_device_over_a_restart() -> None:
         (receipt("ben"), receipt("ann", 2)),
         2,
     )
-    assert (again.of(person("ann").author), again.of(person("eve").author)) == (1, 0)
+    assert (again.count_of(person("ann").author), again.count_of(person("eve").author)) == (1, 0)
 
 
 def test_a_page_goes_on_where_the_last_ended() -> None:

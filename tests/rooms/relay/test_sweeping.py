@@ -12,7 +12,7 @@ from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import ChunkPut
 from linnet.rooms.receipt import sign_room_receipt
 from linnet.rooms.relay.admission import RoomSweep
-from linnet.rooms.relay.event_cache import Cache
+from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.stored_chunks import StoredChunks
 from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.rooms.relay.usage import Budget
@@ -26,7 +26,7 @@ def test_everything_goes_with_a_record_and_then_there_are_none() -> None:
     for name in ("ann", "ben"):
         context.cards.learn(card_of(name))
     out = Outbox()
-    cache = Cache(world.room, station.store, context.cards, budget, 10, out)
+    cache = EventCache(world.room, station.store, context.cards, budget, 10, out)
     for unit in world.chronicle.units.values():
         cache.keep_control(unit, True, 1.0)
     cache.keep(world.chronicle.units[world.say("ann").id], True, 1.0)

@@ -146,7 +146,7 @@ class Visitors:
         self._cards[peer] = card
         return Caller(peer, card.person)
 
-    def caller(self, peer: PeerId, cards: tuple[Card, ...], now: float) -> Caller | None:
+    def find_caller(self, peer: PeerId, cards: tuple[Card, ...], now: float) -> Caller | None:
         """Who asks: as it greeted, or as a card in its message says that is good for the link."""
         known = self._cards.get(peer)
         if known is not None:
@@ -160,8 +160,8 @@ class Visitors:
                     return None  # whoever asks is told that it is nobody
         return None
 
-    def down(self, peer: PeerId) -> None:
-        """A link is gone."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget who was at the other end of a link."""
         self._cards.pop(peer, None)
 
 
@@ -287,6 +287,6 @@ def refuse_request(message: Request, reason: Reason, caller: Caller | None, out:
             assert_never(message)
 
 
-def stale(room: TopicId, peer: PeerId, answer: ControlPage | Given | RelayTaken) -> Record:
-    """An answer to nothing that was asked, or to what is not waited for any more."""
+def stale_answer(room: TopicId, peer: PeerId, answer: ControlPage | Given | RelayTaken) -> Record:
+    """The record of an answer to nothing that was asked, or to what is not waited for any more."""
     return Record(Kind.REJECTED, room, peer=peer, reason=Reason.STALE, note=type(answer).__name__)

@@ -27,7 +27,7 @@ from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.rooms.content import CONTROL_KINDS, MEMBER, JoinRule, Member, Membership, body_of, member_key
 from linnet.rooms.messages import AskControl, ControlPage, Refused, RelaySend
 from linnet.rooms.relay.access_control import HEADS
-from linnet.rooms.relay.event_cache import Cache
+from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.ingest import Fresh, Turn
 from linnet.rooms.relay.stored_chunks import StoredChunks
 from linnet.rooms.relay.stored_receipts import StoredReceipts
@@ -219,7 +219,7 @@ class Admission:
 class OwnMembership:
     """Our own chain in one room."""
 
-    def __init__(self, context: Context, dag: ControlDag, cache: Cache, out: Outbox) -> None:
+    def __init__(self, context: Context, dag: ControlDag, cache: EventCache, out: Outbox) -> None:
         self._context = context
         self._dag = dag
         self._cache = cache
@@ -294,7 +294,7 @@ class RoomSweep:
     It needs no control DAG, which may be gone in part after a restart.
     """
 
-    def __init__(self, cache: Cache, receipts: StoredReceipts, chunks: StoredChunks) -> None:
+    def __init__(self, cache: EventCache, receipts: StoredReceipts, chunks: StoredChunks) -> None:
         self._cache = cache
         self._receipts = receipts
         self._chunks = chunks

@@ -40,7 +40,7 @@ _decode_meta = msgspec.msgpack.Decoder(tuple[int, int, int]).decode
 Placed = tuple[int, Entry]
 
 
-class Cache:
+class EventCache:
     """The units of one room."""
 
     def __init__(
@@ -57,9 +57,9 @@ class Cache:
         self._log = store.log
         self._cells = store.cells
         self._cards = cards
-        self.topics = (derived(room, b"peers"), derived(room, b"relays"))
+        self.topics = (derive_topic(room, b"peers"), derive_topic(room, b"relays"))
         """From peers, from relays."""
-        self.group_topics = (derived(room, b"group peers"), derived(room, b"group relays"))
+        self.group_topics = (derive_topic(room, b"group peers"), derive_topic(room, b"group relays"))
         """The same for operations on keys."""
         self._at, self._ours = f"relay.at/{room.hex()}", f"relay.ours/{room.hex()}"
         self.usage = Usage(room, store.cells, budget)
@@ -100,8 +100,8 @@ class Cache:
                 self.control[entry.head] = after
                 yield recall_unit(decode_unit(entry.raw)).events[0]
 
-    def wait(self, event: EventId) -> None:
-        """A control event of the log builds on one that is lacking: it counts once it came again."""
+    def mark_lacking(self, event: EventId) -> None:
+        """Count a control event as lacking until it comes again: it builds on one that is lacking."""
         self.control.pop(event, None)
         self.lacking[event] = None
 
@@ -132,7 +132,7 @@ class Cache:
     @property
     def spare(self) -> int:
         """Bytes that may still be kept, of all rooms together."""
-        return self._budget.room
+        return self._budget.bytes_left
 
     def unit(self, event: EventId, since: float) -> Unverified | None:
         """An event by its id, unless it was cached before a time that counts for it."""
@@ -182,11 +182,11 @@ class Cache:
             return position
         position = self._append(self.topics[side], verified, now)
         self._cells.put(self._at, event.id, position.to_bytes(8, "big"))
-        self.usage.added(event.author, size, event.tail.key is not None, now)
+        self.usage.add_event(event.author, size, event.tail.key is not None, now)
         return position
 
-    def passed(self, position: int) -> None:
-        """All other relays have what came up to here: forget which control events were theirs to have."""
+    def note_forwarded(self, position: int) -> None:
+        """Forget which control events the other relays were to have, up to where all of them are."""
         gone = bisect_right(self._forwarded, position, key=lambda place: place[0])
         for place, _ in self._forwarded[:gone]:
             self._cells.delete(self._ours, place.to_bytes(8, "big"))
@@ -199,11 +199,11 @@ class Cache:
 
     def make_room(self, size: int, most: int) -> bool:
         """Evict the oldest until so many bytes more fit; returns False if they cannot."""
-        if size > most or size > self._budget.room + self.usage.bytes:
+        if size > most or size > self._budget.bytes_left + self.usage.bytes:
             return False
         gone: list[Entry] = []
         freed = 0
-        over = max(self.usage.bytes + size - most, size - self._budget.room)
+        over = max(self.usage.bytes + size - most, size - self._budget.bytes_left)
         while freed < over:
             entry = self._oldest()
             if entry is None:
@@ -239,7 +239,7 @@ class Cache:
             self.control.pop(entry.head, None)
             self._record(Kind.EVICTED, recall_unit(decode_unit(entry.raw)), entry, reason)
         if not control:
-            self.passed(self.end)
+            self.note_forwarded(self.end)
             self.tombstones.clear()
             self.devices.clear()
             self._cells.delete(_META, self._room)
@@ -283,7 +283,7 @@ class Cache:
                 self.shelf.remove(event, len(entry.raw))
             else:
                 self._unplace(event, len(entry.raw))
-            self.tombstones.add(Gone(event.id, event.author, reason, self._log.end()))
+            self.tombstones.add(GoneEvent(event.id, event.author, reason, self._log.end()))
             self._record(kind, verified, entry, reason)
         if kind is Kind.EXPIRED:
             self.expired += len(entries)
@@ -297,7 +297,7 @@ class Cache:
         if position is not None:
             self.floor = max(self.floor, int.from_bytes(position, "big"))
             self._cells.delete(self._at, event.id)
-        self.usage.removed(event.author, size, event.tail.key is not None)
+        self.usage.remove_event(event.author, size, event.tail.key is not None)
 
     def _record(self, kind: Kind, verified: Verified, entry: Entry, reason: Reason) -> None:
         event, size = verified.events[0], len(entry.raw)
@@ -305,12 +305,12 @@ class Cache:
         self._out.record(Record(kind, self._room, *place, bytes=size, reason=reason, note=event.kind))
 
 
-def derived(room: TopicId, use: bytes) -> TopicId:
+def derive_topic(room: TopicId, use: bytes) -> TopicId:
     """A topic of the log that stands for one use of a room."""
     return TopicId(hashlib.sha256(b"linnet/relay/" + use + room).digest())
 
 
-class Gone(Struct, frozen=True, array_like=True, gc=False):
+class GoneEvent(Struct, frozen=True, array_like=True, gc=False):
     """An event that was let go."""
 
     event: EventId
@@ -320,7 +320,7 @@ class Gone(Struct, frozen=True, array_like=True, gc=False):
     """The end of the log when it went: whoever asks from a cursor before it has not been told."""
 
 
-_decode_gone = msgspec.msgpack.Decoder(Gone).decode
+_decode_gone = msgspec.msgpack.Decoder(GoneEvent).decode
 
 
 class Tombstones:
@@ -335,7 +335,7 @@ class Tombstones:
         self._space = f"relay.gone/{room.hex()}"
         self._most = most
         self._numbers: dict[EventId, int] = {}
-        self._gone: dict[int, Gone] = {}
+        self._gone: dict[int, GoneEvent] = {}
         self._next = 0
         for key, value in cells.scan(self._space):
             self._note(int.from_bytes(key, "big"), _decode_gone(value))
@@ -348,7 +348,7 @@ class Tombstones:
         """The number that the next one gets."""
         return self._next
 
-    def add(self, gone: Gone) -> None:
+    def add(self, gone: GoneEvent) -> None:
         """Remember one more."""
         if self._most <= 0:
             return
@@ -362,14 +362,14 @@ class Tombstones:
         number = self._numbers.get(event)
         return None if number is None else self._gone[number].reason
 
-    def first(self, position: int) -> int:
+    def first_untold(self, position: int) -> int:
         """The number of the first that someone with this cursor may not have been told of."""
         for number, gone in reversed(self._gone.items()):
             if gone.end < position:
                 return number + 1
         return next(iter(self._gone), self._next)
 
-    def of(self, author: AuthorId, start: int, limit: int) -> tuple[list[Tombstone], int]:
+    def page_of(self, author: AuthorId, start: int, limit: int) -> tuple[list[Tombstone], int]:
         """Those of a person from a number on, and the number to go on from."""
         found: list[Tombstone] = []
         for number in range(max(start, next(iter(self._gone), self._next)), self._next):
@@ -385,7 +385,7 @@ class Tombstones:
         for number in list(self._gone):
             self._forget(number)
 
-    def _note(self, number: int, gone: Gone) -> None:
+    def _note(self, number: int, gone: GoneEvent) -> None:
         self._gone[number] = gone
         self._numbers[gone.event] = number
         self._next = number + 1

@@ -76,16 +76,16 @@ class GroupShelf:
         return self._places.get(event)
 
     def add(self, event: Event, position: int, size: int, side: int, now: float) -> None:
-        """One more is kept, past all others."""
+        """Add an event, past all others."""
         item = Shelved(position, key_of(event), now, side)
         self.items.append(item)
         self._places[event.id] = position
         self._own.setdefault(item.key, []).append(position)
         self._cells.put(self._space, event.id, _encode(item))
-        self.usage.added(event.author, size, False, now)
+        self.usage.add_event(event.author, size, False, now)
 
     def remove(self, event: Event, size: int) -> None:
-        """One less is kept."""
+        """Remove an event."""
         position, key = self._places.pop(event.id), key_of(event)
         del self.items[bisect_left(self.items, position, key=_position)]
         own = self._own[key]
@@ -93,16 +93,16 @@ class GroupShelf:
         if not own:
             del self._own[key]
         self._cells.delete(self._space, event.id)
-        self.usage.removed(event.author, size, False)
+        self.usage.remove_event(event.author, size, False)
 
-    def past(self, position: int) -> int:
+    def count_past(self, position: int) -> int:
         """How many are past a position."""
         return len(self.items) - bisect_right(self.items, position, key=_position)
 
-    def unread(self, key: bytes, read: int) -> int:
+    def count_unread(self, key: bytes, read: int) -> int:
         """How many of others a device lacks that has read up to here."""
         own = self._own.get(key, ())
-        return self.past(read) - (len(own) - bisect_right(own, read))
+        return self.count_past(read) - (len(own) - bisect_right(own, read))
 
 
 def _position(item: Shelved) -> int:
@@ -137,7 +137,7 @@ class GroupDevices:
         }
         """By author and device."""
 
-    def of(self, person: AuthorId) -> int:
+    def count_of(self, person: AuthorId) -> int:
         """How many are of one person."""
         return sum(key[:32] == person for key in self.readers)
 
@@ -151,8 +151,8 @@ class GroupDevices:
             self.record_loss(oldest, Reason.TOO_MANY)
         self._write(key, Reader(0, position))
 
-    def asked(self, key: bytes, position: int) -> None:
-        """A device asks for what is past a position: what lies before it has, and nothing else for sure.
+    def note_read(self, key: bytes, position: int) -> None:
+        """Note how far a device is that asks for what is past a position: it has what lies before, for sure.
 
         Who has lost what it had asks from the beginning, and is waited for again.
         """
@@ -162,7 +162,7 @@ class GroupDevices:
         lost = before.lost and position <= before.mark
         after = Reader(position, max(before.mark, position), lost)
         self.readers[key] = after
-        if lost != before.lost or self._shelf.past(position) != self._shelf.past(before.read):
+        if lost != before.lost or self._shelf.count_past(position) != self._shelf.count_past(before.read):
             self._write(key, after)  # else it makes no difference, and a restart may forget it
 
     def note_loss(self, key: bytes, position: int) -> bool:

@@ -30,7 +30,7 @@ from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP, Membership
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
 from linnet.rooms.relay.access_control import Caller, why_not_joiner, why_not_member, why_not_sender
 from linnet.rooms.relay.control_fetch import ControlFetch
-from linnet.rooms.relay.event_cache import Cache
+from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.pending_events import Origin, PendingEvent, PendingEvents
 from linnet.rooms.relay.retention import GroupRetention
 from linnet.trace.records import Kind, Record
@@ -59,7 +59,7 @@ class Ingest:
         config: RelayConfig,
         rooms: RoomsConfig,
         dag: ControlDag,
-        cache: Cache,
+        cache: EventCache,
         fetch: ControlFetch,
         groups: GroupRetention,
         out: Outbox,
@@ -103,7 +103,7 @@ class Ingest:
         missing = self._dag.missing(event.tail.control or ())
         reason = _malformed(unit, event, self._room)
         if reason is None and not missing:
-            reason = self._barred(event, origin)
+            reason = self._why_barred(event, origin)
         elif reason is None and not self._is_patient(event, origin):
             reason = Reason.MISSING_DEPENDENCY
         if reason is not None:
@@ -170,11 +170,11 @@ class Ingest:
         Who is unknown here may be a member by a control event that we lack; that is seen once it came. But
         checking signatures is work, and strangers do not get much of it.
         """
-        if self._barred(event, origin) is None:
+        if self._why_barred(event, origin) is None:
             return True
         return self._pending.count_of(origin.caller.peer) < _STRANGER
 
-    def _barred(self, event: Event, origin: Origin) -> Reason | None:
+    def _why_barred(self, event: Event, origin: Origin) -> Reason | None:
         if origin.relay or origin.request is None:
             return None
         return why_not_sender(self._dag.view(), origin.caller, event)
@@ -283,7 +283,7 @@ class Ingest:
         """Let go of what has to go so that an event may be kept; returns False if it may not."""
         if event.kind == GROUP:
             return self._groups.make_room(event.author, size)
-        if self._cache.usage.of(event.author).bytes + size > self._config.sender_bytes:
+        if self._cache.usage.share_of(event.author).bytes + size > self._config.sender_bytes:
             return False
         return self._cache.make_room(size, self._config.room_bytes)
 
@@ -331,7 +331,9 @@ class Ingest:
     def _judge_ready(self, turn: Turn, now: float) -> None:
         while self._ready:
             pending = self._ready.pop(0)
-            barred = [reason for origin in pending.origins if (reason := self._barred(pending.event, origin))]
+            barred = [
+                reason for origin in pending.origins if (reason := self._why_barred(pending.event, origin))
+            ]
             if len(barred) == len(pending.origins):
                 turn.refuse_event(pending.origins, pending.event, barred[0])
             else:
@@ -368,15 +370,15 @@ class Answers:
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, caller: Caller, request: int, events: int) -> RelayTaken | None:
-        """A request brings so many events; nothing to wait for is answered at once."""
+    def open_request(self, caller: Caller, request: int, events: int) -> RelayTaken | None:
+        """Note a request that brings so many events; returns the answer at once if there are none."""
         if not events:
             return RelayTaken(self._room, request, (), None)
         self._open[caller, request] = _Open(events)
         return None
 
-    def settle(self, origin: Origin, outcome: RelayOutcome) -> RelayTaken | None:
-        """It is known what became of one event; the answer, if it was the last."""
+    def settle_event(self, origin: Origin, outcome: RelayOutcome) -> RelayTaken | None:
+        """Note what became of one event; returns the answer if it was the last."""
         if origin.request is None:
             return None
         key = (origin.caller, origin.request)
@@ -442,7 +444,7 @@ class Turn:
         """Say what became of an event to whoever waits for an answer about it."""
         outcome = RelayOutcome(event, cursor, reason, missing)
         for origin in origins:
-            self.give_answer(origin.caller, self._answers.settle(origin, outcome))
+            self.give_answer(origin.caller, self._answers.settle_event(origin, outcome))
 
     def give_answer(self, caller: Caller, taken: RelayTaken | None) -> None:
         """Give an answer if it is complete: over a link it is sent after the commit, else it is a reply."""

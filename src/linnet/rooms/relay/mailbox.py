@@ -24,7 +24,7 @@ from linnet.rooms.messages import (
     Tombstone,
 )
 from linnet.rooms.relay.access_control import HEADS, Caller, Presence, why_not_member
-from linnet.rooms.relay.event_cache import Cache, Placed
+from linnet.rooms.relay.event_cache import EventCache, Placed
 from linnet.rooms.relay.ingest import Fresh, Turn
 from linnet.rooms.relay.retention import EventRetention
 from linnet.rooms.relay.stored_receipts import StoredReceipts
@@ -64,7 +64,7 @@ class Mailbox:
         self,
         room: TopicId,
         epoch: bytes,
-        cache: Cache,
+        cache: EventCache,
         dag: ControlDag,
         pages: Pages,
         receipts: StoredReceipts,
@@ -103,13 +103,13 @@ class Mailbox:
             return self._page(request.request, (), None, False, Reason.CURSOR_EXPIRED)
         limit = min(request.limit, self._pages.events)
         placed = self._cache.read(asked.position, since, limit + 1)
-        page = self._pages.of(placed, limit)
+        page = self._pages.cut_page(placed, limit)
         end = max(asked.position, self._cache.end)
         at = end if page.whole else page.last
         self._goes_on(caller.peer, at)
         if not caller.linked:
             # Nobody would tell us that it never arrived: it is told again with the next request.
-            beside = self._tell(caller, _Told(self._cache.tombstones.first(asked.position)))
+            beside = self._tell(caller, _Told(self._cache.tombstones.first_untold(asked.position)))
             return self._page(request.request, page.units, at, not page.whole, None, beside)
         if request.cursor is None or caller.peer not in self._told:
             self._begin(caller.peer, asked.position)
@@ -127,7 +127,7 @@ class Mailbox:
         told = self._told.get(caller.peer)
         if told is None:
             return False
-        _, told.tombstones = self._cache.tombstones.of(caller.person, told.tombstones, 0)
+        _, told.tombstones = self._cache.tombstones.page_of(caller.person, told.tombstones, 0)
         return told.tombstones < self._cache.tombstones.next or told.receipts < self._receipts.next
 
     def refusal(self, request: int, reason: Reason) -> ResyncPage:
@@ -148,12 +148,14 @@ class Mailbox:
                     reason = Reason.RETENTION  # it went, or is about to
             else:
                 units.append((event, unit))
-        page, count = self._pages.within(units)
+        page, count = self._pages.cut_units(units)
         if count < len(units):
             reason = Reason.TOO_LARGE
         elif unknown and reason is None:
             reason = Reason.NOT_HELD
-        return Given(self._room, want.request, tuple(page), self._pages.cards(page), tuple(unknown), reason)
+        return Given(
+            self._room, want.request, tuple(page), self._pages.cards_for(page), tuple(unknown), reason
+        )
 
     def control_page(
         self, asked: AskControl, relays: tuple[Contact, ...], upto: EventId | None = None
@@ -167,12 +169,12 @@ class Mailbox:
             for event in beyond[: self._pages.events]
             if (unit := self._cache.unit(event, 0.0)) is not None
         ]
-        page, count = self._pages.within(units)
+        page, count = self._pages.cut_units(units)
         return ControlPage(
             self._room,
             asked.request,
             tuple(page),
-            self._pages.cards(page),
+            self._pages.cards_for(page),
             count < len(beyond),
             self._dag.heads[:HEADS] if upto is None else (upto,),
             relays[:64],
@@ -202,7 +204,7 @@ class Mailbox:
 
     def _begin(self, peer: PeerId, position: int) -> None:
         self._told.pop(peer, None)
-        self._told[peer] = _Told(self._cache.tombstones.first(position))
+        self._told[peer] = _Told(self._cache.tombstones.first_untold(position))
         if len(self._told) > _ASKERS:
             del self._told[next(iter(self._told))]
 
@@ -213,7 +215,7 @@ class Mailbox:
 
     def _tell(self, caller: Caller, told: _Told) -> _Beside:
         gone = self._cache.tombstones
-        tombstones, told.tombstones = gone.of(caller.person, told.tombstones, _TOMBSTONES)
+        tombstones, told.tombstones = gone.page_of(caller.person, told.tombstones, _TOMBSTONES)
         receipts, told.receipts = self._receipts.page(told.receipts)
         rest = told.tombstones < gone.next or told.receipts < self._receipts.next
         return _Beside(tuple(tombstones), receipts, rest)
@@ -233,7 +235,7 @@ class Mailbox:
             self._room,
             request,
             units,
-            self._pages.cards(units),
+            self._pages.cards_for(units),
             beside.receipts,
             beside.tombstones,
             None if at is None else self.cursor(at),
@@ -279,8 +281,8 @@ class Resyncs:
         )
         return page
 
-    def defers(self, caller: Caller, request: Resync) -> bool:
-        """Whether it waits: who asks may be a member by control events that it is being asked for."""
+    def defer_if_waiting(self, caller: Caller, request: Resync) -> bool:
+        """Let a request wait whose caller may be a member by control events that it is being asked for."""
         if caller.peer not in self._presence.waiting or why_not_member(self._dag.view(), caller) is None:
             return False
         self._deferred[caller.peer] = (caller, request)
@@ -301,7 +303,7 @@ class Resyncs:
         if reason is not None:
             return self._mailbox.refusal(request.request, reason)
         self._presence.note_seen(caller, now)
-        self._retention.groups.asked(caller, self._mailbox.reached_by(request.cursor))
+        self._retention.groups.note_read(caller, self._mailbox.reached_by(request.cursor))
         self._retention.expire_events(now)
         page = self._mailbox.resync_page(caller, request, self._retention.since(now))
         if request.follow and caller.linked and not page.more and page.next is not None:
@@ -377,7 +379,7 @@ class Followers:
         if news and not others:
             yield (), end
         while others:
-            units, count = self._pages.within((each.event, each.unit) for each in others)
+            units, count = self._pages.cut_units((each.event, each.unit) for each in others)
             rest = others[count:]
             yield tuple(units), others[count - 1].position if rest else end
             others = rest
@@ -403,7 +405,7 @@ class Pages:
         """Units in a page at most."""
         self._size = size
 
-    def of(self, placed: Sequence[Placed], limit: int | None = None) -> Page:
+    def cut_page(self, placed: Sequence[Placed], limit: int | None = None) -> Page:
         """The first page of these."""
         most = self.events if limit is None else min(limit, self.events)
         count, size = 0, 0
@@ -420,7 +422,7 @@ class Pages:
             count == len(placed),
         )
 
-    def within(self, units: Iterable[tuple[EventId, Unverified]]) -> tuple[list[Unverified], int]:
+    def cut_units(self, units: Iterable[tuple[EventId, Unverified]]) -> tuple[list[Unverified], int]:
         """As many of these units as a page holds, and how many they are."""
         taken: list[Unverified] = []
         size = 0
@@ -431,7 +433,7 @@ class Pages:
             taken.append(unit)
         return taken, len(taken)
 
-    def cards(self, units: Iterable[Unverified]) -> tuple[Card, ...]:
+    def cards_for(self, units: Iterable[Unverified]) -> tuple[Card, ...]:
         """The card of each device that signed one of these."""
         found: dict[bytes, Card] = {}
         for unit in units:

@@ -30,11 +30,18 @@ from linnet.rooms.messages import (
     RelayTaken,
     RoomReceipt,
 )
-from linnet.rooms.relay.access_control import HEADS, Caller, Presence, stale, why_not_member, why_not_reader
+from linnet.rooms.relay.access_control import (
+    HEADS,
+    Caller,
+    Presence,
+    stale_answer,
+    why_not_member,
+    why_not_reader,
+)
 from linnet.rooms.relay.admission import OwnMembership, RoomSweep
 from linnet.rooms.relay.control_fetch import ControlFetch
 from linnet.rooms.relay.disclosure_report import disclose_room
-from linnet.rooms.relay.event_cache import Cache
+from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.forwarding import Forwarding
 from linnet.rooms.relay.ingest import Answers, Ingest, Turn
 from linnet.rooms.relay.mailbox import Followers, Mailbox, Pages, Resyncs
@@ -65,8 +72,8 @@ class RelayRoom:
         self._context = context
         self._out = out
         self._answers = Answers(room)
-        self.cache = Cache(room, context.store, context.cards, budget, config.tombstones, out)
-        self.dag = _restored(self.cache, context)
+        self.cache = EventCache(room, context.store, context.cards, budget, config.tombstones, out)
+        self.dag = _restore_dag(self.cache, context)
         pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
         self._receipts = StoredReceipts(room, context, rooms, config.receipts)
         self._chunks = StoredChunks(room, cells, config.chunk_bytes, out)
@@ -134,7 +141,7 @@ class RelayRoom:
     def keep_events(self, caller: Caller, message: RelaySend | RelayForward, now: float) -> list[RelayTaken]:
         """Take in events that are to be kept; returns the answer to a caller that is not linked."""
         turn = self._begin_turn()
-        turn.give_answer(caller, self._answers.begin(caller, message.request, len(message.units)))
+        turn.give_answer(caller, self._answers.open_request(caller, message.request, len(message.units)))
         relay = isinstance(message, RelayForward)
         self._presence.note_seen(caller, now)
         cards = {card.person + card.device: card for card in message.cards}
@@ -142,7 +149,7 @@ class RelayRoom:
         self._finish_turn(turn, now)
         return turn.replies
 
-    def may_forward(self, caller: Caller) -> Reason | None:
+    def why_not_relay(self, caller: Caller) -> Reason | None:
         """Why somebody is not a relay of this room."""
         return None if self.view.is_relay(caller.peer) else Reason.NOT_A_RELAY
 
@@ -165,7 +172,7 @@ class RelayRoom:
             self._presence.note_seen(caller, now)
         return self._mailbox.control_page(asked, self._presence.contacts())
 
-    def removal(self, caller: Caller, asked: AskControl) -> ControlPage | None:
+    def removal_page(self, caller: Caller, asked: AskControl) -> ControlPage | None:
         """For somebody who was of the room: by which event it is no longer, and what that builds on."""
         event = removal_of(self.dag, caller.person)
         return None if event is None else self._mailbox.control_page(asked, (), event)
@@ -237,7 +244,7 @@ class RelayRoom:
     def handle_page(self, caller: Caller, page: ControlPage, now: float) -> None:
         """Take in control events that we asked for."""
         if not self._fetch.expects_answer(caller.peer, page.request):
-            self._out.record(stale(self.room, caller.peer, page))
+            self._out.record(stale_answer(self.room, caller.peer, page))
             return
         turn = self._begin_turn()
         before = len(self.dag)
@@ -250,7 +257,7 @@ class RelayRoom:
     def handle_given(self, caller: Caller, given: Given, now: float) -> None:
         """Take in single events that we asked for."""
         if not self._fetch.expects_answer(caller.peer, given.request):
-            self._out.record(stale(self.room, caller.peer, given))
+            self._out.record(stale_answer(self.room, caller.peer, given))
             return
         turn = self._begin_turn()
         self._learn_units(caller, given.units, given.cards, turn, now)
@@ -264,7 +271,7 @@ class RelayRoom:
         if self._forwarding.expects_answer(peer, taken.request):
             self._forwarding.handle_taken(peer, taken)
         else:
-            self._out.record(stale(self.room, peer, taken))
+            self._out.record(stale_answer(self.room, peer, taken))
 
     # Time.
 
@@ -418,7 +425,7 @@ class RelayRoom:
         turn.finish()
 
 
-def _restored(cache: Cache, context: Context) -> ControlDag:
+def _restore_dag(cache: EventCache, context: Context) -> ControlDag:
     """The control DAG as the log holds it. What builds on an event that is damaged is left out.
 
     Then we are behind, and catch up as any relay that is behind: with the first that greets.
@@ -427,7 +434,7 @@ def _restored(cache: Cache, context: Context) -> ControlDag:
     dag = ControlDag(next(events), context.card_check)
     for event in events:
         if dag.missing(event.tail.control or ()):
-            cache.wait(event.id)
+            cache.mark_lacking(event.id)
         else:
             dag.add(event)
     return dag

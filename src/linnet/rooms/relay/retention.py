@@ -21,7 +21,7 @@ from linnet.rooms.access.view import View
 from linnet.rooms.config import RelayLimits
 from linnet.rooms.content import Membership, Retention
 from linnet.rooms.relay.access_control import Caller
-from linnet.rooms.relay.event_cache import EVICT_UNITS, Cache
+from linnet.rooms.relay.event_cache import EVICT_UNITS, EventCache
 from linnet.rooms.relay.group_events import Shelved, key_of
 from linnet.rooms.relay.stored_chunks import StoredChunks
 from linnet.trace.records import Kind
@@ -45,7 +45,7 @@ class EventRetention:
         self,
         room: TopicId,
         dag: ControlDag,
-        cache: Cache,
+        cache: EventCache,
         chunks: StoredChunks,
         groups: GroupRetention,
         default: float,
@@ -126,7 +126,7 @@ class _Waited:
 class GroupRetention:
     """The `group` events of one room."""
 
-    def __init__(self, room: TopicId, dag: ControlDag, cache: Cache, limits: RelayLimits) -> None:
+    def __init__(self, room: TopicId, dag: ControlDag, cache: EventCache, limits: RelayLimits) -> None:
         self._room = room
         self._dag = dag
         self._cache = cache
@@ -139,7 +139,7 @@ class GroupRetention:
     def make_room(self, author: AuthorId, size: int) -> bool:
         """Let go of the oldest until so many bytes more of an author fit; returns False if they cannot."""
         usage, most = self._shelf.usage, self._limits.group_bytes
-        if usage.of(author).bytes + size > most // AUTHORS:
+        if usage.share_of(author).bytes + size > most // AUTHORS:
             return False
         if size > self._cache.spare + self._cache.usage.bytes + usage.bytes:
             return False
@@ -158,9 +158,9 @@ class GroupRetention:
         view = self._dag.view()
         self._devices.add_reader(key_of(event), position, lambda key: _takes_part(view, key))
 
-    def asked(self, caller: Caller, position: int) -> None:
-        """A member asks for what is past a position."""
-        self._devices.asked(caller.person + caller.device, position)
+    def note_read(self, caller: Caller, position: int) -> None:
+        """Note that a member asks for what is past a position."""
+        self._devices.note_read(caller.person + caller.device, position)
 
     def due(self) -> float | None:
         """When to look next, if nothing happens before; None: nothing is kept."""
@@ -213,7 +213,7 @@ class GroupRetention:
         view = self._dag.view()
         found = []
         for key, reader in self._devices.readers.items():
-            lacks = self._shelf.unread(key, reader.read)
+            lacks = self._shelf.count_unread(key, reader.read)
             if lacks and _takes_part(view, key):
                 found.append(_Waited(key, reader.read, lacks))
         return found

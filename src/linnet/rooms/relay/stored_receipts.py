@@ -44,7 +44,7 @@ class StoredReceipts:
         after = self.next if len(page) == len(due) else page[-1][0] + 1
         return tuple(latest[device] for _, device in page), after
 
-    def of(self, person: AuthorId) -> int:
+    def count_of(self, person: AuthorId) -> int:
         """Devices of a person whose receipt is kept."""
         return sum(receipt.card.person == person for receipt in self._receipts.all())
 
