@@ -1,4 +1,4 @@
-"""Who asks a relay, what they may ask by the state of this moment, and what those are told who may not."""
+"""Who is connected to a relay, what the current state of a room lets them ask, and how they are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Answer: TypeAlias = RelayTaken | ResyncPage | Given | ControlPage | ChunkTaken |
 
 
 class Caller(NamedTuple):
-    """Who asks: the device that a link or a request is authenticated to, and whose it is."""
+    """The device that a link or a request is authenticated to, and the person that it belongs to."""
 
     peer: PeerId
     person: AuthorId
@@ -59,7 +59,7 @@ class Caller(NamedTuple):
 
 
 def why_not_member(view: View, caller: Caller) -> Reason | None:
-    """Why somebody is no member now; None: it is one."""
+    """The reason why a caller is not a member now, or None if it is one."""
     standing = view.membership(caller.person)
     if standing is Membership.BAN:
         return Reason.BANNED
@@ -69,7 +69,7 @@ def why_not_member(view: View, caller: Caller) -> Reason | None:
 
 
 def why_not_reader(view: View, caller: Caller | None, asked: Want | ChunkWant | None = None) -> Reason | None:
-    """Why somebody is not given what is kept: events are for members and relays, pieces for members."""
+    """The reason why a caller may not read: events are for members and relays, chunks for members alone."""
     if caller is None:
         return Reason.UNKNOWN_DEVICE
     if view.is_relay(caller.peer) and not isinstance(asked, ChunkWant):
@@ -78,7 +78,7 @@ def why_not_reader(view: View, caller: Caller | None, asked: Want | ChunkWant | 
 
 
 def relay_at(view: View, peer: PeerId) -> Caller | None:
-    """The relay at the other end of a link: the room's state says whose it is."""
+    """The relay at the other end of a link, if the room's state names it."""
     named = dict(view.relays()).get(peer)
     return None if named is None else Caller(peer, named.person)
 
@@ -86,7 +86,7 @@ def relay_at(view: View, peer: PeerId) -> Caller | None:
 def why_not_visitor(
     room: TopicId, view: View, caller: Caller | None, ticket: Ticket | None, check: CardCheck, now: float
 ) -> Reason | None:
-    """Why the control DAG is not shown to somebody: those may see it who could join by it."""
+    """The reason why a caller may not see the control DAG: only those who could join may."""
     if caller is None:
         return Reason.UNKNOWN_DEVICE
     if view.is_relay(caller.peer):
@@ -96,7 +96,7 @@ def why_not_visitor(
 
 
 def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
-    """Why somebody may not bring an event: members may bring any, others only their own membership.
+    """The reason why a caller may not send an event: members may send any, others only their own membership.
 
     A device that was revoked may still contest that by a revocation of its own, which resolution judges.
     """
@@ -110,7 +110,7 @@ def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
 
 
 def why_not_joiner(event: Event, caller: Caller, now: float) -> Reason | None:
-    """Why a join is not taken from the joiner itself: its ticket has run out.
+    """The reason why a join is not accepted from the joiner itself: its ticket has expired.
 
     Asked only of those who come themselves. Among those who have the join already it is the time in the
     event that counts, alike everywhere.
@@ -128,7 +128,7 @@ def why_not_joiner(event: Event, caller: Caller, now: float) -> Reason | None:
 
 
 class Visitors:
-    """The people behind the open links of a relay."""
+    """Maps the open links of a relay to the cards that their peers have shown."""
 
     def __init__(self, context: Context) -> None:
         self._book = context.cards
@@ -136,7 +136,7 @@ class Visitors:
         self._cards: dict[PeerId, Card] = {}
 
     def identify(self, peer: PeerId, card: Card, now: float) -> Caller:
-        """Take a card for who is at the other end; `RemoteError` if it is not good for this link now."""
+        """Accept the card of a linked peer; raises `RemoteError` if it is not valid for this link now."""
         if card.device_key != peer:
             raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
         self._check(card)
@@ -147,7 +147,7 @@ class Visitors:
         return Caller(peer, card.person)
 
     def find_caller(self, peer: PeerId, cards: tuple[Card, ...], now: float) -> Caller | None:
-        """Who asks: as it greeted, or as a card in its message says that is good for the link."""
+        """The caller behind a link, by its greeting or by a valid card in its message."""
         known = self._cards.get(peer)
         if known is not None:
             is_revoked = self._book.revocation_of(known.person, known.device) is not None
@@ -166,7 +166,7 @@ class Visitors:
 
 
 class Presence:
-    """The people of one room, as far as they are here."""
+    """Tracks which devices of one room are connected, and answers their greetings."""
 
     def __init__(self, room: TopicId, context: Context, dag: ControlDag, usage: Usage, out: Outbox) -> None:
         self._room = room
@@ -183,7 +183,7 @@ class Presence:
 
     @property
     def waiting(self) -> tuple[PeerId, ...]:
-        """Who waits for an answer to a greeting."""
+        """The peers whose greetings are not answered yet."""
         return tuple(self._waiting)
 
     def handle_greet(self, caller: Caller, greet: Greet, behind: bool, now: float) -> bool:
@@ -204,7 +204,7 @@ class Presence:
             self.handle_greet(Caller(peer, greet.card.person), greet, False, now)
 
     def drop_outsiders(self) -> None:
-        """Count those as here no longer who are not of the room since its state has changed."""
+        """Drop connected devices that a change of the room's state has put out."""
         view = self._dag.view()
         for peer, caller in list(self.here.items()):
             if not view.is_relay(peer) and why_not_member(view, caller) is not None:
@@ -216,17 +216,17 @@ class Presence:
             self.seen[caller.person] = now
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Count a peer as here no longer."""
+        """Drop a peer whose link is gone."""
         self.here.pop(peer, None)
         self._waiting.pop(peer, None)
 
     def why_not_visitor(self, caller: Caller | None, ticket: Ticket | None, now: float) -> Reason | None:
-        """Why the control DAG is not shown to somebody."""
+        """The reason why a caller may not see the control DAG."""
         view, check = self._dag.view(), self._context.card_check
         return why_not_visitor(self._room, view, caller, ticket, check, now)
 
     def own_greeting(self, answer: bool) -> Greet:
-        """Our own greeting; `answer`: it answers another."""
+        """Build our own greeting; `answer` marks it as the answer to another."""
         own = dict(self._dag.view().relays()).get(self._context.peer)
         return Greet(
             self._room,
@@ -242,7 +242,7 @@ class Presence:
         )
 
     def contacts(self) -> tuple[Contact, ...]:
-        """The other relays. Where members were met last is theirs to tell."""
+        """Contacts of the other relays. Contacts of members are left to the members."""
         others = ((peer, relay) for peer, relay in self._dag.view().relays() if peer != self._context.peer)
         return tuple(Contact(peer, relay.hints) for peer, relay in others)[:64]
 
@@ -263,7 +263,7 @@ class Presence:
 
 
 def refuse_request(message: Request, reason: Reason, caller: Caller | None, out: Outbox) -> list[Answer]:
-    """Record that a request is refused of which nothing was looked at; returns the answers to it."""
+    """Refuse a request as a whole and record it; returns the answers."""
     peer = None if caller is None else caller.peer
     room = message.topic if isinstance(message, Want) else message.room
     if isinstance(message, Resync):
@@ -288,5 +288,5 @@ def refuse_request(message: Request, reason: Reason, caller: Caller | None, out:
 
 
 def stale_answer(room: TopicId, peer: PeerId, answer: ControlPage | Given | RelayTaken) -> Record:
-    """The record of an answer to nothing that was asked, or to what is not waited for any more."""
+    """The record of an answer that nobody waits for, or not any more."""
     return Record(Kind.REJECTED, room, peer=peer, reason=Reason.STALE, note=type(answer).__name__)

@@ -1,4 +1,4 @@
-"""What a relay keeps of one room: all of its control events, and for a while everything else.
+"""The stored events of one room: all of its control events, and for a while everything else.
 
 Control events stand in the log under the room itself and are never evicted. The rest stands under two
 topics derived from it, one for what came from peers and one for what came from relays, so that retention
@@ -31,7 +31,7 @@ from linnet.rooms.relay.usage import Budget, Usage
 from linnet.trace.records import Kind, Record
 
 EVICT_UNITS = 1024
-"""Units that one look removes: a bound on the time it takes."""
+"""Units that one pass removes at most, which bounds the time that it takes."""
 _PAGE = 256
 _META, _CREATE = "relay.meta", "relay.create"
 _encode = msgspec.msgpack.Encoder().encode
@@ -41,7 +41,7 @@ Placed = tuple[int, Entry]
 
 
 class EventCache:
-    """The units of one room."""
+    """Stores the units of one room."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class EventCache:
         return min((each for each in kept if each is not None), default=None)
 
     def position(self, event: EventId) -> int | None:
-        """Where an event is kept; None if it is not."""
+        """The position of an event, or None if it is not stored."""
         found = self.control.get(event, self.shelf.position(event))
         if found is not None:
             return found
@@ -135,7 +135,7 @@ class EventCache:
         return self._budget.bytes_left
 
     def unit(self, event: EventId, since: float) -> Unverified | None:
-        """An event by its id, unless it was cached before a time that counts for it."""
+        """The unit of an event, unless it is one that expires and came before a time."""
         if self.position(event) is None:
             return None
         entry = self._log.get(event)
@@ -144,14 +144,14 @@ class EventCache:
         return decode_unit(entry.raw)
 
     def read(self, after: int, since: float, limit: int) -> list[Placed]:
-        """Units past a position, all sorts of them, oldest first; of messages those since a time."""
+        """Units of all sorts past a position, oldest first; messages only if they came since a time."""
         control = self._log.read(self._room, after, limit)
         cached = [self._cached(topic, after, since, limit) for topic in self.topics]
         groups = [self._log.read(topic, after, limit) for topic in self.group_topics]
         return list(merge(control, *cached, *groups, key=lambda placed: placed[0]))[:limit]
 
     def from_peers(self, after: int, since: float, limit: int) -> list[Placed]:
-        """What the other relays are to have, past a position."""
+        """Units past a position that are to be forwarded to the other relays."""
         start = bisect_right(self._forwarded, after, key=lambda place: place[0])
         control: list[Placed] = []
         for position, event in self._forwarded[start : start + limit]:
@@ -163,7 +163,7 @@ class EventCache:
         return list(merge(control, cached, groups, key=lambda placed: placed[0]))[:limit]
 
     def keep_control(self, verified: Verified, from_peer: bool, now: float) -> int:
-        """Write a control event; its position."""
+        """Store a control event; returns its position."""
         is_back = self.lacking.pop(verified.head, self) is None
         position = self._append(self._room, verified, now)
         self.control[verified.head] = position
@@ -173,7 +173,7 @@ class EventCache:
         return position
 
     def keep(self, verified: Verified, from_peer: bool, now: float) -> int:
-        """Write any other event; its position. Room for it has to be made first."""
+        """Store any other event, for which room was made; returns its position."""
         event, side = verified.events[0], 0 if from_peer else 1
         size = len(encode_unit(verified.unit))
         if event.kind == GROUP:
@@ -193,7 +193,7 @@ class EventCache:
         del self._forwarded[:gone]
 
     def expire_before(self, before: float) -> None:
-        """Let go of what came before a time, a bounded part of it at once."""
+        """Expire what came before a time, at most so much at once."""
         gone = [entry for topic in self.topics for entry in self._log.evict(topic, before, None, EVICT_UNITS)]
         self._let_go(gone, Kind.EXPIRED, Reason.RETENTION)
 
@@ -214,7 +214,7 @@ class EventCache:
         return True
 
     def release_group_events(self, counts: list[int], lost: int, kind: Kind, reason: Reason) -> None:
-        """Let go so many of the oldest operations on keys that came from peers, and from relays.
+        """Remove so many of the oldest group events that came from peers, and from relays.
 
         `lost` is the position of the last of them that somebody had not read: who is before it has missed it.
         """
@@ -227,7 +227,7 @@ class EventCache:
         self._let_go(gone, kind, reason)
 
     def forget_some(self, reason: Reason) -> bool:
-        """Let go of a bounded part of everything, control events too; returns False if nothing was left."""
+        """Remove a bounded part of everything, control events too; returns False if nothing was left."""
         gone: list[Entry] = []
         for topic in (*self.topics, *self.group_topics):
             gone += self._log.evict(topic, None, 0, EVICT_UNITS)
@@ -256,7 +256,7 @@ class EventCache:
         return position
 
     def _found(self, topic: TopicId, event: EventId) -> int:
-        """Where a unit stands that was in the log before, damaged or not: there is no index by id."""
+        """The position of a unit that was in the log before, damaged or not: there is no index by id."""
         after = 0
         while page := self._log.read(topic, after, _PAGE):
             for after, entry in page:
@@ -311,7 +311,7 @@ def derive_topic(room: TopicId, use: bytes) -> TopicId:
 
 
 class GoneEvent(Struct, frozen=True, array_like=True, gc=False):
-    """An event that was let go."""
+    """An event that was removed."""
 
     event: EventId
     author: AuthorId
@@ -324,7 +324,7 @@ _decode_gone = msgspec.msgpack.Decoder(GoneEvent).decode
 
 
 class Tombstones:
-    """The events of one room that were let go, remembered by id in the order in which they went.
+    """Remembers the removed events of one room by id, in the order of their removal.
 
     So an event that comes again is not taken for a new one, and its author learns what became of it. The
     oldest of too many is forgotten.
@@ -358,19 +358,19 @@ class Tombstones:
             self._forget(next(iter(self._gone)))
 
     def reason(self, event: EventId) -> Reason | None:
-        """Why an event was let go; None if it was not, or that was forgotten."""
+        """The reason why an event was removed, or None if it was not, or that is forgotten."""
         number = self._numbers.get(event)
         return None if number is None else self._gone[number].reason
 
     def first_untold(self, position: int) -> int:
-        """The number of the first that someone with this cursor may not have been told of."""
+        """The number of the first tombstone that the holder of a cursor may not have been told of."""
         for number, gone in reversed(self._gone.items()):
             if gone.end < position:
                 return number + 1
         return next(iter(self._gone), self._next)
 
     def page_of(self, author: AuthorId, start: int, limit: int) -> tuple[list[Tombstone], int]:
-        """Those of a person from a number on, and the number to go on from."""
+        """Tombstones of an author's events from a number on, and the number to continue from."""
         found: list[Tombstone] = []
         for number in range(max(start, next(iter(self._gone), self._next)), self._next):
             gone = self._gone[number]

@@ -49,7 +49,7 @@ _DAY = 86_400
 
 
 class Ingest:
-    """The way in, for one room."""
+    """Checks and stores the events that reach one room."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class Ingest:
             self._settle(event.id)
 
     def _late_ticket(self, event: Event, origins: list[Origin], now: float) -> Reason | None:
-        """Why a join is not taken at the door: all who bring it are the joiner, with a ticket of the past."""
+        """The reason why a join is refused: only the joiner itself sends it, with an expired ticket."""
         reasons = [None if origin.relay else why_not_joiner(event, origin.caller, now) for origin in origins]
         return reasons[0] if None not in reasons else None
 
@@ -280,7 +280,7 @@ class Ingest:
         self._note_kept(verified, position, origins, from_peer, None, turn)
 
     def _make_room(self, event: Event, size: int) -> bool:
-        """Let go of what has to go so that an event may be kept; returns False if it may not."""
+        """Remove old events until a new one may be stored; returns False if it may not."""
         if event.kind == GROUP:
             return self._groups.make_room(event.author, size)
         if self._cache.usage.share_of(event.author).bytes + size > self._config.sender_bytes:
@@ -341,7 +341,7 @@ class Ingest:
 
 
 def _malformed(unit: Unverified, event: Event, room: TopicId) -> Reason | None:
-    """Why a unit is none of a room's events, whatever it says."""
+    """The reason why a unit is not an event of this room, whatever it says."""
     if event.topic != room:
         return Reason.UNKNOWN_ROOM
     if len(unit.tails) != 1 or event.seq is None or not event.tail.control or event.kind == CREATE:
@@ -418,7 +418,7 @@ class Turn:
         self._promises: list[Promise] = []
         """Effects that say that something is kept: after the commit."""
         self.replies: list[RelayTaken] = []
-        """Answers for who is not linked."""
+        """Answers for callers without a link."""
         self.fresh: list[Fresh] = []
         self.forwards = False
         """Whether something came that the other relays are to have."""
@@ -476,7 +476,7 @@ class Turn:
         self.tell_outcome(origins, NO_EVENT if event is None else event.id, None, reason, missing[:32])
 
     def finish(self) -> None:
-        """Ask for everything that was promised."""
+        """Put everything that was promised into the outbox, behind one commit."""
         if self._promises:
             self._out.add(AfterCommit(tuple(self._promises)))
             self._promises = []
@@ -496,7 +496,7 @@ class Allowance:
         self._most = most
 
     def spend(self, author: AuthorId, now: float) -> bool:
-        """Count one more; whether it is allowed."""
+        """Count one more event of an author; returns whether it is allowed."""
         today = int(now // _DAY)
         day, count = self._read(author)
         count = count if day == today else 0
@@ -507,7 +507,7 @@ class Allowance:
         return True
 
     def forget(self) -> None:
-        """The room is not served any more."""
+        """Forget the counts of a room that is not served any more."""
         for key, _ in list(self._cells.scan(_SOFT_FAILED)):
             if key.startswith(self._room):
                 self._cells.delete(_SOFT_FAILED, key)

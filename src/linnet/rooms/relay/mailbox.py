@@ -1,4 +1,4 @@
-"""What a relay gives to those who may ask: what they missed, what comes, single events, the control DAG."""
+"""Serves stored events: pages past a cursor, pushed pages, single events, and the control DAG."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ASKERS = 4096
 
 
 class _Told:
-    """How far an asker was told what is not in the order of the log."""
+    """How far a caller was told about tombstones and receipts, which are not in the order of the log."""
 
     __slots__ = ("receipts", "tombstones")
 
@@ -46,7 +46,7 @@ class _Told:
 
 
 class _Beside(NamedTuple):
-    """What a page tells beside events."""
+    """The tombstones and receipts of a page."""
 
     tombstones: tuple[Tombstone, ...]
     receipts: tuple[RoomReceipt, ...]
@@ -58,7 +58,7 @@ _NOTHING = _Beside((), (), False)
 
 
 class Mailbox:
-    """The answers about one room. Who may have them was decided before."""
+    """Builds the pages of one room. The caller was authorised before."""
 
     def __init__(
         self,
@@ -80,22 +80,22 @@ class Mailbox:
         """How far those are who read from the oldest, and are still before something that was let go."""
 
     def cursor(self, position: int) -> RelayCursor:
-        """A place in what is kept here."""
+        """The cursor of a position in the log."""
         return RelayCursor(self._epoch, position)
 
     @property
     def oldest(self) -> RelayCursor:
-        """Where to begin to get all that is kept: before the create event, which is never evicted."""
+        """The cursor before the create event, which is never evicted: everything kept lies past it."""
         return self.cursor(self._cache.first - 1)
 
     def reached_by(self, cursor: RelayCursor | None) -> int:
-        """The position up to which somebody with this cursor has what is kept here."""
+        """The position up to which the holder of a cursor has everything; 0 if the cursor is not ours."""
         if cursor is None or cursor.epoch != self._epoch or cursor.position > self._cache.end:
             return 0
         return cursor.position
 
     def resync_page(self, caller: Caller, request: Resync, since: float) -> ResyncPage:
-        """The page past a cursor. A cursor that cannot be gone on from says where to begin instead."""
+        """Build the page past a cursor. The answer to an expired cursor says where to begin instead."""
         asked = request.cursor
         if asked is None:
             asked = self.oldest
@@ -119,11 +119,11 @@ class Mailbox:
     def pushed_page(
         self, caller: Caller, request: int, units: tuple[Unverified, ...], after: int, at: int
     ) -> ResyncPage:
-        """A page for somebody who follows; they were told everything up to `after`."""
+        """Build a page for a follower that has everything up to `after`."""
         return self._page(request, units, at, False, None, self._beside(caller), after)
 
     def has_news_beside(self, caller: Caller) -> bool:
-        """Whether there is something to tell a follower that is not in the order of the log."""
+        """Whether a follower lacks tombstones or receipts."""
         told = self._told.get(caller.peer)
         if told is None:
             return False
@@ -131,11 +131,11 @@ class Mailbox:
         return told.tombstones < self._cache.tombstones.next or told.receipts < self._receipts.next
 
     def refusal(self, request: int, reason: Reason) -> ResyncPage:
-        """No page."""
+        """Build the answer that gives a reason and no page."""
         return ResyncPage(self._room, request, (), (), (), (), None, False, None, (), reason)
 
     def give_events(self, want: Want, since: float) -> Given:
-        """Events by id, control events too: after retention nobody could fill gaps otherwise."""
+        """Give events by id, control events too: after retention nobody could fill gaps otherwise."""
         units: list[tuple[EventId, Unverified]] = []
         unknown: list[EventId] = []
         reason: Reason | None = None
@@ -160,7 +160,7 @@ class Mailbox:
     def control_page(
         self, asked: AskControl, relays: tuple[Contact, ...], upto: EventId | None = None
     ) -> ControlPage:
-        """Control events beyond these heads, causes first; with `upto`, this one and its causes alone."""
+        """Build a page of control events beyond heads; `upto`: that event and its causes alone."""
         beyond = self._dag.between(asked.heads)
         if upto is not None:
             beyond = [each for each in beyond if each == upto or self._dag.is_before(each, upto)]
@@ -186,7 +186,7 @@ class Mailbox:
         self._told.pop(peer, None)
 
     def _is_good(self, cursor: RelayCursor) -> bool:
-        """Whether one can go on from there without missing anything.
+        """Whether a reader can continue from a cursor without missing anything.
 
         Past the end lies a cursor of ours that was given out after the backup from which we were restored.
         """
@@ -195,7 +195,7 @@ class Mailbox:
         return cursor.position < self._cache.first or cursor.position >= self._cache.floor
 
     def _goes_on(self, peer: PeerId, position: int) -> None:
-        """Somebody will go on from here, who knows already that it may have missed something."""
+        """Let a peer continue from a position although it may miss something: it knows that already."""
         self._anew.pop(peer, None)
         if position < self._cache.floor:
             self._anew[peer] = position
@@ -209,7 +209,7 @@ class Mailbox:
             del self._told[next(iter(self._told))]
 
     def _beside(self, caller: Caller) -> _Beside:
-        """Tombstones of the asker's own events, and receipts, as far as they were not told."""
+        """Tombstones of the caller's own events, and receipts, that the caller was not told yet."""
         told = self._told.get(caller.peer)
         return _NOTHING if told is None else self._tell(caller, told)
 
@@ -268,7 +268,7 @@ class Resyncs:
         self._presence = presence
         self._out = out
         self._deferred: dict[PeerId, tuple[Caller, Resync]] = {}
-        """What those ask whose greeting waits; the latest of each."""
+        """The latest request of each peer whose greeting waits."""
 
     def answer(self, caller: Caller, request: Resync, now: float) -> ResyncPage:
         """Record a request; returns the page, or one that says why there is none."""
@@ -289,13 +289,13 @@ class Resyncs:
         return True
 
     def answer_deferred(self, peer: PeerId, now: float) -> None:
-        """Answer what a peer asked for that has told all that it knows."""
+        """Answer the deferred request of a peer that has told all that it knows."""
         deferred = self._deferred.pop(peer, None)
         if deferred is not None:
             self._out.committed.send(peer, self.answer(*deferred, now))
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Forget what a peer asked for."""
+        """Forget the deferred request of a peer."""
         self._deferred.pop(peer, None)
 
     def _build_page(self, caller: Caller, request: Resync, now: float) -> ResyncPage:
@@ -324,7 +324,7 @@ class _Follower:
 
 
 class Followers:
-    """Members who asked to be told what comes, as it comes, for as long as their link lasts.
+    """Members that are pushed new events for as long as their link lasts.
 
     What is pushed waits in the link's own outbox, which is bounded: a follower that does not read loses its
     link (``slow_peer``) and asks again from its cursor. Nothing is queued here.
@@ -339,17 +339,17 @@ class Followers:
         return len(self._followers)
 
     def add(self, caller: Caller, request: int, position: int) -> None:
-        """Push what comes from now on to a caller that has everything up to a position."""
+        """Push new events to a caller that has everything up to a position."""
         self._followers[caller.peer] = _Follower(caller, request, position)
 
     def remove(self, peer: PeerId) -> None:
-        """Push nothing more to a peer that wants no more, or whose link is gone."""
+        """Push nothing more to a peer."""
         self._followers.pop(peer, None)
 
     def expel(
         self, why: Callable[[Caller], Reason | None], send: Callable[[PeerId, ResyncPage], None]
     ) -> None:
-        """Tell those followers that may not read any more why that is so, and nothing else after it."""
+        """Remove the followers that may not read any more, and send each the reason."""
         for peer, follower in list(self._followers.items()):
             reason = why(follower.caller)
             if reason is not None:
@@ -357,7 +357,7 @@ class Followers:
                 send(peer, self._mailbox.refusal(follower.request, reason))
 
     def push_events(self, turn: Turn, end: int) -> None:
-        """Promise to every follower what has come in a turn; `end` is the end of the log now."""
+        """Promise every follower the events of a turn; `end` is the end of the log now."""
         for peer, follower in self._followers.items():
             news = [each for each in turn.fresh if each.position > follower.position]
             for units, at in self._cut(news, peer, end):
@@ -374,7 +374,7 @@ class Followers:
                 turn.promise_send(peer, page)
 
     def _cut(self, news: list[Fresh], peer: PeerId, end: int) -> Iterator[tuple[tuple[Unverified, ...], int]]:
-        """Pages of what is new, without what the follower brought itself."""
+        """Cut new events into pages, without those that the follower sent itself."""
         others = [each for each in news if each.source != peer]
         if news and not others:
             yield (), end
@@ -397,7 +397,7 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """How pages are cut: bounded in number and bytes, with the cards that are needed to check them."""
+    """Cuts units into pages, bounded in number and bytes, and finds the cards to check them."""
 
     def __init__(self, cards: CardBook, events: int, size: int) -> None:
         self._cards = cards
@@ -406,7 +406,7 @@ class Pages:
         self._size = size
 
     def cut_page(self, placed: Sequence[Placed], limit: int | None = None) -> Page:
-        """The first page of these."""
+        """Cut the first page of stored units."""
         most = self.events if limit is None else min(limit, self.events)
         count, size = 0, 0
         for _, entry in placed[:most]:
@@ -423,7 +423,7 @@ class Pages:
         )
 
     def cut_units(self, units: Iterable[tuple[EventId, Unverified]]) -> tuple[list[Unverified], int]:
-        """As many of these units as a page holds, and how many they are."""
+        """Take as many units as a page holds; returns them and their number."""
         taken: list[Unverified] = []
         size = 0
         for _, unit in units:

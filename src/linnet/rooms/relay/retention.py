@@ -39,7 +39,7 @@ class ExpiryDue(Timer, frozen=True, gc=False):
 
 
 class EventRetention:
-    """The lifetime of what one room has here."""
+    """Expires the stored events and chunks of one room."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class EventRetention:
 
     @property
     def lifetime(self) -> float | None:
-        """Seconds that something is kept; None: until capacity asks for its place."""
+        """Seconds that events are kept, or None if only capacity limits them."""
         fact = self._dag.view().get(RETENTION_KEY)
         if fact is None or not isinstance(fact.content, Retention):
             return self._default
@@ -71,7 +71,7 @@ class EventRetention:
         return None if longest is None else longest / 1000
 
     def since(self, now: float) -> float:
-        """No message or piece that came before this is given to anyone, removed or not."""
+        """The time before which no message or chunk is given to anyone, removed or not."""
         lifetime = self.lifetime
         return 0.0 if lifetime is None else now - lifetime
 
@@ -88,7 +88,7 @@ class EventRetention:
         self.expire_events(now)
 
     def arm_timer(self, now: float) -> None:
-        """Look again when the oldest has been kept long enough; at once if a look did not remove all."""
+        """Set the timer to the end of the oldest event's lifetime; to now if a pass did not remove all."""
         dues = [] if (group := self.groups.due()) is None else [group + _MARGIN]
         lifetime = self.lifetime
         if lifetime is not None:
@@ -101,7 +101,7 @@ class EventRetention:
         self._out.set_timer(self._due - now, self._timer)
 
     def stop(self) -> None:
-        """Look no more: nothing is kept any longer."""
+        """Cancel the timer: nothing is kept any longer."""
         if self._due is not None:
             self._due = None
             self._out.cancel_timer(self._timer)
@@ -119,12 +119,12 @@ class _Waited:
         """Of all that are kept still."""
 
     def needs(self, item: Shelved) -> bool:
-        """Whether it has not got this one."""
+        """Whether the device has not read this event."""
         return self.read < item.position and self.key != item.key
 
 
 class GroupRetention:
-    """The `group` events of one room."""
+    """Decides how long the `group` events of one room are kept."""
 
     def __init__(self, room: TopicId, dag: ControlDag, cache: EventCache, limits: RelayLimits) -> None:
         self._room = room
@@ -170,7 +170,7 @@ class GroupRetention:
         return self._shelf.items[0].at + longest
 
     def release_events(self, now: float) -> None:
-        """Let go of what nobody is waited for with any more, a bounded part of it at once."""
+        """Remove the events that no device is waited for with, a bounded part at once."""
         self.stale = False
         if not self._shelf.items:
             return
@@ -200,7 +200,7 @@ class GroupRetention:
             self._devices.record_loss(key, reason)
 
     def _evict_oldest(self) -> None:
-        """Let go of the oldest although somebody may need it."""
+        """Remove the oldest event although a device may need it."""
         item = self._shelf.items[0]
         counts = [1, 0] if item.side == 0 else [0, 1]
         needy = [each.key for each in self._waited() if each.needs(item)]
@@ -219,14 +219,14 @@ class GroupRetention:
         return found
 
     def _is_somebody_silent(self) -> bool:
-        """Whether somebody is in the room of whom no device takes part in the keys yet."""
+        """Whether a person has joined of whom no device takes part in the keys yet."""
         view = self._dag.view()
         speakers = {key[:32] for key in self._devices.readers}
         return any(one not in speakers and not view.is_relay_person(one) for one in view.joined())
 
 
 def _takes_part(view: View, key: bytes) -> bool:
-    """Whether a device is one of a member, and no relay."""
+    """Whether a device belongs to a member and is no relay."""
     person, device = AuthorId(key[:32]), DeviceId(key[32:])
     return (
         view.membership(person) is Membership.JOIN
