@@ -603,7 +603,7 @@ def test_strangers_park_one_event_each_at_a_member_and_few_at_a_relay() -> None:
     assert {outcome.reason for outcome in taken.outcomes} == {Reason.MISSING_DEPENDENCY}
     assert len(taken.outcomes) == 40
     assert siege.status("r0").waiting == 0
-    assert max(len(siege.relay_room("r0")._fetching.sought), len(siege.relay_room("r0")._answers)) == 0
+    assert max(len(siege.relay_room("r0")._fetch.sought), len(siege.relay_room("r0")._answers)) == 0
 
 
 def test_strangers_do_not_fill_the_book_of_cards() -> None:

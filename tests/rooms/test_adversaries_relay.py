@@ -91,7 +91,7 @@ def test_one_sender_fills_its_own_share_and_no_more() -> None:
     assert 10 < len(kept) < 20
     assert {each.reason for each in outcomes if each.cursor is None} == {Reason.QUOTA}
     usage = siege.relay_room("r0").cache.usage
-    assert usage.of(siege.person("mal")).bytes <= 20_000
+    assert usage.share_of(siege.person("mal")).bytes <= 20_000
     assert siege.relay_room("r0").cache.position(honest) is not None
 
 
@@ -140,7 +140,7 @@ def test_who_asks_to_follow_often_follows_once() -> None:
     siege, _ = member_mal(75, "ann", "bob", "r0")
     siege.tell("mal", "r0", *(Resync(siege.room, n, None, 256, True) for n in range(100)))
     room = siege.relay_room("r0")
-    assert [peer for peer in room._following._followers if peer == siege.peer("mal")] == [siege.peer("mal")]
+    assert [peer for peer in room._followers._followers if peer == siege.peer("mal")] == [siege.peer("mal")]
     siege.played("mal").take()
     (said,) = siege.say("ann", "once")
     siege.run(2.0)
@@ -501,7 +501,7 @@ def test_one_person_with_many_devices_does_not_push_out_the_receipts_of_others()
     siege.run(1.0)
     assert siege.refusals("ann", since).count("too_many") >= FLOOD - DEVICES_OF_ONE
     assert len(siege.member_room("ann").receipts) <= DEVICES_OF_ONE + 3
-    assert siege.relay_room("r0")._receipts.of(siege.person("mal")) <= DEVICES_OF_ONE
+    assert siege.relay_room("r0")._receipts.count_of(siege.person("mal")) <= DEVICES_OF_ONE
     (said,) = siege.say("ann", "hello")
     siege.run(2.0)
     assert siege.fates("ann", said)["bob"] == "delivered"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linnet.core.ids import AuthorId, TopicId
-from linnet.rooms.relay.allowance import Allowance
+from linnet.rooms.relay.ingest import Allowance
 from linnet.store.memory import MemoryStore
 
 ROOM, OTHER = TopicId(b"r" * 32), TopicId(b"s" * 32)

@@ -11,9 +11,9 @@ from linnet.core.reasons import Reason
 from linnet.delivery.cards import CardBook
 from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.messages import RelayCursor, RelayForward, RelayOutcome, RelayTaken
-from linnet.rooms.relay.cache import Cache
+from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.forwarding import ForwardDue, Forwarding
-from linnet.rooms.relay.paging import Pages
+from linnet.rooms.relay.mailbox import Pages
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -32,7 +32,7 @@ class Scene:
         for card in self.world.cards(self.world.control_units()):
             self.cards.learn(card)
         self.out = Outbox()
-        self.cache = Cache(self.world.room, self.store, self.cards, Budget(10**9), 100, self.out)
+        self.cache = EventCache(self.world.room, self.store, self.cards, Budget(10**9), 100, self.out)
         self.links: dict[PeerId, None] = {OTHER: None, THIRD: None}
         self.forwarding = self.again()
 

@@ -9,9 +9,8 @@ from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP
-from linnet.rooms.relay import group_devices
-from linnet.rooms.relay.group_devices import NOTE, GroupDevices, Reader
-from linnet.rooms.relay.group_shelf import GroupShelf, key_of
+from linnet.rooms.relay import group_events
+from linnet.rooms.relay.group_events import NOTE, GroupDevices, GroupShelf, Reader, key_of
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -43,15 +42,15 @@ def test_what_a_device_says_last_counts_and_outlives_a_restart_where_it_matters(
     devices = shelve(store, Outbox())
     assert devices.readers == {BEN: Reader(0, 5)}
     devices.add_reader(BEN, 40, lambda _: True)
-    devices.asked(ANN, 12)
+    devices.note_read(ANN, 12)
     assert devices.readers == {BEN: Reader(0, 5)}  # who takes no part is not kept account of
-    devices.asked(BEN, 12)
+    devices.note_read(BEN, 12)
     assert devices.readers == devices_on(store).readers == {BEN: Reader(12, 12)}
-    devices.asked(BEN, 15)
+    devices.note_read(BEN, 15)
     assert (devices.readers, devices_on(store).readers) == ({BEN: Reader(15, 15)}, {BEN: Reader(12, 12)})
-    devices.asked(BEN, 0)
+    devices.note_read(BEN, 0)
     assert devices.readers == devices_on(store).readers == {BEN: Reader(0, 15)}
-    assert (devices.of(EVENTS[0].author), len(devices.readers)) == (0, 1)
+    assert (devices.count_of(EVENTS[0].author), len(devices.readers)) == (0, 1)
     devices.clear()
     assert devices.readers == devices_on(store).readers == {}
 
@@ -59,7 +58,7 @@ def test_what_a_device_says_last_counts_and_outlives_a_restart_where_it_matters(
 def test_what_a_device_loses_is_said_once_until_it_has_read_on() -> None:
     store, out = MemoryStore(), Outbox()
     devices = shelve(store, out)
-    devices.asked(BEN, 10)
+    devices.note_read(BEN, 10)
     assert not devices.note_loss(BEN, 10)  # it has had that
     assert devices.note_loss(BEN, 20)
     assert not devices.note_loss(BEN, 30)
@@ -68,14 +67,14 @@ def test_what_a_device_loses_is_said_once_until_it_has_read_on() -> None:
     device, reason = DeviceId(BEN[32:]), Reason.TOO_MANY
     assert out.take() == [Record(Kind.EVICTED, WORLD.room, device=device, reason=reason, note=NOTE)]
     assert devices_on(store).readers[BEN].lost
-    devices.asked(BEN, 0)
+    devices.note_read(BEN, 0)
     assert devices.readers[BEN] == Reader(0, 10, lost=True)
-    devices.asked(BEN, 25)
+    devices.note_read(BEN, 25)
     assert devices.readers[BEN] == devices_on(store).readers[BEN] == Reader(25, 25)
 
 
 def test_past_its_number_one_of_no_member_goes_and_else_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_devices, "DEVICES", 3)
+    monkeypatch.setattr(group_events, "DEVICES", 3)
     out = Outbox()
     devices = devices_on(MemoryStore(), out)
     keys = [bytes([number]) * 40 for number in range(5)]

@@ -8,7 +8,7 @@ from tests.rooms.relay.scenes import World
 
 from linnet.event.event import Event
 from linnet.rooms.content import GROUP
-from linnet.rooms.relay.group_shelf import GroupShelf, key_of
+from linnet.rooms.relay.group_events import GroupShelf, key_of
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 
@@ -25,14 +25,18 @@ def test_what_is_kept_counts_for_its_author_and_in_all() -> None:
     shelf = GroupShelf(WORLD.room, store.cells, budget)
     shelf.add(EVENTS[0], 3, 100, 0, 1.0)
     shelf.add(EVENTS[1], 5, 50, 1, 2.0)
-    assert (budget.room, shelf.usage.bytes, shelf.usage.of(EVENTS[0].author).bytes) == (850, 150, 100)
+    assert (budget.bytes_left, shelf.usage.bytes, shelf.usage.share_of(EVENTS[0].author).bytes) == (
+        850,
+        150,
+        100,
+    )
     assert [(item.position, item.key, item.at, item.side) for item in shelf.items] == [
         (3, BEN, 1.0, 0),
         (5, ANN, 2.0, 1),
     ]
     assert (shelf.position(EVENTS[0].id), EVENTS[2].id in shelf, len(shelf)) == (3, False, 2)
     shelf.remove(EVENTS[0], 100)
-    assert (budget.room, shelf.position(EVENTS[0].id), len(shelf)) == (950, None, 1)
+    assert (budget.bytes_left, shelf.position(EVENTS[0].id), len(shelf)) == (950, None, 1)
     assert GroupShelf(WORLD.room, store.cells, Budget(1000)).items == shelf.items
 
 
@@ -53,8 +57,8 @@ def test_what_a_device_lacks(steps: list[int], read: int) -> None:
             shelf.remove(event, 10)
         for each in (shelf, GroupShelf(WORLD.room, store.cells, Budget(10**6))):
             assert [item.position for item in each.items] == list(kept)
-            assert each.past(read) == sum(at > read for at in kept)
+            assert each.count_past(read) == sum(at > read for at in kept)
             for key in (ANN, BEN):
-                assert each.unread(key, read) == sum(
+                assert each.count_unread(key, read) == sum(
                     at > read and key_of(one) != key for at, one in kept.items()
                 )

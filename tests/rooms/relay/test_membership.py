@@ -12,10 +12,9 @@ from linnet.machine.outbox import Outbox, Promise
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import Member, Membership, content_of
 from linnet.rooms.messages import RelaySend
-from linnet.rooms.relay.answers import Answers
-from linnet.rooms.relay.cache import Cache
-from linnet.rooms.relay.membership import OwnMembership
-from linnet.rooms.relay.turn import Turn
+from linnet.rooms.relay.admission import OwnMembership
+from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.ingest import Answers, Turn
 from linnet.rooms.relay.usage import Budget
 from linnet.trace.records import Kind, Record
 
@@ -30,7 +29,7 @@ class Scene:
             context.cards.learn(card_of(name))
             context.links[peer_of(name)] = None
         self.out = Outbox()
-        self.cache = Cache(world.room, self.station.store, context.cards, Budget(1), 1, self.out)
+        self.cache = EventCache(world.room, self.station.store, context.cards, Budget(1), 1, self.out)
         self.dag = ControlDag(world.chronicle.create)
         for unit in world.chronicle.units.values():
             self.cache.keep_control(unit, False, 0.0)

@@ -7,8 +7,8 @@ from tests.rooms.relay.scenes import World, card_of
 from linnet.core.stores import Entry
 from linnet.delivery.cards import CardBook
 from linnet.event.signing import encode_unit
-from linnet.rooms.relay.cache import Placed
-from linnet.rooms.relay.paging import Pages
+from linnet.rooms.relay.event_cache import Placed
+from linnet.rooms.relay.mailbox import Pages
 from linnet.store.memory import MemoryStore
 
 WORLD = World()
@@ -50,22 +50,22 @@ def test_a_page_ends_by_number_limit_or_bytes_and_has_one_at_least() -> None:
         (100, 1, None): (1, False),
     }
     for (events, size, limit), (count, whole) in cases.items():
-        page = pages(events, size).of(placed(), limit)
+        page = pages(events, size).cut_page(placed(), limit)
         assert (len(page.units), page.whole, page.last) == (count, whole, 9 + count)
         assert page.ids == tuple(unit.head for unit in UNITS[:count])
         assert page.units == tuple(unit.unit for unit in UNITS[:count])
 
 
 def test_an_empty_page() -> None:
-    page = pages().of([])
+    page = pages().cut_page([])
     assert (page.units, page.last, page.whole) == ((), 0, True)
 
 
 def test_units_at_hand_are_cut_alike() -> None:
     at_hand = [(unit.head, unit.unit) for unit in UNITS]
-    assert pages(3).within(at_hand) == ([unit.unit for unit in UNITS[:3]], 3)
-    assert pages(3, 1).within(at_hand) == ([UNITS[0].unit], 1)
+    assert pages(3).cut_units(at_hand) == ([unit.unit for unit in UNITS[:3]], 3)
+    assert pages(3, 1).cut_units(at_hand) == ([UNITS[0].unit], 1)
 
 
 def test_each_card_that_is_known_comes_once() -> None:
-    assert pages().cards(unit.unit for unit in UNITS) == (card_of("ann"),)
+    assert pages().cards_for(unit.unit for unit in UNITS) == (card_of("ann"),)

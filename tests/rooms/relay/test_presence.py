@@ -9,7 +9,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Want
 from linnet.rooms.content import Membership
 from linnet.rooms.messages import Greet, Refused, Resync, ResyncPage
-from linnet.rooms.relay.fetching import FetchDue
+from linnet.rooms.relay.control_fetch import FetchDue
 from linnet.testing.rooms import ticket_of
 
 

@@ -23,8 +23,7 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.relay.door import Caller
-from linnet.rooms.relay.refusals import Answer, Request, refuse_request, stale
+from linnet.rooms.relay.access_control import Answer, Caller, Request, refuse_request, stale_answer
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
 
@@ -65,4 +64,4 @@ def test_an_answer_that_nobody_waits_for_is_recorded() -> None:
     peer = PeerId(b"p" * 32)
     late = RelayTaken(ROOM, 5, (), None)
     expected = Record(Kind.REJECTED, ROOM, peer=peer, reason=Reason.STALE, note="RelayTaken")
-    assert stale(ROOM, peer, late) == expected
+    assert stale_answer(ROOM, peer, late) == expected

@@ -37,7 +37,7 @@ from linnet.rooms.messages import (
     ResyncPage,
 )
 from linnet.rooms.relay.admission import AdmissionDue, LingerDue
-from linnet.rooms.relay.fetching import FetchDue
+from linnet.rooms.relay.control_fetch import FetchDue
 from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.rooms.relay.relay import SweepDue
 from linnet.rooms.relay.retention import ExpiryDue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.rooms.messages import Tombstone
-from linnet.rooms.relay.tombstones import Gone, Tombstones
+from linnet.rooms.relay.event_cache import GoneEvent, Tombstones
 from linnet.store.memory import MemoryStore
 
 ROOM = TopicId(b"r" * 32)
@@ -16,8 +16,8 @@ def event(number: int) -> EventId:
     return EventId(number.to_bytes(32, "big"))
 
 
-def gone(number: int, author: AuthorId = ANN, end: int = 0) -> Gone:
-    return Gone(event(number), author, Reason.RETENTION, end)
+def gone(number: int, author: AuthorId = ANN, end: int = 0) -> GoneEvent:
+    return GoneEvent(event(number), author, Reason.RETENTION, end)
 
 
 def test_they_are_remembered_over_a_restart_up_to_a_number() -> None:
@@ -36,23 +36,23 @@ def test_everyone_is_told_of_their_own_in_pages() -> None:
     stones = Tombstones(ROOM, MemoryStore().cells, 100)
     for number in range(6):
         stones.add(gone(number, ANN if number % 2 else BEN))
-    page, after = stones.of(ANN, 0, 2)
+    page, after = stones.page_of(ANN, 0, 2)
     assert page == [Tombstone(event(1), Reason.RETENTION), Tombstone(event(3), Reason.RETENTION)]
-    assert stones.of(ANN, after, 2) == ([Tombstone(event(5), Reason.RETENTION)], 6)
-    assert stones.of(ANN, 6, 2) == ([], 6)
+    assert stones.page_of(ANN, after, 2) == ([Tombstone(event(5), Reason.RETENTION)], 6)
+    assert stones.page_of(ANN, 6, 2) == ([], 6)
 
 
 def test_whoever_was_there_before_they_went_has_not_been_told() -> None:
     stones = Tombstones(ROOM, MemoryStore().cells, 100)
     for number, end in enumerate((10, 10, 20)):
         stones.add(gone(number, end=end))
-    assert [stones.first(position) for position in (5, 10, 11, 20, 21)] == [0, 0, 2, 2, 3]
+    assert [stones.first_untold(position) for position in (5, 10, 11, 20, 21)] == [0, 0, 2, 2, 3]
 
 
 def test_none_are_kept_if_none_are_wanted() -> None:
     stones = Tombstones(ROOM, MemoryStore().cells, 0)
     stones.add(gone(1))
-    assert (len(stones), stones.first(0), stones.of(ANN, 0, 9)) == (0, 0, ([], 0))
+    assert (len(stones), stones.first_untold(0), stones.page_of(ANN, 0, 9)) == (0, 0, ([], 0))
 
 
 def test_all_can_be_forgotten() -> None:

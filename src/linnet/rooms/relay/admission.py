@@ -1,25 +1,36 @@
-"""Becoming a relay of a room: whose rooms are taken, and how one is begun.
+"""Becoming a relay of a room, and ceasing to be one.
 
 A member asks. If policy and capacity allow it, links to those who hold the control DAG are held and the
 DAG is fetched, until the room's state names this device as a relay and lets its person in; then it joins.
-Nobody answers, or the state never says so: it ends with a reason, and nothing is left behind.
+Nobody answers, or the state never says so: it ends with a reason, and nothing is left behind. Once the state
+names it no longer, it leaves, and lets go of all that it has kept. That it joins or leaves is the only thing
+that a relay ever says in a room.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
+from linnet.core.limits import DEPENDENCIES
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.context import Context
-from linnet.event.event import Unverified, Verified
+from linnet.delivery.messages import Data
+from linnet.event.event import Event, Tail, Unverified, Verified
+from linnet.event.signing import recall_unit, sign_unit
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RelayConfig, RelayPolicy
-from linnet.rooms.content import CONTROL_KINDS, JoinRule, Membership
-from linnet.rooms.messages import AskControl, ControlPage, Refused
-from linnet.rooms.relay.serving import HEADS
+from linnet.rooms.content import CONTROL_KINDS, MEMBER, JoinRule, Member, Membership, body_of, member_key
+from linnet.rooms.messages import AskControl, ControlPage, Refused, RelaySend
+from linnet.rooms.relay.access_control import HEADS
+from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.ingest import Fresh, Turn
+from linnet.rooms.relay.stored_chunks import StoredChunks
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.trace.records import Kind, Record
 
 PATIENCE = 30.0
@@ -203,3 +214,93 @@ class Admission:
     @property
     def _purpose(self) -> str:
         return f"admission {self.room.hex()[:16]}"
+
+
+class OwnMembership:
+    """Our own chain in one room."""
+
+    def __init__(self, context: Context, dag: ControlDag, cache: EventCache, out: Outbox) -> None:
+        self._context = context
+        self._dag = dag
+        self._cache = cache
+        self._out = out
+
+    @property
+    def standing(self) -> Membership:
+        """How we stand to the room."""
+        return self._dag.view().membership(self._context.author)
+
+    def say_membership(
+        self,
+        membership: Membership,
+        turn: Turn,
+        members: Container[PeerId],
+        relays: Container[PeerId],
+        now: float,
+    ) -> None:
+        """Join or leave, if the room lets us, and tell those who are here.
+
+        Members get it as they get anything. The other relays get our join forwarded; a relay that leaves is
+        a peer like others to them.
+        """
+        verified = self._make(membership, now)
+        event = verified.events[0]
+        refusal = self._dag.add(event)
+        if refusal is not None:
+            reason, note = refusal.reason, event.kind
+            self._out.record(Record(Kind.REJECTED, event.topic, event.id, reason=reason, note=note))
+            return
+        position = self._cache.keep_control(verified, True, now)
+        turn.fresh.append(Fresh(position, event.id, verified.unit, self._context.peer))
+        turn.forwards = True
+        turn.promise_record(
+            Record(Kind.PUBLISHED, event.topic, event.id, event.device, event.seq, note=event.kind)
+        )
+        message = Data(verified.unit, 1, 0, int(now * 1_000_000), self._context.card)
+        send = RelaySend(event.topic, 0, (verified.unit,), (self._context.card,))
+        for peer in self._context.links:
+            if peer in relays and membership is Membership.LEAVE:
+                turn.promise_send(peer, send)
+            elif peer in members and peer not in relays and peer != self._context.peer:
+                turn.promise_send(peer, message)
+
+    def _make(self, membership: Membership, now: float) -> Verified:
+        """After all control events that we know."""
+        context, dag = self._context, self._dag
+        mine = [event for event in self._cache.control if self._is_ours(event)]
+        last = max(map(self._event, mine), key=lambda event: event.seq or 0, default=None)
+        heads = dag.heads[:DEPENDENCIES]
+        named = [*map(self._event, heads), *(() if last is None else (last,))]
+        height = 1 + max(event.tail.height or 0 for event in named)
+        key, body = member_key(context.author), body_of(Member(membership))
+        tail = Tail(heads, None, height, heads, MEMBER, key, int(now * 1000), None, body)
+        seq, prev = (0, None) if last is None else ((last.seq or 0) + 1, last.id)
+        return sign_unit(context.key, dag.room, context.author, context.device, seq, prev, (tail,))
+
+    def _is_ours(self, event: EventId) -> bool:
+        fact = self._dag.fact(event)
+        return (fact.sender, fact.device) == (self._context.author, self._context.device)
+
+    def _event(self, event: EventId) -> Event:
+        unit = self._cache.unit(event, 0.0)
+        if unit is None:
+            raise AssertionError(f"the control event {event.hex()} is not in the log")
+        return recall_unit(unit).events[0]
+
+
+class RoomSweep:
+    """Lets go of what is left of a room that is not served any more, a bounded part at a time, with records.
+
+    It needs no control DAG, which may be gone in part after a restart.
+    """
+
+    def __init__(self, cache: EventCache, receipts: StoredReceipts, chunks: StoredChunks) -> None:
+        self._cache = cache
+        self._receipts = receipts
+        self._chunks = chunks
+
+    def forget_some(self) -> bool:
+        """Let go of some of it; returns False if nothing was left."""
+        self._receipts.retain(frozenset())
+        had_chunks = self._chunks.expire_before(float("inf"), Reason.NOT_A_RELAY)
+        return self._cache.forget_some(Reason.NOT_A_RELAY) or had_chunks

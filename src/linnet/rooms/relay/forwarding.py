@@ -18,8 +18,8 @@ from linnet.event.event import Unverified
 from linnet.event.signing import recall_unit
 from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken
-from linnet.rooms.relay.cache import Cache
-from linnet.rooms.relay.paging import Pages
+from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.mailbox import Pages
 from linnet.rooms.results import RelayStatus
 from linnet.trace.records import Kind, Record
 
@@ -64,7 +64,7 @@ class Forwarding:
         self,
         room: TopicId,
         cells: Cells,
-        cache: Cache,
+        cache: EventCache,
         pages: Pages,
         links: Container[PeerId],
         timeout: float,
@@ -124,7 +124,7 @@ class Forwarding:
     def forward_events(self) -> None:
         """Send what there is to every relay of which no answer is waited for."""
         if not self._lanes:
-            self._cache.passed(self._cache.end)
+            self._cache.note_forwarded(self._cache.end)
         for peer in self._lanes:
             self._send_page(peer)
 
@@ -173,7 +173,7 @@ class Forwarding:
         lane.position = lane.upto
         lane.tries = 0
         self._write(peer, lane)
-        self._cache.passed(min(each.position for each in self._lanes.values()))
+        self._cache.note_forwarded(min(each.position for each in self._lanes.values()))
         self._out.cancel_timer(ForwardDue(self._room, peer))
         self._send_page(peer)
 
@@ -197,7 +197,7 @@ class Forwarding:
         placed = self._cache.from_peers(lane.position, self.since, self._pages.events)
         if not placed:
             return
-        page = self._pages.of(placed)
+        page = self._pages.cut_page(placed)
         lane.upto = page.last
         lane.lacking = {}
         self._send_units(peer, lane, dict(zip(page.ids, page.units, strict=True)))
@@ -205,7 +205,7 @@ class Forwarding:
     def _send_units(self, peer: PeerId, lane: _Lane, units: dict[EventId, Unverified]) -> None:
         lane.number += 1
         lane.unanswered = units
-        cards = self._pages.cards(units.values())
+        cards = self._pages.cards_for(units.values())
         self._out.send(peer, RelayForward(self._room, lane.number, tuple(units.values()), cards))
         for unit in units.values():
             event = recall_unit(unit).events[0]

@@ -40,19 +40,16 @@ from linnet.rooms.messages import (
     RoomMessage,
     RoomReceipt,
 )
-from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, why_not_taken
-from linnet.rooms.relay.cache import Cache
-from linnet.rooms.relay.chunks import Chunks
-from linnet.rooms.relay.door import Caller, relay_at
-from linnet.rooms.relay.fetching import FetchDue
+from linnet.rooms.relay.access_control import Answer, Caller, Request, Visitors, refuse_request, relay_at
+from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, RoomSweep, why_not_taken
+from linnet.rooms.relay.control_fetch import FetchDue
+from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.forwarding import ForwardDue
-from linnet.rooms.relay.receipts import KeptReceipts
-from linnet.rooms.relay.refusals import Answer, Request, refuse_request
 from linnet.rooms.relay.relay_room import RelayRoom
 from linnet.rooms.relay.retention import ExpiryDue
-from linnet.rooms.relay.sweeping import Sweeping
+from linnet.rooms.relay.stored_chunks import StoredChunks
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.rooms.relay.usage import Budget
-from linnet.rooms.relay.visitors import Visitors
 from linnet.rooms.results import RelayReplies, RelayReport, RoomStatus
 from linnet.trace.records import Kind, Record
 
@@ -89,7 +86,7 @@ class Relay(Part):
         self.epoch = self._kept_epoch(entropy)
         """Cursors of another epoch are not ours: what we had then is lost."""
         self._rooms: dict[TopicId, RelayRoom] = {}
-        self._leaving: dict[TopicId, Sweeping] = {}
+        self._leaving: dict[TopicId, RoomSweep] = {}
         self._admissions: dict[TopicId, Admission] = {}
         self._lingering: dict[TopicId, Admission] = {}
         self._visitors = Visitors(context)
@@ -149,7 +146,7 @@ class Relay(Part):
 
     def handle_link_down(self, peer: PeerId) -> None:
         """Forget what a peer is owed whose link is gone."""
-        self._visitors.down(peer)
+        self._visitors.handle_link_down(peer)
         for room in self._rooms.values():
             room.handle_link_down(peer)
 
@@ -212,9 +209,9 @@ class Relay(Part):
         elif isinstance(message, AskControl) and message.card is not None:
             cards = (message.card,)
         room = self._rooms.get(message.topic if isinstance(message, Want) else message.room)
-        caller = self._visitors.caller(peer, cards, now)
+        caller = self._visitors.find_caller(peer, cards, now)
         caller = relay_at(room.view, peer) if room is not None and caller is None else caller
-        if isinstance(message, Resync) and room and caller and room.resyncs.defers(caller, message):
+        if isinstance(message, Resync) and room and caller and room.resyncs.defer_if_waiting(caller, message):
             return
         answers = self._answer_request(caller, message, now)
         if answers:
@@ -231,7 +228,7 @@ class Relay(Part):
             if reason is not None:
                 told: ControlPage | None = None
                 if caller and isinstance(message, AskControl) and reason in _OUTSIDE:
-                    told = room.removal(caller, message)
+                    told = room.removal_page(caller, message)
                 return self._refuse(message, reason, caller) if told is None else [told]
         if isinstance(message, AskControl):
             return [room.give_control(caller, message, now)]
@@ -255,7 +252,7 @@ class Relay(Part):
         self, room: RelayRoom, caller: Caller, message: RelaySend | RelayForward, now: float
     ) -> list[Answer]:
         if isinstance(message, RelayForward):
-            reason = room.may_forward(caller)
+            reason = room.why_not_relay(caller)
             if reason is not None:
                 return self._refuse(message, reason, caller)
         replies = room.keep_events(caller, message, now)
@@ -265,7 +262,7 @@ class Relay(Part):
     def handle_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> None:
         """Keep a receipt of a member, for those who are away."""
         room = self._rooms.get(receipt.room)
-        caller = self._visitors.caller(peer, (receipt.card,), now)
+        caller = self._visitors.find_caller(peer, (receipt.card,), now)
         if room is not None and caller is not None:
             room.handle_receipt(caller, receipt, now)
         else:
@@ -308,7 +305,7 @@ class Relay(Part):
             admitted.handle_refusal(peer, refused.reason)
 
     def _answering(self, peer: PeerId, now: float) -> Caller:
-        return self._visitors.caller(peer, (), now) or Caller(peer, self._context.author)
+        return self._visitors.find_caller(peer, (), now) or Caller(peer, self._context.author)
 
     # Time.
 
@@ -358,7 +355,7 @@ class Relay(Part):
 
     def handle_ask(self, peer: PeerId, ask: RelayAsk, now: float) -> None:
         """Say whether we take a room, and begin to if so."""
-        caller = self._visitors.caller(peer, () if ask.card is None else (ask.card,), now)
+        caller = self._visitors.find_caller(peer, () if ask.card is None else (ask.card,), now)
         person = None if caller is None else caller.person
         rooms = len(self._rooms) + len(self._admissions)
         reason = why_not_taken(self._config, person, rooms, self._budget.bytes)
@@ -439,16 +436,16 @@ class Relay(Part):
         config, rooms = self._config, self._rooms_config
         return RelayRoom(room, self.epoch, self._context, config, rooms, self._budget, self._out)
 
-    def _cache(self, room: TopicId, budget: Budget) -> Cache:
+    def _cache(self, room: TopicId, budget: Budget) -> EventCache:
         context = self._context
-        return Cache(room, context.store, context.cards, budget, self._config.tombstones, self._out)
+        return EventCache(room, context.store, context.cards, budget, self._config.tombstones, self._out)
 
-    def _remains(self, room: TopicId) -> Sweeping:
+    def _remains(self, room: TopicId) -> RoomSweep:
         """What a sweep has left that a restart interrupted."""
         config, context = self._config, self._context
-        receipts = KeptReceipts(room, context, self._rooms_config, config.receipts)
-        chunks = Chunks(room, context.store.cells, config.chunk_bytes, self._out)
-        return Sweeping(self._cache(room, self._budget), receipts, chunks)
+        receipts = StoredReceipts(room, context, self._rooms_config, config.receipts)
+        chunks = StoredChunks(room, context.store.cells, config.chunk_bytes, self._out)
+        return RoomSweep(self._cache(room, self._budget), receipts, chunks)
 
     def _write(
         self, room: TopicId, state: bytes, asker: PeerId = _NOBODY, contacts: tuple[Contact, ...] = ()

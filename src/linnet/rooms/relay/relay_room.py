@@ -30,27 +30,25 @@ from linnet.rooms.messages import (
     RelayTaken,
     RoomReceipt,
 )
-from linnet.rooms.relay.answers import Answers
-from linnet.rooms.relay.cache import Cache
-from linnet.rooms.relay.chunks import Chunks
-from linnet.rooms.relay.door import Caller, why_not_member, why_not_reader
-from linnet.rooms.relay.fetching import Fetching
-from linnet.rooms.relay.following import Following
+from linnet.rooms.relay.access_control import (
+    HEADS,
+    Caller,
+    Presence,
+    stale_answer,
+    why_not_member,
+    why_not_reader,
+)
+from linnet.rooms.relay.admission import OwnMembership, RoomSweep
+from linnet.rooms.relay.control_fetch import ControlFetch
+from linnet.rooms.relay.disclosure_report import disclose_room
+from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.forwarding import Forwarding
-from linnet.rooms.relay.group_keeping import GroupKeeping
-from linnet.rooms.relay.intake import Intake
-from linnet.rooms.relay.knowledge import report_on
-from linnet.rooms.relay.membership import OwnMembership
-from linnet.rooms.relay.paging import Pages
-from linnet.rooms.relay.parking import Origin
-from linnet.rooms.relay.presence import Presence
-from linnet.rooms.relay.receipts import KeptReceipts
-from linnet.rooms.relay.refusals import stale
-from linnet.rooms.relay.resyncs import Resyncs
-from linnet.rooms.relay.retention import Keeping
-from linnet.rooms.relay.serving import HEADS, Serving
-from linnet.rooms.relay.sweeping import Sweeping
-from linnet.rooms.relay.turn import Turn
+from linnet.rooms.relay.ingest import Answers, Ingest, Turn
+from linnet.rooms.relay.mailbox import Followers, Mailbox, Pages, Resyncs
+from linnet.rooms.relay.pending_events import Origin
+from linnet.rooms.relay.retention import EventRetention, GroupRetention
+from linnet.rooms.relay.stored_chunks import StoredChunks
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.rooms.relay.usage import Budget
 from linnet.rooms.results import RelayRoomReport, RoomStatus
 from linnet.trace.records import Kind, Record
@@ -74,27 +72,29 @@ class RelayRoom:
         self._context = context
         self._out = out
         self._answers = Answers(room)
-        self.cache = Cache(room, context.store, context.cards, budget, config.tombstones, out)
-        self.dag = _restored(self.cache, context)
+        self.cache = EventCache(room, context.store, context.cards, budget, config.tombstones, out)
+        self.dag = _restore_dag(self.cache, context)
         pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
-        self._receipts = KeptReceipts(room, context, rooms, config.receipts)
-        self._chunks = Chunks(room, cells, config.chunk_bytes, out)
-        self._serving = Serving(room, epoch, self.cache, self.dag, pages, self._receipts)
-        self._following = Following(self._serving, pages)
-        self._fetching = Fetching(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
+        self._receipts = StoredReceipts(room, context, rooms, config.receipts)
+        self._chunks = StoredChunks(room, cells, config.chunk_bytes, out)
+        self._mailbox = Mailbox(room, epoch, self.cache, self.dag, pages, self._receipts)
+        self._followers = Followers(self._mailbox, pages)
+        self._fetch = ControlFetch(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
         patience = config.fetch_tries * config.fetch_timeout + rooms.relay_timeout
         self._forwarding = Forwarding(
             room, cells, self.cache, pages, context.links, patience, rooms.relay_retry, out
         )
-        groups = GroupKeeping(room, self.dag, self.cache, config)
-        self._intake = Intake(
-            room, epoch, context, config, rooms, self.dag, self.cache, self._fetching, groups, out
+        groups = GroupRetention(room, self.dag, self.cache, config)
+        self._ingest = Ingest(
+            room, epoch, context, config, rooms, self.dag, self.cache, self._fetch, groups, out
         )
-        self._keeping = Keeping(room, self.dag, self.cache, self._chunks, groups, config.max_lifetime, out)
+        self._retention = EventRetention(
+            room, self.dag, self.cache, self._chunks, groups, config.max_lifetime, out
+        )
         self._own = OwnMembership(context, self.dag, self.cache, out)
         self._presence = Presence(room, context, self.dag, self.cache.usage, out)
         self.resyncs = Resyncs(
-            room, self.dag, self._serving, self._following, self._keeping, self._presence, out
+            room, self.dag, self._mailbox, self._followers, self._retention, self._presence, out
         )
 
     @property
@@ -141,7 +141,7 @@ class RelayRoom:
     def keep_events(self, caller: Caller, message: RelaySend | RelayForward, now: float) -> list[RelayTaken]:
         """Take in events that are to be kept; returns the answer to a caller that is not linked."""
         turn = self._begin_turn()
-        turn.give_answer(caller, self._answers.begin(caller, message.request, len(message.units)))
+        turn.give_answer(caller, self._answers.open_request(caller, message.request, len(message.units)))
         relay = isinstance(message, RelayForward)
         self._presence.note_seen(caller, now)
         cards = {card.person + card.device: card for card in message.cards}
@@ -149,7 +149,7 @@ class RelayRoom:
         self._finish_turn(turn, now)
         return turn.replies
 
-    def may_forward(self, caller: Caller) -> Reason | None:
+    def why_not_relay(self, caller: Caller) -> Reason | None:
         """Why somebody is not a relay of this room."""
         return None if self.view.is_relay(caller.peer) else Reason.NOT_A_RELAY
 
@@ -164,18 +164,18 @@ class RelayRoom:
     def give_events(self, caller: Caller, want: Want, now: float) -> Given:
         """The events that a caller wants by their ids."""
         self._presence.note_seen(caller, now)
-        return self._serving.want(want, self._keeping.since(now))
+        return self._mailbox.give_events(want, self._retention.since(now))
 
     def give_control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
         """The control events that a caller asks for."""
         if caller is not None:
             self._presence.note_seen(caller, now)
-        return self._serving.control(asked, self._presence.contacts())
+        return self._mailbox.control_page(asked, self._presence.contacts())
 
-    def removal(self, caller: Caller, asked: AskControl) -> ControlPage | None:
+    def removal_page(self, caller: Caller, asked: AskControl) -> ControlPage | None:
         """For somebody who was of the room: by which event it is no longer, and what that builds on."""
         event = removal_of(self.dag, caller.person)
-        return None if event is None else self._serving.control(asked, (), event)
+        return None if event is None else self._mailbox.control_page(asked, (), event)
 
     def handle_receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> None:
         """Keep a receipt, from its device or passed on by another member or relay, and pass it on."""
@@ -199,7 +199,7 @@ class RelayRoom:
             ChunkTaken(self.room, put.digest, reason) if reason is not None else self._chunks.put(put, now)
         )
         if taken.reason is None:
-            self._keeping.arm_timer(now)
+            self._retention.arm_timer(now)
         else:
             self._out.record(
                 Record(Kind.REJECTED, self.room, peer=caller.peer, reason=taken.reason, note="chunk")
@@ -208,7 +208,7 @@ class RelayRoom:
 
     def get_chunks(self, want: ChunkWant, now: float) -> list[ChunkIs]:
         """Pieces of attachments."""
-        return self._chunks.get(want, self._keeping.since(now))
+        return self._chunks.get(want, self._retention.since(now))
 
     # Who is there.
 
@@ -216,9 +216,9 @@ class RelayRoom:
         """Hear who a caller is and how far it is; returns whether it was greeted in turn."""
         missing = self.dag.missing(greet.control)
         if missing and why_not_reader(self.view, caller) is None:
-            self._fetching.ask_beyond_heads(caller.peer, now)
+            self._fetch.ask_beyond_heads(caller.peer, now)
         elif missing:
-            self._fetching.ask_stranger(caller.peer, missing, now)
+            self._fetch.ask_stranger(caller.peer, missing, now)
         is_greeted = self._presence.handle_greet(caller, greet, bool(missing), now)
         self._forwarding.resume(caller.peer)
         return is_greeted
@@ -232,38 +232,38 @@ class RelayRoom:
     def handle_link_down(self, peer: PeerId) -> None:
         """Forget what a peer is owed whose link is gone."""
         self._presence.handle_link_down(peer)
-        self._answers.down(peer)
+        self._answers.handle_link_down(peer)
         self.resyncs.handle_link_down(peer)
-        self._following.end(peer)
-        self._serving.down(peer)
-        self._fetching.handle_link_down(peer)
+        self._followers.remove(peer)
+        self._mailbox.handle_link_down(peer)
+        self._fetch.handle_link_down(peer)
         self._forwarding.handle_link_down(peer)
 
     # Answers to our own questions.
 
     def handle_page(self, caller: Caller, page: ControlPage, now: float) -> None:
         """Take in control events that we asked for."""
-        if not self._fetching.expects_answer(caller.peer, page.request):
-            self._out.record(stale(self.room, caller.peer, page))
+        if not self._fetch.expects_answer(caller.peer, page.request):
+            self._out.record(stale_answer(self.room, caller.peer, page))
             return
         turn = self._begin_turn()
         before = len(self.dag)
         self._learn_units(caller, page.units, page.cards, turn, now)
-        is_done = self._fetching.handle_page(caller.peer, page, len(self.dag) > before, now)
+        is_done = self._fetch.handle_page(caller.peer, page, len(self.dag) > before, now)
         self._finish_turn(turn, now)
         if is_done:
             self._answer_waiting(caller.peer, now)
 
     def handle_given(self, caller: Caller, given: Given, now: float) -> None:
         """Take in single events that we asked for."""
-        if not self._fetching.expects_answer(caller.peer, given.request):
-            self._out.record(stale(self.room, caller.peer, given))
+        if not self._fetch.expects_answer(caller.peer, given.request):
+            self._out.record(stale_answer(self.room, caller.peer, given))
             return
         turn = self._begin_turn()
         self._learn_units(caller, given.units, given.cards, turn, now)
-        self._fetching.handle_given(caller.peer, now)
+        self._fetch.handle_given(caller.peer, now)
         self._finish_turn(turn, now)
-        if not self._fetching.is_asking(caller.peer):
+        if not self._fetch.is_asking(caller.peer):
             self._answer_waiting(caller.peer, now)
 
     def handle_taken(self, peer: PeerId, taken: RelayTaken) -> None:
@@ -271,7 +271,7 @@ class RelayRoom:
         if self._forwarding.expects_answer(peer, taken.request):
             self._forwarding.handle_taken(peer, taken)
         else:
-            self._out.record(stale(self.room, peer, taken))
+            self._out.record(stale_answer(self.room, peer, taken))
 
     # Time.
 
@@ -280,11 +280,11 @@ class RelayRoom:
         turn = self._begin_turn()
         relays = [peer for peer in self._forwarding.relays if peer in self._context.links]
         members = [peer for peer in self._presence.here if peer not in relays]
-        lost = self._fetching.ask_next([*relays, *members], now)
-        self._intake.give_up(lost, turn)
+        lost = self._fetch.ask_next([*relays, *members], now)
+        self._ingest.give_up(lost, turn)
         self._finish_turn(turn, now)
         for peer in self._presence.waiting:
-            if not self._fetching.is_asking(peer):
+            if not self._fetch.is_asking(peer):
                 self._answer_waiting(peer, now)
 
     def forward_again(self, peer: PeerId) -> None:
@@ -294,7 +294,7 @@ class RelayRoom:
     def expire_events(self, now: float) -> None:
         """Let go of what was kept long enough, and tell its authors who follow."""
         turn = self._begin_turn()
-        self._keeping.handle_expiry(now)
+        self._retention.handle_expiry(now)
         self._finish_turn(turn, now)
 
     # The end.
@@ -302,20 +302,20 @@ class RelayRoom:
     def leave(self, now: float) -> None:
         """Say that we leave, if we are in the room, and stop: it has other relays."""
         turn = self._begin_turn()
-        self._intake.stop(turn, Reason.NOT_A_RELAY)
-        self._following.expel_followers(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
+        self._ingest.stop(turn, Reason.NOT_A_RELAY)
+        self._followers.expel(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
         if self._own.standing in (Membership.JOIN, Membership.INVITE):
             members, relays = self._presence.here, self._forwarding.relays
             self._own.say_membership(Membership.LEAVE, turn, members, relays, now)
-        self._fetching.stop()
+        self._fetch.stop()
         self._forwarding.stop()
-        self._keeping.stop()
+        self._retention.stop()
         turn.finish()
 
     @property
-    def remains(self) -> Sweeping:
+    def remains(self) -> RoomSweep:
         """What there is to let go of."""
-        return Sweeping(self.cache, self._receipts, self._chunks)
+        return RoomSweep(self.cache, self._receipts, self._chunks)
 
     @property
     def here(self) -> tuple[PeerId, ...]:
@@ -335,10 +335,10 @@ class RelayRoom:
             self.cache.usage.events + self.cache.shelf.usage.events,
             len(self.dag),
             len(self.dag.heads),
-            self._intake.waiting,
-            len(self._fetching.sought),
-            self._intake.soft_failed,
-            self._intake.rejected,
+            self._ingest.waiting,
+            len(self._fetch.sought),
+            self._ingest.soft_failed,
+            self._ingest.rejected,
             0,
             self.view.is_encrypted,
         )
@@ -346,7 +346,7 @@ class RelayRoom:
     def report(self) -> RelayRoomReport:
         """All that is known of this room."""
         log = self._context.store.log
-        return report_on(
+        return disclose_room(
             self.room, log, self.dag, self.cache, self._receipts, self._chunks.bytes, self._presence.seen
         )
 
@@ -354,13 +354,13 @@ class RelayRoom:
         """Forward, push and answer what came of an input."""
         if turn.changed:
             self._apply_state(begin_at)
-        self._forwarding.since = self._keeping.since(now)
+        self._forwarding.since = self._retention.since(now)
         if turn.forwards or turn.changed:
             self._forwarding.forward_events()
-        self._following.push_events(turn, self.cache.end)
-        if (turn.changed or self._keeping.groups.stale) and not self.cache.lacking:
-            self._keeping.groups.release_events(now)
-        self._keeping.arm_timer(now)
+        self._followers.push_events(turn, self.cache.end)
+        if (turn.changed or self._retention.groups.stale) and not self.cache.lacking:
+            self._retention.groups.release_events(now)
+        self._retention.arm_timer(now)
         turn.finish()
 
     def _apply_state(self, begin_at: int | None) -> None:
@@ -371,7 +371,7 @@ class RelayRoom:
         self._greet_linked(peer for peer in self._forwarding.relays if peer not in before)
         if begin_at is not None:
             self._forwarding.begin_at(begin_at)
-        self._following.expel_followers(lambda caller: why_not_member(view, caller), self._out.send)
+        self._followers.expel(lambda caller: why_not_member(view, caller), self._out.send)
         if not self.cache.lacking:
             self._receipts.retain(frozenset(view.joined()))
         self._presence.drop_outsiders()
@@ -394,7 +394,7 @@ class RelayRoom:
         self, units: Iterable[Unverified], cards: dict[bytes, Card], origin: Origin, turn: Turn, now: float
     ) -> None:
         for unit in units:
-            self._intake.take_unit(unit, cards, origin, turn, now)
+            self._ingest.take_unit(unit, cards, origin, turn, now)
 
     def _learn_units(
         self,
@@ -417,7 +417,7 @@ class RelayRoom:
     def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> None:
         """Followers get it in a page; other relays only what came from its own device, as it is."""
         turn = self._begin_turn()
-        self._following.push_events(turn, self.cache.end)
+        self._followers.push_events(turn, self.cache.end)
         if not self.view.is_relay(caller.peer):
             for peer in self._forwarding.relays:
                 if peer in self._context.links:
@@ -425,7 +425,7 @@ class RelayRoom:
         turn.finish()
 
 
-def _restored(cache: Cache, context: Context) -> ControlDag:
+def _restore_dag(cache: EventCache, context: Context) -> ControlDag:
     """The control DAG as the log holds it. What builds on an event that is damaged is left out.
 
     Then we are behind, and catch up as any relay that is behind: with the first that greets.
@@ -434,7 +434,7 @@ def _restored(cache: Cache, context: Context) -> ControlDag:
     dag = ControlDag(next(events), context.card_check)
     for event in events:
         if dag.missing(event.tail.control or ()):
-            cache.wait(event.id)
+            cache.mark_lacking(event.id)
         else:
             dag.add(event)
     return dag

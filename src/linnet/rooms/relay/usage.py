@@ -20,7 +20,7 @@ class Budget:
         self.events = 0
 
     @property
-    def room(self) -> int:
+    def bytes_left(self) -> int:
         """Bytes that are left."""
         return max(0, self.most - self.bytes)
 
@@ -56,20 +56,20 @@ class Usage:
         budget.bytes += self.bytes
         budget.events += self.events
 
-    def of(self, author: AuthorId) -> Share:
+    def share_of(self, author: AuthorId) -> Share:
         """The share of one author."""
         return self.shares.get(author, _NOTHING)
 
-    def added(self, author: AuthorId, size: int, state: bool, now: float) -> None:
-        """One more is kept."""
+    def add_event(self, author: AuthorId, size: int, state: bool, now: float) -> None:
+        """Count one more event of an author."""
         self._change(author, 1, size, int(state), int(now * 1000))
 
-    def removed(self, author: AuthorId, size: int, state: bool) -> None:
-        """One less is kept. Who has nothing left here is forgotten, with when the last one came."""
-        self._change(author, -1, -size, -int(state), self.of(author).last_ms)
+    def remove_event(self, author: AuthorId, size: int, state: bool) -> None:
+        """Count one event of an author less. An author without any is forgotten, its last time too."""
+        self._change(author, -1, -size, -int(state), self.share_of(author).last_ms)
 
     def _change(self, author: AuthorId, events: int, size: int, states: int, last_ms: int | None) -> None:
-        before = self.of(author)
+        before = self.share_of(author)
         share = Share(before.events + events, before.bytes + size, before.states + states, last_ms)
         self.events += events
         self.bytes += size

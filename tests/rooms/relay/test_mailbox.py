@@ -15,6 +15,7 @@ from linnet.rooms.content import Membership
 from linnet.rooms.messages import AskControl, ControlPage, RelayCursor, Resync, ResyncPage, Tombstone
 from linnet.rooms.receipt import sign_room_receipt
 from linnet.testing.rooms import person
+from linnet.trace.records import Kind, Record
 
 
 def linked(world: World) -> World:
@@ -220,3 +221,34 @@ def test_who_reads_from_the_oldest_goes_on_over_pages_that_end_before_what_was_l
         page = world.resync("r0", "ben", page.next)
     assert (said, pages > 2) == ([b"new"], True)
     assert world.resync("r0", "ben", old).reason is Reason.CURSOR_EXPIRED
+
+
+def test_the_records_of_a_resync() -> None:
+    world = World("r0")
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+    before = world.resync("r0", "ben").next
+    world.send("r0", "ann", world.say("ann"), world.say("ann"))
+    station = world.station("r0")
+    station.records.clear()
+    world.resync("r0", "ben", before)
+    ben = peer_of("ben")
+    assert station.noted(Kind.RESYNC) == [
+        Record(Kind.RESYNC, world.room, peer=ben, note="receive-resync"),
+        Record(Kind.RESYNC, world.room, events=2, peer=ben, note="reply-resync"),
+    ]
+    station.records.clear()
+    world.resync("r0", "ben", RelayCursor(b"another.", 1))
+    assert station.noted(Kind.RESYNC)[-1] == Record(
+        Kind.RESYNC, world.room, events=0, peer=ben, reason=Reason.CURSOR_EXPIRED, note="reject-resync"
+    )
+
+
+def test_only_who_is_being_asked_waits() -> None:
+    world = World("r0")
+    world.tell("r0", "eve", world.greet("eve"))
+    assert world.resync("r0", "eve").reason is Reason.NOT_A_MEMBER
+    world.tell("r0", "dan", world.greet("dan", control=(world.say("dan").id,)))
+    world.unlink("r0", "dan")
+    world.tell("r0", "dan", world.greet("dan", control=world.control))
+    assert world.resync("r0", "dan").reason is Reason.NOT_A_MEMBER

@@ -70,7 +70,7 @@ class _Question:
         """Of who is no member: what it was asked for, of all that it has named."""
 
 
-class Fetching:
+class ControlFetch:
     """The questions of one room."""
 
     def __init__(

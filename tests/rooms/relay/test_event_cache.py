@@ -17,7 +17,7 @@ from linnet.delivery.cards import CardBook
 from linnet.event.event import Verified
 from linnet.event.signing import encode_unit
 from linnet.machine.outbox import Outbox
-from linnet.rooms.relay.cache import EVICT_UNITS, Cache, derived
+from linnet.rooms.relay.event_cache import EVICT_UNITS, EventCache, derive_topic
 from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -28,13 +28,13 @@ CONTROL = [unit for unit in WORLD.chronicle.units.values() if unit not in SAID]
 SIZE = len(encode_unit(SAID[0].unit))
 
 
-def cache_on(store: Store | None = None, budget: int = 10**9, out: Outbox | None = None) -> Cache:
+def cache_on(store: Store | None = None, budget: int = 10**9, out: Outbox | None = None) -> EventCache:
     store = MemoryStore() if store is None else store
     cards = CardBook(store.cells)
     for unit in CONTROL:
         for card in WORLD.cards([unit.unit]):
             cards.learn(card)
-    return Cache(WORLD.room, store, cards, Budget(budget), 100, Outbox() if out is None else out)
+    return EventCache(WORLD.room, store, cards, Budget(budget), 100, Outbox() if out is None else out)
 
 
 def records_of(out: Outbox) -> list[Record]:
@@ -45,7 +45,7 @@ def records_of(out: Outbox) -> list[Record]:
     return records
 
 
-def heads(cache: Cache, after: int = 0, since: float = 0.0) -> list[EventId]:
+def heads(cache: EventCache, after: int = 0, since: float = 0.0) -> list[EventId]:
     return [entry.head for _, entry in cache.read(after, since, 1000)]
 
 
@@ -66,7 +66,7 @@ def test_control_events_and_the_two_caches_are_read_as_one_in_the_order_of_comin
     assert store.log.kept(WORLD.room).units == 2
     assert [store.log.kept(topic).units for topic in cache.topics] == [2, 1]
     assert len({WORLD.room, *cache.topics}) == 3
-    assert derived(WORLD.room, b"peers") == cache.topics[0]
+    assert derive_topic(WORLD.room, b"peers") == cache.topics[0]
 
 
 def test_it_is_the_same_after_a_restart() -> None:
@@ -93,13 +93,13 @@ def test_what_came_from_peers_is_for_the_other_relays() -> None:
     cache.keep(SAID[0], False, 1.0)
     cache.keep(SAID[1], True, 1.0)
 
-    def due(cache: Cache, after: int) -> list[EventId]:
+    def due(cache: EventCache, after: int) -> list[EventId]:
         return [entry.head for _, entry in cache.from_peers(after, 0.0, 10)]
 
     for each in (cache, cache_on(store)):
         assert due(each, 0) == [CONTROL[1].head, SAID[1].head]
         assert due(each, first) == [SAID[1].head]
-    cache.passed(first)
+    cache.note_forwarded(first)
     assert due(cache_on(store), 0) == [SAID[1].head]
 
 

@@ -37,7 +37,7 @@ from linnet.rooms.messages import (
     RelaySend,
     RelayTaken,
 )
-from linnet.rooms.relay.fetching import FetchDue
+from linnet.rooms.relay.control_fetch import FetchDue
 from linnet.testing.rooms import START_MS, person, person_key, ticket_of
 from linnet.trace.records import Kind
 

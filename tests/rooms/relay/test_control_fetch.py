@@ -13,7 +13,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Want
 from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.messages import AskControl, ControlPage
-from linnet.rooms.relay.fetching import FetchDue, Fetching
+from linnet.rooms.relay.control_fetch import ControlFetch, FetchDue
 
 ROOM = TopicId(b"r" * 32)
 HEADS = (EventId(b"h" * 32),)
@@ -28,32 +28,32 @@ class Scene:
 
     def __init__(self) -> None:
         self.out = Outbox()
-        self.fetching = Fetching(ROOM, OPEN, card_of("r0"), lambda: HEADS, self.out)
+        self.fetch = ControlFetch(ROOM, OPEN, card_of("r0"), lambda: HEADS, self.out)
 
     def seek(
         self, ids: Iterable[EventId], source: PeerId | None, now: float, member: bool = True
     ) -> list[Effect]:
-        self.fetching.seek_events(ids, source, now, member)
+        self.fetch.seek_events(ids, source, now, member)
         return self.out.take()
 
     def ask_stranger(self, peer: PeerId, named: Iterable[EventId], now: float) -> list[Effect]:
-        self.fetching.ask_stranger(peer, named, now)
+        self.fetch.ask_stranger(peer, named, now)
         return self.out.take()
 
     def page(self, peer: PeerId, page: ControlPage, news: bool, now: float) -> tuple[list[Effect], bool]:
-        is_done = self.fetching.handle_page(peer, page, news, now)
+        is_done = self.fetch.handle_page(peer, page, news, now)
         return self.out.take(), is_done
 
     def given(self, peer: PeerId, now: float) -> list[Effect]:
-        self.fetching.handle_given(peer, now)
+        self.fetch.handle_given(peer, now)
         return self.out.take()
 
     def fire(self, candidates: Iterable[PeerId], now: float) -> tuple[list[Effect], list[EventId]]:
-        lost = self.fetching.ask_next(candidates, now)
+        lost = self.fetch.ask_next(candidates, now)
         return self.out.take(), lost
 
     def stop(self) -> list[Effect]:
-        self.fetching.stop()
+        self.fetch.stop()
         return self.out.take()
 
 
@@ -69,7 +69,7 @@ def test_who_named_it_is_asked_first() -> None:
     one = Scene()
     assert one.seek((LACK,), ANN, 0.0) == [ask(ANN, 1), SetTimer(WAIT, TIMER)]
     assert one.seek((LACK,), BEN, 0.5) == []
-    assert one.fetching.sought == (LACK,)
+    assert one.fetch.sought == (LACK,)
 
 
 def test_something_else_that_is_missing_is_asked_of_who_named_that() -> None:
@@ -82,7 +82,7 @@ def test_something_else_that_is_missing_is_asked_of_who_named_that() -> None:
 def test_pages_are_asked_for_while_they_bring_something() -> None:
     one = Scene()
     one.seek((LACK,), ANN, 0.0)
-    assert one.fetching.expects_answer(ANN, 1)
+    assert one.fetch.expects_answer(ANN, 1)
     assert one.page(ANN, page(1, more=True), True, 1.0) == ([ask(ANN, 1)], False)
     assert one.page(ANN, page(1, more=True), False, 1.0) == ([Send(ANN, Want(ROOM, 1, (LACK,)))], False)
 
@@ -92,7 +92,7 @@ def test_who_has_it_not_lets_the_next_have_its_turn_at_once() -> None:
     one.seek((LACK,), ANN, 0.0)
     one.page(ANN, page(1), False, 1.0)
     assert one.given(ANN, 1.0) == [SetTimer(0.0, TIMER)]
-    assert not one.fetching.is_asking(ANN)
+    assert not one.fetch.is_asking(ANN)
     assert one.fire([ANN, BEN], 1.0) == ([ask(BEN, 2), SetTimer(WAIT, TIMER)], [])
 
 
@@ -115,12 +115,12 @@ def test_after_so_many_turns_it_is_given_up() -> None:
         asked.append(send.peer)
     assert asked == [ANN, BEN, CYD]
     assert one.fire([ANN, BEN, CYD], now + WAIT)[1] == [LACK]
-    assert one.fetching.sought == ()
+    assert one.fetch.sought == ()
 
 
 def given_up(one: Scene, now: float) -> float:
     """Let all turns pass without an answer; the time at which all is given up."""
-    while one.fetching.sought:
+    while one.fetch.sought:
         now += WAIT
         one.fire([], now)
     return now
@@ -155,7 +155,7 @@ def test_what_came_after_all_or_under_another_clock_rests_no_more() -> None:
     one = Scene()
     one.seek((LACK,), ANN, 0.0)
     now = given_up(one, 0.0)
-    one.fetching.note_found(LACK)
+    one.fetch.note_found(LACK)
     assert one.seek((LACK,), ANN, now)[0] == ask(ANN, 2)
     now = given_up(one, now)
     assert one.seek((LACK,), ANN, now - 3600.0)[0] == ask(ANN, 3)
@@ -189,7 +189,7 @@ def test_endless_pages_do_not_make_it_wait_for_ever() -> None:
     lost: list[EventId] = []
     while not lost and now < 1000:
         now += 1.0
-        if one.fetching.is_asking(ANN):
+        if one.fetch.is_asking(ANN):
             one.page(ANN, page(1, more=True), True, now)
         lost = one.fire([], now)[1]
     assert lost == [LACK]
@@ -199,7 +199,7 @@ def test_endless_pages_do_not_make_it_wait_for_ever() -> None:
 def test_what_was_found_is_sought_no_more() -> None:
     one = Scene()
     one.seek((LACK,), ANN, 0.0)
-    one.fetching.note_found(LACK)
+    one.fetch.note_found(LACK)
     assert one.page(ANN, page(1), True, 1.0) == ([], True)
     assert one.fire([BEN], WAIT) == ([], [])
 
@@ -207,8 +207,8 @@ def test_what_was_found_is_sought_no_more() -> None:
 def test_a_link_that_ends_takes_its_answer_along() -> None:
     one = Scene()
     one.seek((LACK,), ANN, 0.0)
-    one.fetching.handle_link_down(ANN)
-    assert not one.fetching.expects_answer(ANN, 1)
+    one.fetch.handle_link_down(ANN)
+    assert not one.fetch.expects_answer(ANN, 1)
     assert one.stop() == [CancelTimer(TIMER)]
     assert one.stop() == []
 
@@ -221,12 +221,12 @@ def test_who_is_no_member_is_asked_for_what_it_named_and_not_told_our_heads() ->
     one = Scene()
     assert one.seek((LACK,), CYD, 0.0, member=False) == [want(1, LACK), SetTimer(WAIT, TIMER)]
     assert one.ask_stranger(CYD, (MORE,), 0.1) == []  # it is being asked
-    one.fetching.note_found(LACK)
+    one.fetch.note_found(LACK)
     one.seek((MORE,), CYD, 0.2, member=False)
     assert one.given(CYD, 0.3) == [want(1, MORE)]
-    one.fetching.note_found(MORE)
+    one.fetch.note_found(MORE)
     assert one.given(CYD, 0.4) == []
-    assert not one.fetching.is_asking(CYD)
+    assert not one.fetch.is_asking(CYD)
 
 
 def test_a_page_of_who_is_no_member_ends_the_questions() -> None:
@@ -239,7 +239,7 @@ def test_who_is_no_member_and_names_more_and_more_is_let_go() -> None:
     one = Scene()
     one.seek((LACK,), CYD, 0.0, member=False)
     answers = 0
-    while one.fetching.is_asking(CYD):
+    while one.fetch.is_asking(CYD):
         one.seek((EventId(answers.to_bytes(32, "big")),), CYD, 0.1, member=False)
         one.given(CYD, 0.1)
         answers += 1

@@ -16,8 +16,8 @@ from linnet.identity.cards import revoke
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import GROUP, REVOCATION, Membership, Revoked
 from linnet.rooms.messages import RelayCursor, ResyncPage
-from linnet.rooms.relay import group_devices
-from linnet.rooms.relay.group_devices import NOTE
+from linnet.rooms.relay import group_events
+from linnet.rooms.relay.group_events import NOTE
 from linnet.rooms.relay.relay import SweepDue
 from linnet.rooms.relay.retention import ExpiryDue
 from linnet.testing.rooms import person_key
@@ -325,7 +325,7 @@ def test_messages_do_not_put_them_out() -> None:
 
 def test_too_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is of no member goes first."""
-    monkeypatch.setattr(group_devices, "DEVICES", 2)
+    monkeypatch.setattr(group_events, "DEVICES", 2)
     world = world_of()
     for name in ("cyd", "dan"):
         joining = world.join(name)

@@ -11,7 +11,7 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import ChunkIs, ChunkPut, ChunkTaken, ChunkWant
-from linnet.rooms.relay.chunks import SPACE, Chunks
+from linnet.rooms.relay.stored_chunks import SPACE, StoredChunks
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -25,9 +25,9 @@ def put(data: bytes, room: TopicId = ROOM) -> ChunkPut:
 def test_a_piece_is_kept_under_its_hash_over_a_restart() -> None:
     store = MemoryStore()
     chunk = put(b"piece")
-    chunks = Chunks(ROOM, store.cells, 10_000, Outbox())
+    chunks = StoredChunks(ROOM, store.cells, 10_000, Outbox())
     assert chunks.put(chunk, 1.0) == ChunkTaken(ROOM, chunk.digest, None)
-    again = Chunks(ROOM, store.cells, 10_000, Outbox())
+    again = StoredChunks(ROOM, store.cells, 10_000, Outbox())
     assert again.bytes == 4096
     want = ChunkWant(ROOM, (chunk.digest, bytes(32)))
     assert again.get(want, 0.0) == [
@@ -39,22 +39,22 @@ def test_a_piece_is_kept_under_its_hash_over_a_restart() -> None:
 def test_a_piece_that_is_not_what_it_is_called_is_refused() -> None:
     store = MemoryStore()
     wrong = ChunkPut(ROOM, bytes(32), b"piece")
-    chunks = Chunks(ROOM, store.cells, 10_000, Outbox())
+    chunks = StoredChunks(ROOM, store.cells, 10_000, Outbox())
     assert chunks.put(wrong, 1.0) == ChunkTaken(ROOM, bytes(32), Reason.MALFORMED)
     assert list(store.cells.scan(SPACE)) == []
 
 
 def test_small_pieces_count_too_and_the_quota_holds() -> None:
-    chunks = Chunks(ROOM, MemoryStore().cells, 2 * 4096, Outbox())
+    chunks = StoredChunks(ROOM, MemoryStore().cells, 2 * 4096, Outbox())
     reasons = [chunks.put(put(b"%d" % number), 1.0).reason for number in (0, 1, 1, 2)]
     assert reasons == [None, None, None, Reason.QUOTA]
 
 
 def test_pieces_expire_as_events_do() -> None:
     store, out = MemoryStore(), Outbox()
-    chunks = Chunks(ROOM, store.cells, 10**6, out)
+    chunks = StoredChunks(ROOM, store.cells, 10**6, out)
     chunks.put(put(b"new"), 5.0)
-    chunks = Chunks(ROOM, store.cells, 10**6, out)
+    chunks = StoredChunks(ROOM, store.cells, 10**6, out)
     chunks.put(put(b"newer"), 6.0)
     assert chunks.oldest == 5.0
     assert chunks.get(ChunkWant(ROOM, (put(b"new").digest,)), 5.5)[0].reason is Reason.NOT_HELD

@@ -1,17 +1,20 @@
-"""Who may ask a relay for what."""
+"""Who may ask a relay for what, and who is at the other end of a link."""
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
-from tests.rooms.relay.scenes import NOW, World, peer_of
+from tests.rooms.relay.scenes import NOW, Station, World, card_of, peer_of
 
+from linnet.core.errors import RemoteError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.cards import check_card, revoke
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import JOIN_RULES, REVOCATION, JoinRule, JoinRules, Membership, Revoked
-from linnet.rooms.relay.door import (
+from linnet.rooms.relay.access_control import (
     Caller,
+    Visitors,
     why_not_joiner,
     why_not_member,
     why_not_sender,
@@ -19,6 +22,8 @@ from linnet.rooms.relay.door import (
 )
 from linnet.rooms.ticket import Ticket
 from linnet.testing.rooms import START_MS, person, person_key, ticket_of
+
+ANN = Caller(peer_of("ann"), person("ann").author)
 
 
 def dag_of(world: World) -> ControlDag:
@@ -124,3 +129,35 @@ def test_a_ticket_that_ran_out_does_not_open_the_door_to_its_holder() -> None:
     plain = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control)
     assert why_not_joiner(plain, caller("cyd"), late) is None
     assert why_not_joiner(world.say("cyd"), caller("cyd"), late) is None
+
+
+def test_the_card_of_the_links_own_key_is_remembered_while_the_link_lasts() -> None:
+    visitors = Visitors(Station("r0").context)
+    assert visitors.find_caller(ANN.peer, (), NOW) is None
+    assert visitors.identify(ANN.peer, card_of("ann"), NOW) == ANN
+    assert visitors.find_caller(ANN.peer, (), NOW) == ANN
+    visitors.handle_link_down(ANN.peer)
+    assert visitors.find_caller(ANN.peer, (), NOW) is None
+    assert visitors.find_caller(ANN.peer, (card_of("ben"), card_of("ann")), NOW) == ANN
+
+
+def test_cards_that_are_no_good() -> None:
+    station = Station("r0")
+    visitors = Visitors(station.context)
+    card = card_of("ann")
+    cases = [
+        (card_of("ben"), NOW, Reason.UNKNOWN_DEVICE),
+        (replace(card, person=person("ben").author), NOW, Reason.BAD_SIGNATURE),
+        (card, card.not_after + 1000.0, Reason.CARD_EXPIRED),
+        (card, card.not_before - 1000.0, Reason.CARD_NOT_YET_VALID),
+    ]
+    station.context.cards.learn(card)
+    for wrong, now, reason in cases:
+        with pytest.raises(RemoteError) as error:
+            visitors.identify(ANN.peer, wrong, now)
+        assert error.value.reason is reason
+    station.context.cards.revoke(revoke(person_key("ann"), card.device, 1))
+    with pytest.raises(RemoteError) as error:
+        visitors.identify(ANN.peer, card, NOW)
+    assert error.value.reason is Reason.CARD_REVOKED
+    assert visitors.find_caller(ANN.peer, (card,), NOW) is None

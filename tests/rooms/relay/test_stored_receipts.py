@@ -12,7 +12,7 @@ from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import Membership
 from linnet.rooms.messages import RoomReceipt
 from linnet.rooms.receipt import sign_room_receipt
-from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.testing.rooms import person
 from linnet.trace.records import Kind
 
@@ -23,8 +23,8 @@ def receipt(who: str, at_ms: int = 1, world: World = WORLD) -> RoomReceipt:
     return sign_room_receipt(person(who).device, card_of(who), world.room, at_ms, world.control)
 
 
-def kept(station: Station, most: int = 10) -> KeptReceipts:
-    return KeptReceipts(WORLD.room, station.context, RoomsConfig(), most)
+def kept(station: Station, most: int = 10) -> StoredReceipts:
+    return StoredReceipts(WORLD.room, station.context, RoomsConfig(), most)
 
 
 def test_the_latest_of_each_device_over_a_restart() -> None:
@@ -40,7 +40,7 @@ def test_the_latest_of_each_device_over_a_restart() -> None:
         (receipt("ben"), receipt("ann", 2)),
         2,
     )
-    assert (again.of(person("ann").author), again.of(person("eve").author)) == (1, 0)
+    assert (again.count_of(person("ann").author), again.count_of(person("eve").author)) == (1, 0)
 
 
 def test_a_page_goes_on_where_the_last_ended() -> None:

@@ -1,7 +1,7 @@
 """Events that wait at a relay for control events that it lacks.
 
 An event says which control events its author knew. Without them nobody can say whether it is allowed, so
-it waits while they are fetched (`linnet.rooms.relay.fetching`), for a bounded time, among a bounded number.
+it waits while they are fetched (`control_fetch`), for a bounded time, among a bounded number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from linnet.core.ids import EventId, PeerId
 from linnet.core.limits import MIB
 from linnet.event.event import Event, Verified
 from linnet.identity.cards import Card
-from linnet.rooms.relay.door import Caller
+from linnet.rooms.relay.access_control import Caller
 
 BYTES = 16 * MIB
 """Bytes of the events of one room that wait."""
@@ -31,7 +31,7 @@ class Origin(NamedTuple):
     """The request that is to be answered; None: it was fetched."""
 
 
-class Parked:
+class PendingEvent:
     """An event that waits."""
 
     __slots__ = ("card", "missing", "origins", "size", "verified")
@@ -51,74 +51,74 @@ class Parked:
         return self.verified.events[0]
 
 
-class Parking:
+class PendingEvents:
     """The waiting events of one room."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._parked: dict[EventId, Parked] = {}
+        self._events: dict[EventId, PendingEvent] = {}
         self._waiting: dict[EventId, dict[EventId, None]] = {}
         """Which events wait for a control event."""
         self._bytes = 0
         self._per_peer: dict[PeerId, int] = {}
 
     def __len__(self) -> int:
-        return len(self._parked)
+        return len(self._events)
 
-    def of(self, peer: PeerId) -> int:
+    def count_of(self, peer: PeerId) -> int:
         """Events that this peer brought."""
         return self._per_peer.get(peer, 0)
 
-    def park(self, parked: Parked) -> bool:
-        """Let an event wait; False if there is no room for it."""
-        peer = parked.origins[0].caller.peer
+    def add(self, pending: PendingEvent) -> bool:
+        """Let an event wait; returns False if there is no room for it."""
+        peer = pending.origins[0].caller.peer
         if (
-            len(self._parked) >= self._most
-            or self._bytes + parked.size > BYTES
-            or SHARE * self.of(peer) >= self._most
+            len(self._events) >= self._most
+            or self._bytes + pending.size > BYTES
+            or SHARE * self.count_of(peer) >= self._most
         ):
             return False
-        self._parked[parked.event.id] = parked
-        self._bytes += parked.size
-        self._per_peer[peer] = self.of(peer) + 1
-        for each in parked.missing:
-            self._waiting.setdefault(each, {})[parked.event.id] = None
+        self._events[pending.event.id] = pending
+        self._bytes += pending.size
+        self._per_peer[peer] = self.count_of(peer) + 1
+        for each in pending.missing:
+            self._waiting.setdefault(each, {})[pending.event.id] = None
         return True
 
-    def get(self, event: EventId) -> Parked | None:
+    def get(self, event: EventId) -> PendingEvent | None:
         """The event, if it waits."""
-        return self._parked.get(event)
+        return self._events.get(event)
 
-    def waited_for_by(self, event: EventId) -> list[Event]:
+    def waiting_for(self, event: EventId) -> list[Event]:
         """The events that wait for this one."""
-        return [self._parked[each].event for each in self._waiting.get(event, ())]
+        return [self._events[each].event for each in self._waiting.get(event, ())]
 
-    def settled(self, event: EventId) -> list[Parked]:
-        """A control event is known now, whatever was thought of it: those that need wait no longer."""
-        ready: list[Parked] = []
+    def take_ready(self, event: EventId) -> list[PendingEvent]:
+        """Take out the events that need nothing else than a control event that is known now."""
+        ready: list[PendingEvent] = []
         for each in self._waiting.pop(event, ()):
-            parked = self._parked[each]
-            del parked.missing[event]
-            if not parked.missing:
-                ready.append(self._leave(each))
+            pending = self._events[each]
+            del pending.missing[event]
+            if not pending.missing:
+                ready.append(self._remove(each))
         return ready
 
-    def give_up(self, events: Iterable[EventId]) -> list[Parked]:
-        """These control events are not to be had: whatever needs them waits no longer."""
+    def give_up(self, events: Iterable[EventId]) -> list[PendingEvent]:
+        """Take out the events that need control events which cannot be had."""
         needing = dict.fromkeys(each for event in events for each in self._waiting.get(event, ()))
-        return [self._leave(each) for each in needing]
+        return [self._remove(each) for each in needing]
 
-    def _leave(self, event: EventId) -> Parked:
-        parked = self._parked.pop(event)
-        self._bytes -= parked.size
-        peer = parked.origins[0].caller.peer
+    def _remove(self, event: EventId) -> PendingEvent:
+        pending = self._events.pop(event)
+        self._bytes -= pending.size
+        peer = pending.origins[0].caller.peer
         self._per_peer[peer] -= 1
         if not self._per_peer[peer]:
             del self._per_peer[peer]
-        for each in parked.missing:
+        for each in pending.missing:
             waiting = self._waiting.get(each)
             if waiting is not None:
                 waiting.pop(event, None)
                 if not waiting:
                     del self._waiting[each]
-        return parked
+        return pending

@@ -1,4 +1,4 @@
-"""What becomes of an event that reaches a relay: known, refused, parked, or kept.
+"""What becomes of an event that reaches a relay: known, refused, waiting, or kept.
 
 In this order: seen before? brought by somebody who may? signed? are its control heads known? allowed by the
 state at them? allowed by the state as it is now? is there room? A message has to pass all of it. A control
@@ -7,28 +7,32 @@ event that fails only against the current state is kept and passed on, a few of 
 
 from __future__ import annotations
 
-import msgspec
+from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import EventId, TopicId
+from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
 from linnet.delivery.context import Context
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import encode_unit, recall_unit
 from linnet.identity.cards import Card
-from linnet.machine.outbox import Outbox
+from linnet.machine.outbox import Outbox, Promise
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.config import RelayConfig, RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP, Membership
-from linnet.rooms.messages import RelayCursor
-from linnet.rooms.relay.allowance import Allowance
-from linnet.rooms.relay.cache import Cache
-from linnet.rooms.relay.door import why_not_joiner, why_not_member, why_not_sender
-from linnet.rooms.relay.fetching import Fetching
-from linnet.rooms.relay.group_keeping import GroupKeeping
-from linnet.rooms.relay.parking import Origin, Parked, Parking
-from linnet.rooms.relay.turn import Fresh, Turn
+from linnet.rooms.messages import RelayCursor, RelayOutcome, RelayTaken
+from linnet.rooms.relay.access_control import Caller, why_not_joiner, why_not_member, why_not_sender
+from linnet.rooms.relay.control_fetch import ControlFetch
+from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.pending_events import Origin, PendingEvent, PendingEvents
+from linnet.rooms.relay.retention import GroupRetention
 from linnet.trace.records import Kind, Record
 
 CardsByDevice = dict[bytes, Card]
@@ -37,9 +41,15 @@ _STRANGER = 8
 _WAITERS = 16
 """Requests that wait for the same event."""
 
+NO_EVENT = EventId(bytes(32))
+"""In the place of an id, for what is no event."""
+_FORGERIES = frozenset({Reason.BAD_SIGNATURE, Reason.MALFORMED})
+_SOFT_FAILED = "relay.soft"
+_DAY = 86_400
 
-class Intake:
-    """The way in, for one room."""
+
+class Ingest:
+    """Checks and stores the events that reach one room."""
 
     def __init__(
         self,
@@ -49,9 +59,9 @@ class Intake:
         config: RelayConfig,
         rooms: RoomsConfig,
         dag: ControlDag,
-        cache: Cache,
-        fetching: Fetching,
-        groups: GroupKeeping,
+        cache: EventCache,
+        fetch: ControlFetch,
+        groups: GroupRetention,
         out: Outbox,
     ) -> None:
         self._room = room
@@ -62,11 +72,11 @@ class Intake:
         self._max_control = rooms.max_control
         self._dag = dag
         self._cache = cache
-        self._fetching = fetching
+        self._fetch = fetch
         self._groups = groups
-        self._parking = Parking(config.park_events)
+        self._pending = PendingEvents(config.park_events)
         self._allowance = Allowance(room, context.store.cells, config.soft_failed)
-        self._ready: list[Parked] = []
+        self._ready: list[PendingEvent] = []
         self.soft_failed = 0
         """Control events that were kept although the state has moved on, since the start."""
         self.rejected = 0
@@ -75,7 +85,7 @@ class Intake:
     @property
     def waiting(self) -> int:
         """Events that wait for control events."""
-        return len(self._parking)
+        return len(self._pending)
 
     def take_unit(
         self, unit: Unverified, cards: CardsByDevice, origin: Origin, turn: Turn, now: float
@@ -93,7 +103,7 @@ class Intake:
         missing = self._dag.missing(event.tail.control or ())
         reason = _malformed(unit, event, self._room)
         if reason is None and not missing:
-            reason = self._barred(event, origin)
+            reason = self._why_barred(event, origin)
         elif reason is None and not self._is_patient(event, origin):
             reason = Reason.MISSING_DEPENDENCY
         if reason is not None:
@@ -105,18 +115,18 @@ class Intake:
             turn.refuse_event([origin], event, error.reason)
             return
         self._judge(verified, card, [origin], turn, now)
-        self._unpark(turn, now)
+        self._judge_ready(turn, now)
 
     def give_up(self, events: list[EventId], turn: Turn) -> None:
         """Refuse what waits for control events that cannot be had."""
-        for parked in self._parking.give_up(events):
-            missing = tuple(parked.missing)
-            turn.refuse_event(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
+        for pending in self._pending.give_up(events):
+            missing = tuple(pending.missing)
+            turn.refuse_event(pending.origins, pending.event, Reason.MISSING_DEPENDENCY, missing)
 
     def stop(self, turn: Turn, reason: Reason) -> None:
         """Refuse all that waits, for a reason: the room is not served any more."""
-        for parked in self._parking.give_up(self._fetching.sought):
-            turn.refuse_event(parked.origins, parked.event, reason)
+        for pending in self._pending.give_up(self._fetch.sought):
+            turn.refuse_event(pending.origins, pending.event, reason)
         self._allowance.forget()
 
     def _record_received(self, unit: Unverified, event: Event | None, origin: Origin) -> None:
@@ -144,13 +154,13 @@ class Intake:
             cursor = None if position is None else RelayCursor(self._epoch, position)
             turn.tell_outcome([origin], event.id, cursor, gone or Reason.DUPLICATE)
             return True
-        parked = self._parking.get(event.id)
-        if parked is None:
+        pending = self._pending.get(event.id)
+        if pending is None:
             return False
-        if origin.request is not None and len(parked.origins) < _WAITERS and origin.caller.linked:
-            parked.origins.append(origin)
+        if origin.request is not None and len(pending.origins) < _WAITERS and origin.caller.linked:
+            pending.origins.append(origin)
         else:
-            missing = tuple(parked.missing)[:32]
+            missing = tuple(pending.missing)[:32]
             turn.tell_outcome([origin], event.id, None, Reason.MISSING_DEPENDENCY, missing)
         return True
 
@@ -160,11 +170,11 @@ class Intake:
         Who is unknown here may be a member by a control event that we lack; that is seen once it came. But
         checking signatures is work, and strangers do not get much of it.
         """
-        if self._barred(event, origin) is None:
+        if self._why_barred(event, origin) is None:
             return True
-        return self._parking.of(origin.caller.peer) < _STRANGER
+        return self._pending.count_of(origin.caller.peer) < _STRANGER
 
-    def _barred(self, event: Event, origin: Origin) -> Reason | None:
+    def _why_barred(self, event: Event, origin: Origin) -> Reason | None:
         if origin.relay or origin.request is None:
             return None
         return why_not_sender(self._dag.view(), origin.caller, event)
@@ -186,12 +196,12 @@ class Intake:
         event = verified.events[0]
         missing = self._dag.missing(event.tail.control or ())
         if missing:
-            self._park(Parked(verified, card, origins[0], missing), turn, now)
+            self._let_wait(PendingEvent(verified, card, origins[0], missing), turn, now)
             return
         control = event.kind in CONTROL_KINDS
         refusal = self._dag.judge(event)
         if refusal is not None:
-            self._reject_event(event, origins, refusal, turn, needed=event.id in self._fetching.sought)
+            self._reject_event(event, origins, refusal, turn, needed=event.id in self._fetch.sought)
         elif origins[0].request is None and not control:
             # Somebody names it among control heads, and it is none: nothing may build on it.
             wrong = Refusal(Reason.NOT_ALLOWED, f"{event.kind}: is no control event")
@@ -203,15 +213,15 @@ class Intake:
         else:
             self._take_other(verified, card, origins, turn, now)
 
-    def _park(self, parked: Parked, turn: Turn, now: float) -> None:
-        caller, missing = parked.origins[0].caller, tuple(parked.missing)
+    def _let_wait(self, pending: PendingEvent, turn: Turn, now: float) -> None:
+        caller, missing = pending.origins[0].caller, tuple(pending.missing)
         if not caller.linked:
-            turn.refuse_event(parked.origins, parked.event, Reason.MISSING_DEPENDENCY, missing)
-        elif self._parking.park(parked):
-            member = parked.origins[0].relay or why_not_member(self._dag.view(), caller) is None
-            self._fetching.seek_events(missing, caller.peer, now, member)
+            turn.refuse_event(pending.origins, pending.event, Reason.MISSING_DEPENDENCY, missing)
+        elif self._pending.add(pending):
+            member = pending.origins[0].relay or why_not_member(self._dag.view(), caller) is None
+            self._fetch.seek_events(missing, caller.peer, now, member)
         else:
-            turn.refuse_event(parked.origins, parked.event, Reason.QUEUE_FULL, missing)
+            turn.refuse_event(pending.origins, pending.event, Reason.QUEUE_FULL, missing)
 
     def _reject_event(
         self, event: Event, origins: list[Origin], refusal: Refusal, turn: Turn, needed: bool
@@ -223,7 +233,7 @@ class Intake:
             self._settle(event.id)
 
     def _late_ticket(self, event: Event, origins: list[Origin], now: float) -> Reason | None:
-        """Why a join is not taken at the door: all who bring it are the joiner, with a ticket of the past."""
+        """The reason why a join is refused: only the joiner itself sends it, with an expired ticket."""
         reasons = [None if origin.relay else why_not_joiner(event, origin.caller, now) for origin in origins]
         return reasons[0] if None not in reasons else None
 
@@ -270,10 +280,10 @@ class Intake:
         self._note_kept(verified, position, origins, from_peer, None, turn)
 
     def _make_room(self, event: Event, size: int) -> bool:
-        """Let go of what has to go so that an event may be kept; returns False if it may not."""
+        """Remove old events until a new one may be stored; returns False if it may not."""
         if event.kind == GROUP:
             return self._groups.make_room(event.author, size)
-        if self._cache.usage.of(event.author).bytes + size > self._config.sender_bytes:
+        if self._cache.usage.share_of(event.author).bytes + size > self._config.sender_bytes:
             return False
         return self._cache.make_room(size, self._config.room_bytes)
 
@@ -311,27 +321,197 @@ class Intake:
             (is_stolen or waiting.author != event.author)
             and view.membership(waiting.author) is Membership.JOIN
             and not view.is_revoked(waiting.author, waiting.device)
-            for waiting in self._parking.waited_for_by(event.id)
+            for waiting in self._pending.waiting_for(event.id)
         )
 
     def _settle(self, event: EventId) -> None:
-        self._fetching.note_found(event)
-        self._ready += self._parking.settled(event)
+        self._fetch.note_found(event)
+        self._ready += self._pending.take_ready(event)
 
-    def _unpark(self, turn: Turn, now: float) -> None:
+    def _judge_ready(self, turn: Turn, now: float) -> None:
         while self._ready:
-            parked = self._ready.pop(0)
-            barred = [reason for origin in parked.origins if (reason := self._barred(parked.event, origin))]
-            if len(barred) == len(parked.origins):
-                turn.refuse_event(parked.origins, parked.event, barred[0])
+            pending = self._ready.pop(0)
+            barred = [
+                reason for origin in pending.origins if (reason := self._why_barred(pending.event, origin))
+            ]
+            if len(barred) == len(pending.origins):
+                turn.refuse_event(pending.origins, pending.event, barred[0])
             else:
-                self._judge(parked.verified, parked.card, parked.origins, turn, now)
+                self._judge(pending.verified, pending.card, pending.origins, turn, now)
 
 
 def _malformed(unit: Unverified, event: Event, room: TopicId) -> Reason | None:
-    """Why a unit is none of a room's events, whatever it says."""
+    """The reason why a unit is not an event of this room, whatever it says."""
     if event.topic != room:
         return Reason.UNKNOWN_ROOM
     if len(unit.tails) != 1 or event.seq is None or not event.tail.control or event.kind == CREATE:
         return Reason.MALFORMED
     return None
+
+
+class _Open:
+    __slots__ = ("outcomes", "waiting")
+
+    def __init__(self, waiting: int) -> None:
+        self.waiting = waiting
+        self.outcomes: list[RelayOutcome] = []
+
+
+class Answers:
+    """The requests of one room that are not answered yet. One is, once the fate of all its events is known.
+
+    Each has an event that waits, so they are bounded.
+    """
+
+    def __init__(self, room: TopicId) -> None:
+        self._room = room
+        self._open: dict[tuple[Caller, int], _Open] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open_request(self, caller: Caller, request: int, events: int) -> RelayTaken | None:
+        """Note a request that brings so many events; returns the answer at once if there are none."""
+        if not events:
+            return RelayTaken(self._room, request, (), None)
+        self._open[caller, request] = _Open(events)
+        return None
+
+    def settle_event(self, origin: Origin, outcome: RelayOutcome) -> RelayTaken | None:
+        """Note what became of one event; returns the answer if it was the last."""
+        if origin.request is None:
+            return None
+        key = (origin.caller, origin.request)
+        found = self._open.get(key)
+        if found is None:
+            return None
+        found.outcomes.append(outcome)
+        found.waiting -= 1
+        if found.waiting:
+            return None
+        del self._open[key]
+        return RelayTaken(self._room, origin.request, tuple(found.outcomes), None)
+
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget the requests of a peer whose link is gone: it will send again what it has no answer for."""
+        for key in [key for key in self._open if key[0].peer == peer]:
+            del self._open[key]
+
+
+class Fresh(NamedTuple):
+    """An event that was just stored."""
+
+    position: int
+    event: EventId
+    unit: Unverified
+    source: PeerId
+    """Who brought it, and need not be told."""
+
+
+class Turn:
+    """The promises and answers of one input. All promises wait for one commit, after all other effects."""
+
+    def __init__(self, room: TopicId, answers: Answers, out: Outbox) -> None:
+        self._room = room
+        self._answers = answers
+        self._out = out
+        self._promises: list[Promise] = []
+        """Effects that say that something is kept: after the commit."""
+        self.replies: list[RelayTaken] = []
+        """Answers for callers without a link."""
+        self.fresh: list[Fresh] = []
+        self.forwards = False
+        """Whether something came that the other relays are to have."""
+        self.changed = False
+        """Whether a control event came, so that the state may be another."""
+
+    def promise_send(self, peer: PeerId, message: Message) -> None:
+        """Send a message after the commit."""
+        self._promises.append(Send(peer, message))
+
+    def promise_record(self, record: Record) -> None:
+        """Write a record to the trace after the commit."""
+        self._promises.append(record)
+
+    def tell_outcome(
+        self,
+        origins: list[Origin],
+        event: EventId,
+        cursor: RelayCursor | None,
+        reason: Reason | None,
+        missing: tuple[EventId, ...] = (),
+    ) -> None:
+        """Say what became of an event to whoever waits for an answer about it."""
+        outcome = RelayOutcome(event, cursor, reason, missing)
+        for origin in origins:
+            self.give_answer(origin.caller, self._answers.settle_event(origin, outcome))
+
+    def give_answer(self, caller: Caller, taken: RelayTaken | None) -> None:
+        """Give an answer if it is complete: over a link it is sent after the commit, else it is a reply."""
+        if taken is None:
+            return
+        if caller.linked:
+            self.promise_send(caller.peer, taken)
+        else:
+            self.replies.append(taken)
+
+    def refuse_event(
+        self,
+        origins: list[Origin],
+        event: Event | None,
+        reason: Reason,
+        missing: tuple[EventId, ...] = (),
+        note: str | None = None,
+    ) -> None:
+        """Record that an event is not kept, blame whoever forged it, and tell why."""
+        source = origins[0].caller.peer
+        record = Record(Kind.REJECTED, self._room, peer=source, reason=reason, note=note)
+        if event is not None:
+            record = replace(
+                record, event=event.id, device=event.device, seq=event.seq, note=note or event.kind
+            )
+        self._out.record(record)
+        if reason in _FORGERIES:
+            self._out.blame(source, reason)
+        self.tell_outcome(origins, NO_EVENT if event is None else event.id, None, reason, missing[:32])
+
+    def finish(self) -> None:
+        """Put everything that was promised into the outbox, behind one commit."""
+        if self._promises:
+            self._out.add(AfterCommit(tuple(self._promises)))
+            self._promises = []
+
+
+class Allowance:
+    """How many control events that fail only against the current state are taken of one author a day.
+
+    Control DAGs have to converge, so such events are kept and passed on. But whoever is banned can make valid
+    events on old branches for ever; a few a day are more than honest clocks and partitions need. The counts
+    of a room outlive a restart.
+    """
+
+    def __init__(self, room: TopicId, cells: Cells, most: int) -> None:
+        self._room = room
+        self._cells = cells
+        self._most = most
+
+    def spend(self, author: AuthorId, now: float) -> bool:
+        """Count one more event of an author; returns whether it is allowed."""
+        today = int(now // _DAY)
+        day, count = self._read(author)
+        count = count if day == today else 0
+        if count >= self._most:
+            return False
+        value = today.to_bytes(4, "big") + (count + 1).to_bytes(4, "big")
+        self._cells.put(_SOFT_FAILED, self._room + author, value)
+        return True
+
+    def forget(self) -> None:
+        """Forget the counts of a room that is not served any more."""
+        for key, _ in list(self._cells.scan(_SOFT_FAILED)):
+            if key.startswith(self._room):
+                self._cells.delete(_SOFT_FAILED, key)
+
+    def _read(self, author: AuthorId) -> tuple[int, int]:
+        kept = self._cells.get(_SOFT_FAILED, self._room + author)
+        return (0, 0) if kept is None else (int.from_bytes(kept[:4], "big"), int.from_bytes(kept[4:], "big"))

@@ -6,8 +6,8 @@ from tests.rooms.relay.scenes import World, card_of, peer_of
 
 from linnet.core.ids import EventId
 from linnet.event.event import Verified
-from linnet.rooms.relay.door import Caller
-from linnet.rooms.relay.parking import BYTES, SHARE, Origin, Parked, Parking
+from linnet.rooms.relay.access_control import Caller
+from linnet.rooms.relay.pending_events import BYTES, SHARE, Origin, PendingEvent, PendingEvents
 from linnet.testing.rooms import person
 
 WORLD = World()
@@ -24,46 +24,46 @@ def said(size: int = 5) -> Verified:
 
 
 def test_an_event_waits_for_all_that_it_names() -> None:
-    parking = Parking(100)
+    pending = PendingEvents(100)
     unit = said()
-    assert parking.park(Parked(unit, CARD, origin(), (ONE, TWO)))
-    assert parking.waited_for_by(ONE) == [unit.events[0]]
-    assert parking.settled(ONE) == []
-    (ready,) = parking.settled(TWO)
+    assert pending.add(PendingEvent(unit, CARD, origin(), (ONE, TWO)))
+    assert pending.waiting_for(ONE) == [unit.events[0]]
+    assert pending.take_ready(ONE) == []
+    (ready,) = pending.take_ready(TWO)
     assert ready.verified is unit
-    assert (len(parking), parking.get(unit.head)) == (0, None)
+    assert (len(pending), pending.get(unit.head)) == (0, None)
 
 
 def test_what_cannot_be_had_is_waited_for_no_longer() -> None:
-    parking = Parking(100)
+    pending = PendingEvents(100)
     units = [said() for _ in range(3)]
     for unit, missing in zip(units, ((ONE,), (ONE, TWO), (TWO,)), strict=True):
-        parking.park(Parked(unit, CARD, origin(), missing))
-    lost = parking.give_up([ONE])
-    assert [parked.verified for parked in lost] == units[:2]
+        pending.add(PendingEvent(unit, CARD, origin(), missing))
+    lost = pending.give_up([ONE])
+    assert [each.verified for each in lost] == units[:2]
     assert list(lost[1].missing) == [ONE, TWO]
-    assert [parked.verified for parked in parking.settled(TWO)] == units[2:]
+    assert [each.verified for each in pending.take_ready(TWO)] == units[2:]
 
 
 def test_one_peer_has_a_part_of_the_places_and_all_have_an_end() -> None:
-    parking = Parking(8)
+    pending = PendingEvents(8)
     taken = {
-        who: [parking.park(Parked(said(), CARD, origin(who), (ONE,))) for _ in range(3)]
+        who: [pending.add(PendingEvent(said(), CARD, origin(who), (ONE,))) for _ in range(3)]
         for who in ("ann", "ben", "cyd", "dan", "eve")
     }
     assert 8 // SHARE == 2
     assert taken == {who: [True, True, False] for who in ("ann", "ben", "cyd", "dan")} | {"eve": [False] * 3}
-    parking.settled(ONE)
-    assert parking.park(Parked(said(), CARD, origin(), (ONE,)))
+    pending.take_ready(ONE)
+    assert pending.add(PendingEvent(said(), CARD, origin(), (ONE,)))
 
 
 def test_bytes_are_counted_too() -> None:
-    parking = Parking(10**9)
+    pending = PendingEvents(10**9)
     first = said(250_000)
     fits = BYTES // sum(map(len, first.unit.tails))
     units = [said(250_000) for _ in range(fits)]
-    assert [parking.park(Parked(unit, CARD, origin(), (ONE,))) for unit in (first, *units)] == [
+    assert [pending.add(PendingEvent(unit, CARD, origin(), (ONE,))) for unit in (first, *units)] == [
         True
     ] * fits + [False]
-    parking.give_up([ONE])
-    assert parking.park(Parked(units[-1], CARD, origin(), (ONE,)))
+    pending.give_up([ONE])
+    assert pending.add(PendingEvent(units[-1], CARD, origin(), (ONE,)))

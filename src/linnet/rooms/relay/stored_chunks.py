@@ -21,7 +21,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[float, int]).decode
 
 
-class Chunks:
+class StoredChunks:
     """The pieces of one room."""
 
     def __init__(self, room: TopicId, cells: Cells, most: int, out: Outbox) -> None:

@@ -15,7 +15,7 @@ RECEIPTS_PER_PAGE = 64
 """A receipt may have two kilobytes, and a page has to fit a frame beside its events."""
 
 
-class KeptReceipts:
+class StoredReceipts:
     """Receipts of one room, numbered in the order in which they came, so that each is told once on a link."""
 
     def __init__(self, room: TopicId, context: Context, config: RoomsConfig, most: int) -> None:
@@ -45,7 +45,7 @@ class KeptReceipts:
         after = self.next if len(page) == len(due) else page[-1][0] + 1
         return tuple(latest[device] for _, device in page), after
 
-    def of(self, person: AuthorId) -> int:
+    def count_of(self, person: AuthorId) -> int:
         """Devices of a person whose receipt is kept."""
         return sum(receipt.card.person == person for receipt in self._receipts.all())
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.stores import EventLog
 from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.relay.cache import Cache
-from linnet.rooms.relay.receipts import KeptReceipts
+from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.rooms.results import RelayKnowledge, RelayRoomReport
 
 
-def report_on(
+def disclose_room(
     room: TopicId,
     log: EventLog,
     dag: ControlDag,
-    cache: Cache,
-    receipts: KeptReceipts,
+    cache: EventCache,
+    receipts: StoredReceipts,
     chunk_bytes: int,
     seen: dict[AuthorId, float],
 ) -> RelayRoomReport:
@@ -38,13 +38,13 @@ def report_on(
             person,
             view.membership(person),
             control.get(person, 0),
-            usage.of(person).events + keys.of(person).events,
-            usage.of(person).bytes + keys.of(person).bytes,
+            usage.share_of(person).events + keys.share_of(person).events,
+            usage.share_of(person).bytes + keys.share_of(person).bytes,
             len(devices.get(person, ())),
-            max(usage.of(person).last_ms or 0, keys.of(person).last_ms or 0) or None,
+            max(usage.share_of(person).last_ms or 0, keys.share_of(person).last_ms or 0) or None,
             seen.get(person),
-            receipts.of(person),
-            cache.devices.of(person),
+            receipts.count_of(person),
+            cache.devices.count_of(person),
         )
         for person in sorted(known)
     )
