@@ -94,7 +94,7 @@ class Stage:
         if not isinstance(machine, Peer):
             raise TypeError("a node of a stage is a peer")
         # A benchmark looks inside on purpose: to write events that are sent to nobody.
-        known = machine._rooms._registry.get(self.room)
+        known = machine.parts.rooms._registry.get(self.room)
         if known is None:
             raise TypeError("the node is not in the room")
         return known

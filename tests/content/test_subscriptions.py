@@ -73,8 +73,8 @@ class Desk:
 
     def reads(self, reader: int) -> bool:
         """Whether somebody reads under this number."""
-        assert self.peer.content is not None
-        return self.peer.content.reads(reader)
+        assert self.peer.parts.content is not None
+        return self.peer.parts.content.reads(reader)
 
 
 def plain(effects: list[Effect]) -> list[object]:

@@ -5,13 +5,13 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from tests.due import Due
 
 from linnet.core.effects import AfterCommit, CancelTimer, Deliver, Dial, HangUp, Reply, Send, SetTimer
 from linnet.core.errors import StoreError
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended
 from linnet.net.clock import Clock
@@ -133,8 +133,8 @@ def answering(event: Input) -> list[Effect]:
         case Asked(request, Start()):
             return [Reply(request, Done())]
         case Asked(request, _):
-            return [SetTimer(0.01, Tick("test", "later", request.to_bytes(8, "big")))]
-        case TimerFired(Tick(key=key)):
+            return [SetTimer(0.01, Due("later", request.to_bytes(8, "big")))]
+        case TimerFired(Due(key=key)):
             return [Reply(int.from_bytes(key, "big"), Done())]
         case _:
             return []
@@ -164,13 +164,13 @@ async def _refusal(node: LiveNode) -> str:
 
 
 async def test_timers_are_set_replaced_and_cancelled() -> None:
-    one, two, three = Tick("test", "one"), Tick("test", "two"), Tick("test", "three")
+    one, two, three = Due("one"), Due("two"), Due("three")
     async with LiveNode(SMALL) as node:
         node.act(
             SetTimer(0.01, one),
             SetTimer(0.01, two),
             CancelTimer(two),
-            CancelTimer(Tick("test", "never set")),
+            CancelTimer(Due("never set")),
             SetTimer(30.0, three),
             SetTimer(0.05, three),
         )
@@ -206,7 +206,7 @@ async def test_promises_wait_for_their_commit_and_keep_their_order() -> None:
 async def test_a_dial_that_was_promised_is_made_when_its_commit_is_durable() -> None:
     store = SlowStore()
     async with LiveNode(SMALL, store=store) as node, LiveNode(LARGE) as peer:
-        node.act(AfterCommit((Dial(peer.peer, peer.hints),)), SetTimer(0.05, Tick("test", "later")))
+        node.act(AfterCommit((Dial(peer.peer, peer.hints),)), SetTimer(0.05, Due("later")))
         await node.happens(TimerFired)
         assert (node.seen(LinkUp), peer.seen(LinkUp)) == ([], [])
         store.hurry()
@@ -312,7 +312,7 @@ async def test_no_effect_of_a_failed_input_is_performed() -> None:
     async def run() -> None:
         async with node:
             node.act(AfterCommit((Deliver(1, ()),)))
-            node.driver.put(TimerFired(Tick("test", "boom")))
+            node.driver.put(TimerFired(Due("boom")))
             await asyncio.sleep(10)
 
     with pytest.raises(MachineFailed):

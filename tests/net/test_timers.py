@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import asyncio
 
-from linnet.core.timers import Tick, Timer
+from tests.due import Due
+
+from linnet.core.timers import Timer
 from linnet.net.timers import Timers
 
-ONE, TWO = Tick("test", "one"), Tick("test", "two", b"key")
+ONE, TWO = Due("one"), Due("two", b"key")
 
 
 async def test_equal_ticks_are_one_timer() -> None:
@@ -19,7 +21,7 @@ async def test_equal_ticks_are_one_timer() -> None:
 
     timers = Timers(fire)
     timers.set(60.0, ONE)
-    timers.set(0.01, Tick("test", "one"))
+    timers.set(0.01, Due("one"))
     timers.set(0.02, TWO)
     async with asyncio.timeout(5):
         await done.wait()

@@ -60,7 +60,7 @@ def test_a_node_on_the_edge_dials_its_proxy_and_sleeps_on_command() -> None:
 
 def test_what_others_want_links_for_is_refused_once_with_a_record() -> None:
     peer = peer_of(EDGE)
-    edge = peer._edge
+    edge = peer.parts.edge
     note = "a node on the edge has links to its proxies and on local networks alone: gaps"
     refused = Record(Kind.REJECTED, peer=STRANGER, reason=Reason.NOT_ALLOWED, note=note)
     assert not edge.check_hold(Hold(STRANGER, HINTS, "gaps"))
@@ -70,7 +70,7 @@ def test_what_others_want_links_for_is_refused_once_with_a_record() -> None:
     assert edge.check_hold(Hold(Q, HINTS, "proxy"))
     edge.nearby[STRANGER] = None
     assert edge.check_hold(Hold(STRANGER, HINTS, "gaps"))
-    assert peer_of(PeerConfig())._edge.check_hold(Hold(STRANGER, HINTS, "gaps"))
+    assert peer_of(PeerConfig()).parts.edge.check_hold(Hold(STRANGER, HINTS, "gaps"))
     assert peer._out.take() == []
 
 
@@ -83,7 +83,7 @@ def test_those_on_the_local_network_are_dialled_there_while_they_are_there_and_p
     peer = peer_of(EDGE)
     far, near = "tls://s:1", lan_hint(bytes(32), "10.0.0.7", 4711)
     assert held(peer, Hold(STRANGER, (near, far), "asked")) == []
-    peer._edge.nearby[STRANGER] = None
+    peer.parts.edge.nearby[STRANGER] = None
     assert held(peer, Hold(STRANGER, (near, far), "gossip")) == [AfterCommit((Dial(STRANGER, (near,)),))]
     assert held(peer, Hold(Q, HINTS, "proxy")) == [AfterCommit((Dial(Q, HINTS),))]
     asked = held(peer_of(PeerConfig()), Hold(STRANGER, (far,), "asked"))
@@ -93,9 +93,9 @@ def test_those_on_the_local_network_are_dialled_there_while_they_are_there_and_p
 def test_how_many_refused_links_are_remembered_is_bounded() -> None:
     peer = peer_of(EDGE)
     for number in range(1500):
-        assert not peer._edge.check_hold(Hold(PeerId(number.to_bytes(32, "big")), HINTS, "gaps"))
+        assert not peer.parts.edge.check_hold(Hold(PeerId(number.to_bytes(32, "big")), HINTS, "gaps"))
     assert len(peer._out.take()) == 1500
-    assert len(peer._edge._refused) == 1024
+    assert len(peer.parts.edge._refused) == 1024
 
 
 def test_a_node_that_is_no_proxy_says_so() -> None:

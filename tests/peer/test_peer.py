@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -38,6 +39,7 @@ from linnet.peer.interface import (
 )
 from linnet.peer.messages import PROTOCOLS, Needed, Ping, Pong
 from linnet.peer.peer import Peer
+from linnet.rooms.room import Room
 from linnet.sim.clock import START
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
@@ -141,11 +143,12 @@ def test_a_node_may_be_its_own_tracker_and_storage() -> None:
 def test_an_input_that_fails_has_no_effect_not_even_later(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = Alone()
 
-    def fail(event: LinkUp, now: float) -> list[object]:
-        raise ValueError("planted")
+    class Broken:
+        def __iter__(self) -> Iterator[Room]:
+            raise ValueError("planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(alone.peer._streams, "link_up", fail)
+        patch.setattr(alone.peer.parts.rooms, "_registry", Broken())
         with pytest.raises(ValueError, match="planted"):
             alone.give(LinkUp(ANN.peer, THERE, True))
     assert alone.give(Received(ANN.peer, Ping(7))) == [Send(ANN.peer, Pong(7, TIME))]

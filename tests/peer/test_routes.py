@@ -72,5 +72,6 @@ def test_only_what_is_about_a_topic_or_a_subscription_has_several_hearers() -> N
     assert all(issubclass(kind, TopicMessage | SubscriptionCommand) for kind in shared)
 
 
-def _below(kind: type) -> set[type]:
-    return {each for child in kind.__subclasses__() for each in (child, *_below(child))}
+def _below(kind: type[Timer]) -> set[type[Timer]]:
+    below = set(kind.__subclasses__())
+    return below.union(*map(_below, below))

@@ -76,7 +76,7 @@ class Bench:
 
     @property
     def rooms(self) -> Rooms:
-        return self.peer._rooms
+        return self.peer.parts.rooms
 
     @property
     def room(self) -> Room:

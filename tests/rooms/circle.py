@@ -118,7 +118,7 @@ class Circle:
     def rooms(self, name: str) -> Rooms:
         machine = self.network.machine(self.peer(name))
         assert isinstance(machine, Peer)
-        return machine._rooms
+        return machine.parts.rooms
 
     # What people do.
 

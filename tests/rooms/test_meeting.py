@@ -22,7 +22,9 @@ NOWHERE = EventId(b"\x07" * 32)
 def noticed(bench: Bench, name: str) -> list[Greet]:
     """A tracker says that somebody is a neighbour."""
     notice = NeighborUp(bench.id, bench.link(name))
-    return bench.sent(name, Greet, bench.brought_about(lambda: bench.rooms.handle_notice(notice, bench.now)))
+    return bench.sent(
+        name, Greet, bench.brought_about(lambda: bench.rooms.handle_neighbor_up(notice, bench.now))
+    )
 
 
 def test_a_greeting_tells_how_far_we_are_and_whom_we_have_met() -> None:

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.due import Due
 
-from linnet.core.timers import Tick
 from linnet.sim.clock import Clock
 from linnet.sim.hosts import Host
 from linnet.testing.machines import Scripted
@@ -48,7 +48,7 @@ def test_timers_come_as_if_all_were_in_one_heap(start: float, settings: list[tup
     latest: dict[str, tuple[float, int]] = {}
     for number, (name, tenths) in enumerate(settings):
         time = start + tenths / 10
-        clock.set_timer(time, host, Tick("test", name))
+        clock.set_timer(time, host, Due(name))
         latest[name] = (time, number)
     assert clock.waiting == len(clock.heap)
     expected = sorted((time, number, name) for name, (time, number) in latest.items())
@@ -60,8 +60,8 @@ def test_timers_that_were_set_anew_do_not_crowd_the_heap() -> None:
     clock = Clock(0.0)
     host = Host(named_peer("host"), Scripted(), "anywhere", True, None, None, Random(1))
     for _ in range(1000):
-        clock.set_timer(5.0, host, Tick("test", "ping"))
+        clock.set_timer(5.0, host, Due("ping"))
     assert len(clock.heap) == 1
     _, _, begin, argument = heappop(clock.heap)
     begin(*argument)
-    assert [entry[3] for entry in clock.heap] == [Tick("test", "ping")]
+    assert [entry[3] for entry in clock.heap] == [Due("ping")]

@@ -9,13 +9,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.due import Due
 from tests.sim.gossip_scripts import DIAL, A, B, Listening, Said, world_of
 
 from linnet.core.effects import Blame, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.overlay.notices import NeighborUp
 from linnet.sim.clock import START
 from linnet.sim.gossip_world import GossipWorld
@@ -38,9 +38,9 @@ def test_messages_take_the_latency_and_need_a_link() -> None:
 def test_timers_are_values() -> None:
     a = Listening()
     world = world_of(a)
-    one, two = Tick("test", "one"), Tick("test", "two", b"key")
-    effects = [SetTimer(1.0, one), SetTimer(2.0, two), SetTimer(3.5, one), SetTimer(0.2, Tick("test", "x"))]
-    world.perform(A, [*effects, CancelTimer(Tick("test", "x")), CancelTimer(Tick("test", "unknown"))])
+    one, two = Due("one"), Due("two", b"key")
+    effects = [SetTimer(1.0, one), SetTimer(2.0, two), SetTimer(3.5, one), SetTimer(0.2, Due("x"))]
+    world.perform(A, [*effects, CancelTimer(Due("x")), CancelTimer(Due("unknown"))])
     world.run(9.0)
     assert a.told() == [(2.0, "TimerFired", two), (3.5, "TimerFired", one)]
 
@@ -104,7 +104,7 @@ def chatting(seed: int) -> str:
     peers = [PeerId(bytes([number]) * 32) for number in range(1, 30)]
     for number, peer in enumerate(peers):
         world.add(peer, Chatter(number, peers, seed))
-        world.perform(peer, [SetTimer(0.1 * number, Tick("chat", "tick"))])
+        world.perform(peer, [SetTimer(0.1 * number, Due("tick"))])
     world.at(5.0, lambda: world.crash(peers[3]))
     world.at(8.0, lambda: world.restart(peers[3], Chatter(3, peers, seed)))
     world.run(20.0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from tests.due import Due
 from tests.sim.scripts import A, B, Script, moments, obeying, on_examine, pair, received
 
 from linnet.core.effects import (
@@ -24,7 +25,6 @@ from linnet.core.inputs import (
     TimerFired,
 )
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended, Item
 from linnet.peer.interface import Effect, Examine, Input, Promise
@@ -38,14 +38,14 @@ from linnet.trace.records import Kind, Record
 
 
 def test_timers_are_values() -> None:
-    one, two = Tick("test", "one"), Tick("test", "two", b"key")
+    one, two = Due("one"), Due("two", b"key")
     effects = (
         SetTimer(1.0, one),
         SetTimer(2.0, two),
-        SetTimer(3.0, Tick("test", "one")),
-        SetTimer(0.5, Tick("test", "never")),
-        CancelTimer(Tick("test", "never")),
-        CancelTimer(Tick("test", "unknown")),
+        SetTimer(3.0, Due("one")),
+        SetTimer(0.5, Due("never")),
+        CancelTimer(Due("never")),
+        CancelTimer(Due("unknown")),
     )
     a = obeying(on_examine(*effects))
     network = Network(1, steady_links())
@@ -143,7 +143,7 @@ def test_a_node_that_ends_at_its_commit_does_nothing_behind_it() -> None:
         def rollback(self) -> None:
             pass
 
-    tick = Tick("test", "later")
+    tick = Due("later")
     a = obeying(on_examine(AfterCommit(()), SetTimer(1.0, tick)))
     network.add(A, a, store=FullDisk())
     network.ask(A, Examine())

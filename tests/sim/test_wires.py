@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.due import Due
 from tests.sim.scripts import A, B, C, moments, obeying, on_examine, pair, received
 
 from linnet.core.effects import (
@@ -29,7 +30,6 @@ from linnet.core.inputs import (
     Received,
 )
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined, Done
 from linnet.peer.interface import Connect, Examine
 from linnet.peer.messages import Ping
@@ -250,7 +250,7 @@ def test_what_was_sent_before_a_hang_up_arrives_first(bandwidth: float | None) -
 
 
 def test_a_crash_is_seen_after_what_was_sent_before() -> None:
-    a, b = obeying(on_examine(Send(B, Ping(1)), SetTimer(5.0, Tick("test", "late")))), obeying()
+    a, b = obeying(on_examine(Send(B, Ping(1)), SetTimer(5.0, Due("late")))), obeying()
     network = pair(steady_links(10), a, b)
     network.ask(A, Examine(), at=1.0)
     network.at(1.005, lambda: network.crash(A))

@@ -10,12 +10,3 @@ class Timer(Struct, frozen=True, gc=False):
 
     Two equal timers of one type are the same timer: setting one again replaces it.
     """
-
-
-class Tick(Timer, frozen=True, gc=False):
-    """A timer of a part whose timers have no types yet: whose it is, what for, and for which key."""
-
-    owner: str
-    """The part that set it; the node machine routes by this."""
-    what: str
-    key: bytes = b""

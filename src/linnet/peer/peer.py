@@ -1,8 +1,8 @@
 """The node machine: every protocol of a node, composed. The drivers drive this class, unchanged.
 
 Inputs are routed to the parts, and what they put into the outbox is taken. What a part asks of the node
-itself, such as `Hold` or `Blame`, is acted on at the end of the input. What it says to this same node as if to
-another is looped back, so that a node may be its own tracker and storage.
+itself, such as `Hold` or `Blame`, is acted on at the end of the input. What it says to this same node as if
+to another is looped back, so that a node may be its own tracker and storage.
 """
 
 from __future__ import annotations

@@ -8,15 +8,13 @@ from typing import Any, Protocol
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Received, TimerFired
-from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.messages import Data
 from linnet.delivery.recovery import RecoveryDue
 from linnet.overlay.notices import NeighborDown, NeighborUp
-from linnet.sim import gossip_sync, gossip_topic
-from linnet.sim.gossip_topic import GossipTopic, TellHeads, TopicMessage
+from linnet.sim.gossip_sync import SyncDue
+from linnet.sim.gossip_topic import GossipTopic, HeadsDue, NewsDue, TellHeads, TopicMessage
 
-_OWNERS = (gossip_topic.OWNER, gossip_sync.OWNER)
 _MESSAGES = (TellHeads, Want, Given, Beyond, Further, Reconcile)
 
 
@@ -74,9 +72,9 @@ class GossipPeer:
                 return self._on_topic(event.peer, message.topic, message, now)
         elif isinstance(event, TimerFired):
             timer = event.timer
-            if isinstance(timer, Tick) and timer.owner in _OWNERS:
-                topic = self.topics.get(TopicId(timer.key[:32]))
-                return () if topic is None else topic.fired(timer)
+            if isinstance(timer, HeadsDue | NewsDue | SyncDue):
+                topic = self.topics.get(timer.topic)
+                return () if topic is None else topic.handle_timer(timer)
             if isinstance(timer, RecoveryDue):
                 topic = self.topics.get(timer.topic)
                 return () if topic is None else topic.recover(now)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.causal_messages import Beyond, Further, Reconcile
 from linnet.delivery.dag import Dag
 from linnet.delivery.plan import Standing, Way, plan
@@ -18,12 +18,19 @@ from linnet.delivery.reconcile import Reconciler
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.trace.records import Kind, Record
 
-OWNER = "gossip sync"
 HEADS = 256
 TIMEOUT = 10.0
 """Seconds without progress after which a session is over."""
 
-SyncEffect: TypeAlias = Send[Beyond | Reconcile] | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class SyncDue(Timer, frozen=True, gc=False):
+    """A session with a peer may make no progress any more."""
+
+    topic: TopicId
+    peer: PeerId
+
+
+SyncEffect: TypeAlias = Send[Beyond | Reconcile] | SetTimer[SyncDue] | CancelTimer[SyncDue] | Record
 
 
 class Told:
@@ -127,11 +134,10 @@ class GossipSync:
         """A link is gone; what was fetched stays."""
         self._answering.pop(peer, None)
         self._told.pop(peer, None)
-        return [] if self._sessions.pop(peer, None) is None else [CancelTimer(self._tick(peer))]
+        return [] if self._sessions.pop(peer, None) is None else [CancelTimer(SyncDue(self._topic, peer))]
 
-    def fired(self, tick: Tick) -> list[SyncEffect]:
-        """A session made no progress for too long."""
-        peer = PeerId(tick.key[32:])
+    def end_stalled(self, peer: PeerId) -> list[SyncEffect]:
+        """End a session that made no progress for too long."""
         if self._sessions.pop(peer, None) is None:
             return []
         return [Record(Kind.DROPPED, self._topic, peer=peer, reason=Reason.TIMEOUT, note="synchronisation")]
@@ -154,13 +160,10 @@ class GossipSync:
 
     def _end(self, peer: PeerId) -> list[SyncEffect]:
         session = self._sessions.pop(peer)
-        effects: list[SyncEffect] = [CancelTimer(self._tick(peer))]
+        effects: list[SyncEffect] = [CancelTimer(SyncDue(self._topic, peer))]
         if session.again and peer in self._told:
             effects += self.compare(peer, self._told[peer])
         return effects
 
-    def _timer(self, peer: PeerId) -> SetTimer[Tick]:
-        return SetTimer(TIMEOUT, self._tick(peer))
-
-    def _tick(self, peer: PeerId) -> Tick:
-        return Tick(OWNER, "sync", self._topic + peer)
+    def _timer(self, peer: PeerId) -> SetTimer[SyncDue]:
+        return SetTimer(TIMEOUT, SyncDue(self._topic, peer))

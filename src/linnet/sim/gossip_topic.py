@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, assert_never
 
 from msgspec import Meta, Struct
 
@@ -19,7 +19,7 @@ from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import AuthorId, Count, DeviceId, EventId, PeerId, TopicId, WireEventId, WireTopicId
 from linnet.core.limits import DEPENDENCIES
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.barriers import Barriers, Offered
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.config import BarrierConfig
@@ -33,10 +33,9 @@ from linnet.event.signing import Verifier, sign_unit
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
-from linnet.sim.gossip_sync import GossipSync, Told
+from linnet.sim.gossip_sync import GossipSync, SyncDue, Told
 from linnet.trace.records import Kind, Record
 
-OWNER = "gossip topic"
 _PAGE = 256
 """Events in one answer."""
 _BARRIERS = BarrierConfig()
@@ -48,6 +47,18 @@ _LONGEST = 16
 Cards: TypeAlias = Mapping[tuple[AuthorId, DeviceId], Card]
 Handed: TypeAlias = Callable[[PeerId, Event, int, float], None]
 """An application is handed an event: node, what, links that it crossed (0: fetched or its own), when."""
+
+
+class HeadsDue(Timer, frozen=True, gc=False):
+    """Nothing happened in a topic for a while."""
+
+    topic: TopicId
+
+
+class NewsDue(Timer, frozen=True, gc=False):
+    """Neighbours of a topic may lack what was missed here."""
+
+    topic: TopicId
 
 
 class TellHeads(Struct, frozen=True, array_like=True, gc=False):
@@ -159,11 +170,17 @@ class GossipTopic:
         self._barriers.remove_source(peer, now)
         return [*self._sync.down(peer), *self._out.take()]
 
-    def fired(self, tick: Tick) -> list[Any]:
-        """A timer of this topic has run out."""
-        if tick.owner == OWNER:
-            return self._tell_one() if tick.what == "heads" else self._tell_all()
-        return [*self._sync.fired(tick)]
+    def handle_timer(self, timer: HeadsDue | NewsDue | SyncDue) -> list[Any]:
+        """Do what was put off."""
+        match timer:
+            case HeadsDue():
+                return self._tell_one()
+            case NewsDue():
+                return self._tell_all()
+            case SyncDue(_, peer):
+                return [*self._sync.end_stalled(peer)]
+            case _:
+                assert_never(timer)
 
     def recover(self, now: float) -> list[Any]:
         """Ask for events that are missing."""
@@ -278,10 +295,10 @@ class GossipTopic:
     def _heads(self) -> TellHeads:
         return TellHeads(self.topic, self._sync.heads, len(self._log))
 
-    def _silence(self) -> SetTimer[Tick]:
+    def _silence(self) -> SetTimer[HeadsDue]:
         """Something happened: heads are told when nothing does for a while."""
         self._quiet = 1
-        return SetTimer(self._pause * self._rng.uniform(1.0, 1.5), Tick(OWNER, "heads", self.topic))
+        return SetTimer(self._pause * self._rng.uniform(1.0, 1.5), HeadsDue(self.topic))
 
     def _tell_one(self) -> list[Any]:
         """Nothing happened for a while: tell a neighbour how far we are; once all know, ever more rarely."""
@@ -290,7 +307,7 @@ class GossipTopic:
         again = self._pause * self._quiet * self._rng.uniform(1.0, 1.5)
         if not behind:
             self._quiet = min(2 * self._quiet, _LONGEST)
-        effects: list[Any] = [SetTimer(again, Tick(OWNER, "heads", self.topic))]
+        effects: list[Any] = [SetTimer(again, HeadsDue(self.topic))]
         if up:
             effects.append(self._tell(self._rng.choice(behind or up)))
         return effects
@@ -301,9 +318,9 @@ class GossipTopic:
             self._even[peer] = heads.heads
         return Send(peer, heads)
 
-    def _news(self) -> SetTimer[Tick]:
+    def _news(self) -> SetTimer[NewsDue]:
         """What was missed here the neighbours may lack as well: they are told in a moment how far we are."""
-        return SetTimer(_NEWS, Tick(OWNER, "news", self.topic))
+        return SetTimer(_NEWS, NewsDue(self.topic))
 
     def _tell_all(self) -> list[Any]:
         return [self._tell(peer) for peer in self.flood.neighbors]

@@ -13,7 +13,7 @@ from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import LinkDown, LinkUp, Received, TimerFired
 from linnet.core.messages import Message
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
 from linnet.net.config import LanConfig, NetConfig
@@ -30,7 +30,13 @@ LIMIT = 10.0
 """Seconds after which what a test waits for will not come."""
 
 E = TypeVar("E")
-_ACT = Tick("test", "act")
+
+
+class _ActDue(Timer, frozen=True):
+    """What a test has to say is to be said."""
+
+
+_ACT = _ActDue()
 
 
 def named_key(name: str) -> SigningKey:

@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.due import Due
 
 from linnet.core.effects import AfterCommit, Dial, Probe, Send, SetTimer
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, DialFailed, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.peer.interface import Connect, Effect, Input, NodeMachine, Start
 from linnet.peer.messages import Ping, Pong
 from linnet.sim.judges.verdict import Complaint, Rule
@@ -37,7 +37,7 @@ from linnet.trace.columns import ColumnTrace
 PEER, OTHER = PeerId(b"p" * 32), PeerId(b"o" * 32)
 HELLO = Hello(1, 1, {}, (), 1, (), "test")
 NAMES = {PEER: "a", OTHER: "b"}
-TICK = Tick("busy", "timer")
+TICK = Due("timer")
 
 
 def test_the_worst_minute_of_dials_is_found() -> None:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from linnet.core.effects import AfterCommit, Dial, Probe, Send
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, LinkUp, Probed, Received, TimerFired
-from linnet.core.timers import Tick
 from linnet.peer.interface import Effect, Input, Promise
 from linnet.sim.judges.verdict import Complaint, Rule
 
@@ -269,12 +268,8 @@ def _name(event: Input) -> str:
     match event:
         case Received(_, message):
             return type(message).__name__
-        case TimerFired(tick):
-            return (
-                f"timer {tick.owner}/{tick.what}"
-                if isinstance(tick, Tick)
-                else f"timer {type(tick).__name__}"
-            )
+        case TimerFired(timer):
+            return f"timer {type(timer).__name__}"
         case Asked(_, command):
             return type(command).__name__
         case _:
