@@ -16,10 +16,11 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Effect, Outbox
+from linnet.machine.part import Part, on_notice
 from linnet.machine.router import Router
 from linnet.peer.backoff import REMEMBERED, Backoff
 from linnet.peer.config import LinkConfig
-from linnet.peer.links import IdleDue, Links, PingDue, RedialDue
+from linnet.peer.links import IdleDue, Links, PingDue, RedialDue, RoundTripMeasured
 from linnet.peer.messages import Bye, Needed, Ping, Pong, Unsupported
 from linnet.store.memory import MemoryStore
 
@@ -29,13 +30,25 @@ CONFIG = LinkConfig(max_links=2, control_rate=10.0, offences=2)
 HELLO = Hello(1, 1, {}, roles=("storage",), agent="test", listens=("tls://told:1",))
 
 
+class Ears(Part):
+    """Hears how far peers are."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[PeerId, float]] = []
+
+    @on_notice(RoundTripMeasured)
+    def note(self, notice: RoundTripMeasured, now: float) -> None:
+        self.told.append((notice.peer, notice.seconds))
+
+
 class Driven:
     """Links with their outbox: each call returns what it asked for."""
 
     def __init__(self, config: LinkConfig, rng: Random, cells: Cells | None = None) -> None:
         self.out = Outbox()
         self.links = Links(OURS, config, rng, self.out, cells)
-        self._router = Router(self.out, (self.links,))
+        self.ears = Ears()
+        self._router = Router(self.out, (self.links, self.ears))
 
     def hold(self, hold: Hold, now: float) -> list[Effect]:
         self.links.hold(hold, now)
@@ -189,6 +202,7 @@ def test_pings_measure_the_round_trip_and_go_on() -> None:
     assert links.hear(ANN, Pong(9), 0.05) == [], "not the answer to ours"
     assert links.hear(ANN, Pong(1), 0.1) == [SetTimer(15.0, PingDue(ANN))]
     assert links.links.rtt(ANN) == 0.1
+    assert links.ears.told == [(ANN, 0.1)]
     assert links.hear(ANN, Pong(1), 0.2) == [], "answered already"
     assert links.fire(PingDue(ANN), 15.1) == [Send(ANN, Ping(2)), SetTimer(5.0, PingDue(ANN))]
     assert links.links.rtt(BEN) is None

@@ -363,7 +363,7 @@ def test_every_command_is_answered_once(moves: list[tuple[str, int, PeerId | lis
         elif what == "late":
             note(scene.chunks.handle_silence(piece(number).digest))
         elif what == "down":
-            note(scene.chunks.remove_source(whom))  # type: ignore[arg-type]
+            note(scene.chunks.remove_source(whom))
         else:
             note(scene.chunks.end_request(number))
     note(scene.chunks.stop())

@@ -59,7 +59,8 @@ class Account:
     def of(self, seq: int, person: AuthorId) -> MemberFate:
         fates = self.ledger.fates(event(seq).id)
         assert fates is not None
-        return next(fate for fate in fates.members if fate.person == person)
+        found: MemberFate = next(fate for fate in fates.members if fate.person == person)
+        return found
 
     def fates(self, seq: int) -> list[Fate]:
         fates = self.ledger.fates(event(seq).id)

@@ -65,7 +65,7 @@ class Device:
             return None
         (after,) = effects
         assert isinstance(after, AfterCommit)
-        receipt = after.effects[0].message
+        receipt: RoomReceipt = after.effects[0].message
         assert after == AfterCommit((Send(N1, receipt), Send(N2, receipt)))
         check_room_receipt(receipt)
         return receipt

@@ -69,7 +69,7 @@ def is_not_kept(event: EventId, reason: Reason) -> list[Any]:
     return [record, NotKept(RELAY, event, reason)]
 
 
-def answered(one: Sending, request: int, *outcomes: RelayOutcome) -> list[Any]:
+def answered(one: Driven, request: int, *outcomes: RelayOutcome) -> list[Any]:
     effects, failure = answer(one, RelayTaken(ROOM, request, outcomes, None))
     assert failure is None
     return effects

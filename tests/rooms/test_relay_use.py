@@ -89,15 +89,17 @@ class Scene:
 
     def link(self, peer: PeerId, now: float = 0.0) -> list[Any]:
         self.links[peer] = None
-        return self.use.handle_link_up(peer, now)
+        effects: list[Any] = self.use.handle_link_up(peer, now)
+        return effects
 
     def unlink(self, peer: PeerId, now: float = 0.0) -> list[Any]:
         del self.links[peer]
-        return self.use.handle_link_down(peer, now)
+        effects: list[Any] = self.use.handle_link_down(peer, now)
+        return effects
 
     def serve(self, peer: PeerId, request: int = 1, now: float = 0.0) -> list[Any]:
         """An empty page, taken in."""
-        effects = self.use.handle_page(peer, page(request, (), cursor(0)), now)
+        effects: list[Any] = self.use.handle_page(peer, page(request, (), cursor(0)), now)
         for effect in list(effects):
             if isinstance(effect, Page):
                 effects += self.use.confirm_page(effect, (), now)

@@ -67,7 +67,10 @@ class Side:
         return asked.message.request
 
     def walked(self, request: int, guest: Guest, *unknown: EventId, more: bool = False) -> list[Any]:
-        return self.sync.handle_further(self.other, self.page(request, *unknown, more=more), guest)
+        effects: list[Any] = self.sync.handle_further(
+            self.other, self.page(request, *unknown, more=more), guest
+        )
+        return effects
 
     def reconcile(
         self, peer: PeerId, message: Reconcile, guest: Guest
