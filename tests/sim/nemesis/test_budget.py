@@ -145,7 +145,7 @@ def test_the_last_message_and_step_that_are_allowed_and_the_first_that_are_not(
     messages, steps = over_budget(way, account, NAMES)
     assert messages.text.startswith(f"a sent {most.messages + 1} messages in a minute {situation}")
     assert steps.text.startswith(f"b took {most.steps + 1} steps in a minute {situation}")
-    assert "of timer busy/timer" in steps.text
+    assert "of timer Due" in steps.text
 
 
 def test_of_several_runs_the_most_of_each_is_told() -> None:
@@ -157,7 +157,7 @@ def test_a_node_that_never_rests_ends_the_run() -> None:
     account = Account()
     for _ in range(STORM_STEPS // 2):
         account.handled("a", TimerFired(TICK), [SetTimer(0.0, TICK)], 1.0)
-    with pytest.raises(Storm, match=r"a took \d+ steps in a second, after timer busy/timer"):
+    with pytest.raises(Storm, match=r"a took \d+ steps in a second, after timer Due"):
         account.handled("a", TimerFired(TICK), [SetTimer(0.0, TICK)], 1.0)
 
 
@@ -226,7 +226,7 @@ def test_a_node_that_answers_every_word_with_a_word_is_found(way: str) -> None:
 def test_a_node_with_a_busy_timer_is_found_in_every_situation(way: str) -> None:
     complaints = with_fault(WAYS[way], lambda inner: Restless(inner, 0.02))  # type: ignore[arg-type]
     texts = [each.text for each in complaints if each.rule is Rule.BUDGET]
-    assert all(" took " in text and "of timer busy/timer" in text for text in texts), complaints
+    assert all(" took " in text and "of timer Due" in text for text in texts), complaints
     for situation in (Situation.QUIET, Situation.AWAY, Situation.ALONE):
         assert any(str(situation) in text for text in texts), (situation, complaints)
 
