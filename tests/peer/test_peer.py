@@ -21,6 +21,7 @@ from linnet.event.event import Event
 from linnet.identity.cards import Revocation, revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
+from linnet.machine.router import Router
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.messages import Join
 from linnet.peer.config import LinkConfig, PeerConfig
@@ -141,11 +142,11 @@ def test_a_node_may_be_its_own_tracker_and_storage() -> None:
 def test_an_input_that_fails_has_no_effect_not_even_later(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = Alone()
 
-    def fail(event: LinkUp, now: float) -> list[object]:
+    def fail(router: Router, event: LinkUp, now: float) -> None:
         raise ValueError("planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(alone.peer._streams, "link_up", fail)
+        patch.setattr(Router, "link", fail)
         with pytest.raises(ValueError, match="planted"):
             alone.give(LinkUp(ANN.peer, THERE, True))
     assert alone.give(Received(ANN.peer, Ping(7))) == [Send(ANN.peer, Pong(7, TIME))]
