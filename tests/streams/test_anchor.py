@@ -9,7 +9,7 @@ from linnet.core.effects import CancelTimer, Hold, Release, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.machine.outbox import Outbox
 from linnet.streams.anchor import Anchor, AnchorDue
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 TOPIC = topic_of("weather")
 NODE = Contact(PeerId(b"s" * 32), ("tls://s:1",))

@@ -33,7 +33,7 @@ def test_a_new_neighbour_is_told_how_far_the_chains_go() -> None:
     context = context_of()
     stream = Staged("tea", context)
     voice = Voice(topic=stream.topic)
-    stream.intake.accept(voice.say(b"a", b"b"), NOW)
+    stream.ingest.accept(voice.say(b"a", b"b"), NOW)
     place = ChainPlace(voice.identity.author, voice.identity.card.device, 0, 1, False)
     assert asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW) == [
         Send(A, Heads(stream.topic, (place,), 0))
@@ -45,7 +45,7 @@ def test_our_own_chain_can_be_had_from_us() -> None:
     stream = Staged("tea", context)
     us = Voice("us", topic=stream.topic)
     stream.archive.keep(us.say(b"a"), NOW)
-    stream.intake.restore_own()
+    stream.ingest.restore_own()
     (heads,) = heads_to(asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW), A)
     assert heads.chains == (ChainPlace(context.author, context.device, 0, 0, True),)
 
@@ -56,7 +56,7 @@ def test_the_last_of_several_messages_is_never_full() -> None:
         stream = Staged("tea", context_of())
         for number in range(chains):
             invented = AuthorId(number.to_bytes(32, "big"))
-            chain = stream.intake._begin(invented, DeviceId(b"d" * 8), 0)
+            chain = stream.ingest._begin(invented, DeviceId(b"d" * 8), 0)
             chain.seen.add(0, 0)
         told = heads_to(asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW), A)
         assert [len(heads.chains) for heads in told] == sizes
@@ -69,7 +69,7 @@ def test_news_is_told_one_neighbour_a_period_until_each_was_told() -> None:
     stream.flood.up(A)
     stream.flood.up(B)
     voice = Voice(topic=stream.topic)
-    chain, _, _ = stream.intake.accept(voice.say(), NOW)
+    chain, _, _ = stream.ingest.accept(voice.say(), NOW)
     timer = SetTimer(5.0, HeadsDue(stream.topic))
     assert asked(stream.out, stream.announcing.note_news, chain) == [timer]
     assert asked(stream.out, stream.announcing.note_news, chain) == []
@@ -97,7 +97,7 @@ class Told:
         self.effects = self.say()
 
     def say(self) -> list[object]:
-        chain, _, _ = self.stream.intake.accept(self.voice.say(), NOW)
+        chain, _, _ = self.stream.ingest.accept(self.voice.say(), NOW)
         self.stream.announcing.note_news(chain)
         return asked(self.stream.out, self.stream.announcing.tell_news, False, NOW)
 
@@ -133,7 +133,7 @@ def test_who_does_not_show_what_it_was_told_is_told_again_ever_later_and_then_no
 def test_what_is_told_again_is_what_was_not_shown_alone() -> None:
     told = Told()
     other = Voice("cid", topic=told.stream.topic)
-    chain, _, _ = told.stream.intake.accept(other.say(), NOW)
+    chain, _, _ = told.stream.ingest.accept(other.say(), NOW)
     told.stream.announcing.note_news(chain)
     told.stream.announcing.tell_news(False, NOW)
     told.hear(0)
@@ -180,7 +180,7 @@ def test_a_newcomer_need_not_show_what_was_there_but_who_takes_part_through_us_m
 
 def test_who_was_greeted_after_the_news_is_not_told_again() -> None:
     stream = Staged("tea", context_of())
-    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(), NOW)
+    chain, _, _ = stream.ingest.accept(Voice(topic=stream.topic).say(), NOW)
     stream.announcing.note_news(chain)
     stream.flood.up(A)
     assert len(heads_to(asked(stream.out, stream.announcing.greet_neighbor, A, False, NOW), A)) == 1
@@ -189,7 +189,7 @@ def test_who_was_greeted_after_the_news_is_not_told_again() -> None:
 
 def test_without_neighbours_nobody_is_told() -> None:
     stream = Staged("tea", context_of())
-    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(), NOW)
+    chain, _, _ = stream.ingest.accept(Voice(topic=stream.topic).say(), NOW)
     stream.announcing.note_news(chain)
     assert asked(stream.out, stream.announcing.tell_news, False, NOW) == []
 
@@ -223,7 +223,7 @@ def test_news_is_told_to_all_who_take_part_through_us_and_to_one_other() -> None
     for peer in (A, B, *served):
         stream.flood.up(peer)
         stream.flood.neighbors[peer].is_served = peer in served
-    chain, _, _ = stream.intake.accept(Voice(topic=stream.topic).say(b"a"), NOW)
+    chain, _, _ = stream.ingest.accept(Voice(topic=stream.topic).say(b"a"), NOW)
     stream.announcing.note_news(chain)
     told = [
         effect.peer

@@ -25,9 +25,9 @@ from linnet.peer.interface import Connect
 from linnet.peer.messages import Ping
 from linnet.streams.commands import Declare, Policy, Published
 from linnet.streams.messages import PolicyIs
-from linnet.streams.names import topic_of
 from linnet.streams.policy import Governance
 from linnet.streams.stream import Stream
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
 
 TOPIC = topic_of(STREAM)
@@ -207,7 +207,7 @@ def test_heads_of_ever_new_chains_keep_no_real_one_out() -> None:
             yield Heads(TOPIC, invented)
 
     siege.attack(places, wait=60)
-    assert len(siege.stream_at("p1").intake.chains) <= 64
+    assert len(siege.stream_at("p1").ingest.chains) <= 64
     siege.unharmed()
 
 

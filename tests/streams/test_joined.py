@@ -15,8 +15,8 @@ from linnet.overlay.config import Overlay
 from linnet.overlay.registry import Registry
 from linnet.streams.commands import OverlayIs
 from linnet.streams.joined import Joined, LingerDue
-from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
+from linnet.streams.stream_names import topic_of
 
 TRACKER = Contact(PeerId(b"t" * 32), ("tls://t:1",))
 
@@ -107,4 +107,4 @@ def test_a_stream_that_is_open_already_is_kept_from_then_on() -> None:
     assert not stream.stores
     joined.keep(StorageRule("tea"), NOW)
     assert stream.stores
-    assert stream.intake.wants_all
+    assert stream.ingest.wants_all

@@ -24,8 +24,8 @@ from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.streams.announcing import HeadsDue
 from linnet.streams.commands import Policy, Published, Subscribe
-from linnet.streams.keeper import EvictDue
 from linnet.streams.publish import declare, publish
+from linnet.streams.storage import EvictDue
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 

@@ -21,7 +21,7 @@ from linnet.event.signing import decode_unit
 from linnet.event.soundness import is_sound
 from linnet.peer.interface import Start
 from linnet.store.sqlite import SqliteStore
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind, Record
 
 SAID = [f"event {n:02}".encode() for n in range(12)]

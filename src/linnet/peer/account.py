@@ -13,7 +13,7 @@ from linnet.overlay.trackerless.asking import answer
 from linnet.overlay.trackerless.commands import ExamineOverlay, ExaminePrivacy, ListTrust, SetTrust
 from linnet.overlay.trackerless.privacy import Budget
 from linnet.overlay.trackerless.trackerless import Trackerless
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 
 class Account(Part):

@@ -21,7 +21,7 @@ from linnet.delivery.flood import Flood
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
 from linnet.identity.cards import Revocation
 from linnet.machine.outbox import Outbox
-from linnet.streams.intake import Intake
+from linnet.streams.ingest import Ingest
 from linnet.streams.messages import PolicyIs
 from linnet.streams.policy import Governance
 from linnet.streams.unheard import Unheard
@@ -57,7 +57,7 @@ class Announcing:
         topic: TopicId,
         context: Context,
         flood: Flood,
-        intake: Intake,
+        ingest: Ingest,
         archive: Archive,
         governance: Governance,
         out: Outbox,
@@ -66,7 +66,7 @@ class Announcing:
         self._topic = topic
         self._context = context
         self._flood = flood
-        self._intake = intake
+        self._ingest = ingest
         self._archive = archive
         self._governance = governance
         self._out = out
@@ -109,7 +109,7 @@ class Announcing:
         neighbor = self._flood.neighbors.get(peer)
         if neighbor is None:
             return
-        chains, told = self._intake.chains, neighbor.told
+        chains, told = self._ingest.chains, neighbor.told
 
         def will_tell(place: ChainPlace) -> bool:
             chain = chains.get(place.author + place.device)
@@ -209,7 +209,7 @@ class Announcing:
 
     def _due(self, place: ChainPlace, moment: float) -> int:
         """The first number of a chain that was said since a moment; behind its end if none was."""
-        chain = self._intake.chains.get(place.author + place.device)
+        chain = self._ingest.chains.get(place.author + place.device)
         first = None if chain is None else chain.moments.since(moment)
         found = place.last + 1 if first is None else min(first, place.last + 1)
         if self._began_at is not None and moment > self._began_at:
@@ -247,7 +247,7 @@ class Announcing:
         self._out.cancel_timer(UnheardDue(self._topic))
 
     def _send_revocations(self, peer: PeerId) -> None:
-        for chain in self._intake.chains.values():
+        for chain in self._ingest.chains.values():
             revocation = self._context.cards.revocation_of(chain.author, chain.device)
             if revocation is not None:
                 self._out.send(peer, Revoked(self._topic, revocation))
@@ -258,14 +258,14 @@ class Announcing:
         return places if only is None else [each for each in places if each.author + each.device in only]
 
     def _kept_places(self, since: int) -> list[ChainPlace]:
-        chains = self._intake.chains
+        chains = self._ingest.chains
         known = ((place, chains.get(place.author + place.device)) for place in self._archive.places())
         return [place for place, chain in known if chain is None or chain.news > since]
 
     def _seen_places(self, since: int) -> list[ChainPlace]:
         ours = self._context.author + self._context.device
         places = []
-        for key, chain in self._intake.chains.items():
+        for key, chain in self._ingest.chains.items():
             last = chain.seen.last
             if last >= 0 and chain.news > since:
                 first = 0 if key == ours else min(chain.base, last)

@@ -18,10 +18,10 @@ from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
 from linnet.overlay.trackerless.commands import NO_PART
 from linnet.streams.commands import OverlayIs
-from linnet.streams.names import own_name, topic_of
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.overlay_choice import OverlayChoice
 from linnet.streams.stream import Stream
+from linnet.streams.stream_names import own_name, topic_of
 
 
 class LingerDue(Timer, frozen=True, gc=False):

@@ -106,7 +106,7 @@ def announce(stream: Stream, context: Context, body: bytes, promises: Promises, 
 
 def _add_own(stream: Stream, context: Context, verified: Verified, promises: Promises, now: float) -> None:
     """Write a unit of ours; it is sent and delivered when that is durable."""
-    chain, due, _ = stream.intake.accept(verified, now)
+    chain, due, _ = stream.ingest.accept(verified, now)
     if not due:
         raise InvalidEvent(Reason.FORKED_CHAIN, "our own chain does not go on where it ended")
     stream.flood.distinct += 1

@@ -66,7 +66,7 @@ class Repair:
         if not any(damage.topic == stream.topic for damage in self._wanted):
             return
         log = self._context.store.log
-        good, _ = stream.intake.check_all(resent.units, resent.cards, None)
+        good, _ = stream.ingest.check_all(resent.units, resent.cards, None)
         for verified in good:
             # What is not damaged here comes by the stream's own way, in its turn.
             if log.is_damaged(_as_damage(verified)):

@@ -21,20 +21,20 @@ from linnet.delivery.suppression import Suppression
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
 from linnet.machine.outbox import Outbox, Promises
+from linnet.streams.acknowledge import Acknowledgements
 from linnet.streams.anchor import Anchor
 from linnet.streams.announcing import Announcing
-from linnet.streams.confirming import Confirming
 from linnet.streams.due import Due
-from linnet.streams.intake import Intake
-from linnet.streams.keeper import Keeper
+from linnet.streams.ingest import Ingest
 from linnet.streams.messages import PolicyIs
-from linnet.streams.names import owner_of, topic_of
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
 from linnet.streams.publishing import Publishing
 from linnet.streams.readers import Readers
 from linnet.streams.sealed.opening import Opening
 from linnet.streams.sealed.sealed import Sealed
+from linnet.streams.storage import Keeper
+from linnet.streams.stream_names import owner_of, topic_of
 from linnet.trace.records import Kind, Record
 
 
@@ -49,7 +49,7 @@ class Stream:
         cells = context.store.cells
         self.governance = Governance(self.topic, owner_of(name), cells)
         self.archive = Archive(self.topic, context.store, context.cards, context.config, out)
-        self.intake = Intake(self.topic, context, self.governance)
+        self.ingest = Ingest(self.topic, context, self.governance)
         self.flood = Flood(self.topic)
         self.gaps = Gaps(self.topic, context.config, context.links, out)
         self.keeper = Keeper(self.topic, context, self.archive, out)
@@ -57,7 +57,7 @@ class Stream:
         self.sealed = Sealed(self.topic, context, self.governance, out)
         self.readers = Readers(self.topic, context, out, self.governance.owner, self.sealed.open)
         self.opening = Opening(self.topic, context, self.gaps, self.sealed.following, self.readers, out)
-        self.confirming = Confirming(self.topic, context, out)
+        self.acknowledgements = Acknowledgements(self.topic, context, out)
         self.is_unreachable = False
         """Whether it was told that nobody can dial this node and nobody is there whom it could."""
         self.stores = False
@@ -68,15 +68,15 @@ class Stream:
             self.topic,
             context,
             self.flood,
-            self.intake,
+            self.ingest,
             self.archive,
             self.governance,
             out,
             self._reading_since,
         )
-        self.due = Due(self.intake, self.archive, self.readers, self.announcing)
+        self.due = Due(self.ingest, self.archive, self.readers, self.announcing)
         self.anchor = Anchor(self.topic, context, out)
-        self.intake.restore_own()
+        self.ingest.restore_own()
         self.received = 0
         self.duplicates = 0
         self.rejected = 0
@@ -92,12 +92,12 @@ class Stream:
         """A unit on its way through the overlay."""
         unit = data.unit
         beyond = self.flood.heard(peer)
-        if self.intake.is_duplicate(unit):
+        if self.ingest.is_duplicate(unit):
             self._count_duplicate(peer, unit, data.hops, beyond)
             return
         try:
-            verified, card = self.intake.check(unit, data.card, now)
-            chain, due, lost = self.intake.accept(verified, now, live=True)
+            verified, card = self.ingest.check(unit, data.card, now)
+            chain, due, lost = self.ingest.accept(verified, now, live=True)
         except RemoteError as error:
             self._reject(peer, unit, error)
             return
@@ -230,7 +230,7 @@ class Stream:
             try:
                 if first_due is not None:
                     self._settle(place, first_due, now)
-                chain, due = self.intake.announced(place, storage, first_due)
+                chain, due = self.ingest.announced(place, storage, first_due)
             except RemoteError as error:
                 self._out.record(
                     Record(Kind.REJECTED, self.topic, device=place.device, peer=peer, reason=error.reason)
@@ -249,26 +249,26 @@ class Stream:
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
             self.announcing.send_heads(peer, self.keeps, now)
-        if storage and final and is_last and not self.intake.anchored:
+        if storage and final and is_last and not self.ingest.anchored:
             self.note_anchored()
         if final and is_last and self.due.is_answered(peer):
             self.release_held(now)
 
     def note_anchored(self) -> None:
         """A storage node has told which chains there are."""
-        self.intake.anchored = True
+        self.ingest.anchored = True
         self.readers.note_anchored()
         self.anchor.release()
 
     def release_held(self, now: float) -> None:
         """Nobody is about to answer any more: what was held gets its turn."""
-        for chain, due in self.intake.release():
+        for chain, due in self.ingest.release():
             self._hand_in_turn(chain, due, None, now)
             self.gaps.review_chain(chain)
 
     def _settle(self, place: ChainPlace, first: int, now: float) -> None:
         """Somebody says that a chain was said in our time from this number on: it is due from there."""
-        if self.intake.wants_all:
+        if self.ingest.wants_all:
             self.readers.due_from(place.author + place.device, first)
         chain, lost = self.due.settle(place, first)
         if chain is not None:
@@ -292,7 +292,7 @@ class Stream:
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
         others = tuple(self.storage.values())
         self.publishing.none_since = None if others else now
-        self.confirming.set_storage(others)
+        self.acknowledgements.set_storage(others)
         self.opening.set_storage(self.storage)
         mine = (Contact(ours),) if self.stores else ()
         self.gaps.set_storage(others)
@@ -308,14 +308,14 @@ class Stream:
     def keep(self, rule: StorageRule) -> None:
         """Keep this stream for others, going on from what the log holds."""
         kept, self.stores = self.keeps, True
-        self.intake.wants_all = True
+        self.ingest.wants_all = True
         if not kept:
-            self.readers.go_back(self.intake.restore())
+            self.readers.go_back(self.ingest.restore())
         self.keeper.retention, self.keeper.quota = rule.retention, rule.quota
         # Our own subscribers need nobody else for history.
         self.readers.set_storage((Contact(self._context.peer),))
         if not kept:
-            for chain in self.intake.chains.values():
+            for chain in self.ingest.chains.values():
                 self.gaps.review_chain(chain)
         self.keeper.evict_later()
 
@@ -326,7 +326,7 @@ class Stream:
         self.gaps.handle_link_up(peer)
         self.publishing.handle_link_up(peer)
         self.readers.handle_link_up(peer)
-        self.confirming.handle_link_up(peer)
+        self.acknowledgements.handle_link_up(peer)
         self.announcing.send_heads(peer, self.keeps, now)
 
     def handle_link_down(self, peer: PeerId) -> None:
@@ -342,20 +342,20 @@ class Stream:
         """What somebody holds of a range that we asked for."""
         # Who keeps the stream may show what was said by devices that are expired or revoked since.
         judged_at = None if peer in self.storage else now
-        good, errors = self.intake.check_all(resent.units, resent.cards, judged_at)
+        good, errors = self.ingest.check_all(resent.units, resent.cards, judged_at)
         for error in errors:
             self._reject_page(peer, error)
         self.opening.read(good, now)
         self.due.look_back(resent.author + resent.device, now)
         ages = {unit.sig: age for unit, age in zip(resent.units, resent.ages_ms, strict=False)}
         for verified in good:
-            if self.intake.is_duplicate(verified.unit):
+            if self.ingest.is_duplicate(verified.unit):
                 continue
             try:
                 age_ms = ages.get(verified.unit.sig)
                 # An author's clock may be wrong; without a better word it is all there is.
                 said_at = verified.events[-1].tail.time / 1000 if age_ms is None else now - age_ms / 1000
-                chain, due, _ = self.intake.accept(verified, min(said_at, now), now=now)
+                chain, due, _ = self.ingest.accept(verified, min(said_at, now), now=now)
             except RemoteError as error:
                 self._reject(peer, verified.unit, error)
                 continue
@@ -366,7 +366,7 @@ class Stream:
                 Record(Kind.RESYNC, self.topic, verified.head, unit.device, unit.seq, len(unit.tails), peer)
             )
             self._take_in(chain, verified, due, None, now)
-        asked = self.intake.chains.get(resent.author + resent.device)
+        asked = self.ingest.chains.get(resent.author + resent.device)
         if asked is not None:
             self.due.note_late(asked, self.keeps, now)
             self.gaps.handle_answer(asked, resent.done)
@@ -378,7 +378,7 @@ class Stream:
 
     def repair_gap(self, key: ChainKey, now: float) -> None:
         """Ask for what is missing of a chain, or give it up."""
-        chain = self.intake.chains.get(key)
+        chain = self.ingest.chains.get(key)
         if chain is None:
             self.gaps.forget_chain(key)
         elif self.gaps.ask_source(chain, now):
@@ -423,7 +423,7 @@ class Stream:
         self.announcing.stop()
         self.gaps.stop()
         self.opening.stop()
-        self.confirming.stop()
+        self.acknowledgements.stop()
         self.anchor.release()
 
     def handle_revoked(self, peer: PeerId, revocation: Revocation) -> None:
@@ -456,7 +456,7 @@ class Stream:
         """A page of history for a subscription."""
         if peer not in self.storage and peer != self._context.peer:
             return
-        good, errors = self.intake.check_all(page.units, page.cards, None)
+        good, errors = self.ingest.check_all(page.units, page.cards, None)
         for error in errors:
             self._reject_page(peer, error)
         self.opening.read(good, now)
@@ -478,7 +478,7 @@ class Stream:
 
     def ask_anchor(self, now: float) -> None:
         """Learn from a storage node which chains there are, once, so that nothing is missed from now on."""
-        if self.intake.anchored or self.stores or not self.storage or not self.readers:
+        if self.ingest.anchored or self.stores or not self.storage or not self.readers:
             return
         if self.anchor.peer is not None:
             return
@@ -497,7 +497,7 @@ class Stream:
             return
         try:
             # A policy outlives its device's card, but not the owner's word that the device is lost.
-            verified, card = self.intake.check(message.unit, message.card, None)
+            verified, card = self.ingest.check(message.unit, message.card, None)
             if self._context.cards.revocation_of(card.person, card.device) is not None:
                 raise InvalidEvent(Reason.CARD_REVOKED, "the owner revoked this device")
         except RemoteError as error:

@@ -38,6 +38,7 @@ from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
+from linnet.streams.acknowledge import AcknowledgeDue
 from linnet.streams.anchor import AnchorDue
 from linnet.streams.announcing import AnswersDue, HeadsDue, UnheardDue
 from linnet.streams.commands import (
@@ -52,9 +53,8 @@ from linnet.streams.commands import (
     Subscribe,
     SwitchOverlay,
 )
-from linnet.streams.confirming import AcknowledgeDue
+from linnet.streams.edge_service import Serving, meet
 from linnet.streams.joined import Joined, LingerDue
-from linnet.streams.keeper import EvictDue, ReceiptDue
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.pruning import PruneDue, Pruning
@@ -63,8 +63,8 @@ from linnet.streams.publishing import ConfirmDue, StorageLookDue
 from linnet.streams.repair import Repair, RepairDue
 from linnet.streams.sealed.asking import allow_reader, ask_to_read, disallow_reader, readers_of
 from linnet.streams.sealed.search import KeySearchDue
-from linnet.streams.served import Serving, meet
 from linnet.streams.status import status_of
+from linnet.streams.storage import EvictDue, ReceiptDue
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
 from linnet.streams.unsent import Unsent
@@ -205,7 +205,7 @@ class Streams(Part):
             return
         stream.readers.handle_consumed(command.subscription, command.items)
         if stream.readers.confirming:
-            stream.confirming.acknowledge_soon()
+            stream.acknowledgements.acknowledge_soon()
         self._out.committed.reply(request, Done())
 
     @on_command(Revoke)
@@ -298,7 +298,7 @@ class Streams(Part):
     def handle_resend(self, peer: PeerId, message: Resend, now: float) -> None:
         """A peer asks for a range of a chain."""
         if (stream := self._find(message.topic, peer)) is not None:
-            chain = stream.intake.chains.get(message.author + message.device)
+            chain = stream.ingest.chains.get(message.author + message.device)
             self._answer(peer, stream.archive.read_range(message, now, chain))
 
     @on_message(Resent)
@@ -335,7 +335,7 @@ class Streams(Part):
         if not message.on:
             stream.keeper.remove_watcher(peer)
         elif stream.stores:
-            stream.keeper.add_watcher(peer, stream.publishing.ledger, stream.intake.chains, now)
+            stream.keeper.add_watcher(peer, stream.publishing.ledger, stream.ingest.chains, now)
         else:
             self._out.record(
                 Record(Kind.REJECTED, stream.topic, peer=peer, reason=Reason.NOT_HELD, note="watch")
@@ -509,7 +509,7 @@ class Streams(Part):
     def acknowledge(self, timer: AcknowledgeDue, now: float) -> None:
         """Tell a storage node how far this device has received a stream."""
         if (stream := self._joined.get(timer.topic)) is not None:
-            stream.confirming.acknowledge(stream.intake.chains, now)
+            stream.acknowledgements.acknowledge(stream.ingest.chains, now)
 
     @on_timer(HeadsDue)
     def tell_news(self, timer: HeadsDue, now: float) -> None:

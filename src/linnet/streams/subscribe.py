@@ -46,23 +46,23 @@ def _begin_durable(
     made_at: float | None = None
     if cursor.resumed:
         made_at = cursor.unsettled_since(now)
-        stream.intake.wants_all |= made_at is None
-        stream.intake.resumes |= made_at is not None
+        stream.ingest.wants_all |= made_at is None
+        stream.ingest.resumes |= made_at is not None
     elif command.since is None:
         made_at = now
         cursor.begin(context.store.log.end(), now)
-        for chain in stream.intake.chains.values():
+        for chain in stream.ingest.chains.values():
             if chain.next:
                 stream.archive.pass_over(chain.author, chain.device, chain.next - 1)
     else:
         cursor.begin(0)
-        stream.intake.wants_all = True
+        stream.ingest.wants_all = True
     # From now on everything is written; go on from what the log holds.
-    goes_back = not kept and (cursor.resumed or stream.intake.wants_all)
+    goes_back = not kept and (cursor.resumed or stream.ingest.wants_all)
     if goes_back:
-        stream.readers.go_back(stream.intake.restore(cursor.resumed))
+        stream.readers.go_back(stream.ingest.restore(cursor.resumed))
     reader = stream.readers.add(command, cursor, made_at)
-    if stream.intake.anchored:
+    if stream.ingest.anchored:
         cursor.settle()
     promises = Promises()
     promises.reply(request, Subscribed(stream.topic, cursor.resumed))
@@ -70,7 +70,7 @@ def _begin_durable(
     out.committed.extend(promises)
     stream.readers.begin(reader)
     if goes_back:
-        for chain in stream.intake.chains.values():
+        for chain in stream.ingest.chains.values():
             stream.gaps.review_chain(chain)
 
 

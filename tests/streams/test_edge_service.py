@@ -9,8 +9,8 @@ from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId
 from linnet.delivery.messages import ChainPlace, Heads, Watch
 from linnet.identity.cards import revoke
+from linnet.streams.edge_service import digest, meet, reached
 from linnet.streams.options import StorageRule
-from linnet.streams.served import digest, meet, reached
 from linnet.testing.rooms import person_key
 
 PROXY = PeerId(b"q" * 32)
@@ -24,10 +24,10 @@ def test_both_sides_have_the_same_digest_once_they_know_the_same() -> None:
     voice = Voice(topic=here.topic)
     units = [voice.say(b"a"), voice.say(b"b", b"c")]
     for unit in units:
-        there.intake.accept(unit, NOW)
-    here.intake.accept(units[0], NOW)
+        there.ingest.accept(unit, NOW)
+    here.ingest.accept(units[0], NOW)
     assert digest(here, mobile) != digest(there, proxy)
-    here.intake.accept(units[1], NOW)
+    here.ingest.accept(units[1], NOW)
     assert digest(here, mobile) == digest(there, proxy)
     place = ChainPlace(voice.identity.author, voice.identity.card.device, 0, 2, False)
     assert reached(here) == reached(there) == (place,)
@@ -37,9 +37,9 @@ def test_what_came_too_early_has_not_been_reached() -> None:
     stream = Staged("tea", context_of())
     voice = Voice(topic=stream.topic)
     units = [voice.say(body) for body in (b"a", b"b", b"c")]
-    stream.intake.wants_all = True
-    stream.intake.accept(units[0], NOW)
-    stream.intake.accept(units[2], NOW)
+    stream.ingest.wants_all = True
+    stream.ingest.accept(units[0], NOW)
+    stream.ingest.accept(units[2], NOW)
     assert [place.last for place in reached(stream)] == [0]
 
 
@@ -47,7 +47,7 @@ def test_a_revocation_that_one_side_lacks_shows() -> None:
     context = context_of()
     stream = Staged("tea", context)
     voice = Voice("ann", topic=stream.topic)
-    stream.intake.accept(voice.say(b"a"), NOW)
+    stream.ingest.accept(voice.say(b"a"), NOW)
     before = digest(stream, context)
     context.cards.learn(voice.identity.card)
     context.cards.revoke(revoke(person_key("ann"), voice.identity.card.device, 5))
@@ -61,7 +61,7 @@ def test_who_knows_the_same_is_told_nothing_and_counts_as_a_neighbour() -> None:
     context.links[PROXY] = None
     assert asked(stream.out, meet, stream, PROXY, True, NOW) == []
     assert stream.flood.neighbors[PROXY].is_served
-    assert stream.intake.anchored
+    assert stream.ingest.anchored
 
 
 def test_who_knows_something_else_is_told_everything() -> None:
@@ -70,7 +70,7 @@ def test_who_knows_something_else_is_told_everything() -> None:
     stream.set_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
     assert asked(stream.out, meet, stream, PROXY, False, NOW) == [Send(PROXY, Heads(stream.topic, (), 0))]
-    assert not stream.intake.anchored
+    assert not stream.ingest.anchored
 
 
 def test_a_receipt_is_asked_for_only_where_one_is_owed() -> None:

@@ -7,7 +7,7 @@ import pytest
 from linnet.core.errors import BadText
 from linnet.core.limits import STREAM_NAME_CHARS
 from linnet.identity.text import Sort, to_text
-from linnet.streams.names import own_name, owner_of, topic_of
+from linnet.streams.stream_names import own_name, owner_of, topic_of
 from linnet.testing.identities import known_identity
 
 PERSON = known_identity("ann").author

@@ -34,7 +34,7 @@ def reached(stream: Stream) -> tuple[ChainPlace, ...]:
     """Every chain that was received without a gap, and up to where."""
     return tuple(
         ChainPlace(chain.author, chain.device, min(chain.base, chain.next - 1), chain.next - 1, False)
-        for chain in stream.intake.chains.values()
+        for chain in stream.ingest.chains.values()
         if chain.next > 0
     )
 
@@ -48,7 +48,7 @@ def _marks(stream: Stream, context: Context) -> Iterator[bytes]:
     policy = stream.governance.unit
     if policy is not None:
         yield policy.sig
-    for chain in stream.intake.chains.values():
+    for chain in stream.ingest.chains.values():
         if context.cards.revocation_of(chain.author, chain.device) is not None:
             yield chain.key
 
@@ -63,7 +63,7 @@ def meet(stream: Stream, peer: PeerId, same: bool, now: float) -> None:
         return
     _ask_storage(stream, peer, same)
     stream.send_backlog(now)
-    if peer in stream.storage and not stream.intake.anchored:
+    if peer in stream.storage and not stream.ingest.anchored:
         stream.note_anchored()
 
 
@@ -77,4 +77,4 @@ def _ask_storage(stream: Stream, peer: PeerId, same: bool) -> None:
     else:
         stream.publishing.handle_link_up(peer)
     stream.readers.handle_link_up(peer)
-    stream.confirming.handle_link_up(peer)
+    stream.acknowledgements.handle_link_up(peer)

@@ -18,7 +18,7 @@ from linnet.identity.cards import Card
 from linnet.streams.policy import Governance
 
 
-class Intake:
+class Ingest:
     """The chains of one topic, as far as this node has seen them."""
 
     def __init__(self, topic: TopicId, context: Context, governance: Governance) -> None:

@@ -21,7 +21,7 @@ class AcknowledgeDue(Timer, frozen=True, gc=False):
     topic: TopicId
 
 
-class Confirming:
+class Acknowledgements:
     """Says how far this device has received a stream, if a subscription allows it."""
 
     def __init__(self, topic: TopicId, context: Context, out: Outbox) -> None:
