@@ -15,7 +15,7 @@ from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.event.event import Event, Verified
 from linnet.peer.messages import CODEC
-from linnet.streams.announcing import AnswersDue
+from linnet.streams.announcements import AnswersDue
 from linnet.streams.commands import Subscribe
 from linnet.streams.options import StorageRule
 

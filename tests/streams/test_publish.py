@@ -22,7 +22,7 @@ from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
-from linnet.streams.announcing import HeadsDue
+from linnet.streams.announcements import HeadsDue
 from linnet.streams.commands import Policy, Published, Subscribe
 from linnet.streams.publish import declare, publish
 from linnet.streams.storage import EvictDue

@@ -28,7 +28,7 @@ from linnet.delivery.items import Item, Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.delivery.suppression import SpreadDue
 from linnet.event.event import Verified
-from linnet.streams.anchor import AnchorDue
+from linnet.streams.announcements import AnchorDue
 from linnet.streams.commands import Subscribe
 from linnet.trace.records import Kind, Record
 

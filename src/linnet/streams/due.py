@@ -13,7 +13,7 @@ from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.messages import ChainPlace, Heads
 from linnet.delivery.moments import SLACK
 from linnet.delivery.ranges import Range
-from linnet.streams.announcing import Announcing
+from linnet.streams.announcements import Announcements
 from linnet.streams.ingest import Ingest
 from linnet.streams.readers import Readers
 
@@ -21,30 +21,32 @@ from linnet.streams.readers import Readers
 class Due:
     """What is due of one stream, by the word of neighbours and storage nodes."""
 
-    def __init__(self, ingest: Ingest, archive: Archive, readers: Readers, announcing: Announcing) -> None:
+    def __init__(
+        self, ingest: Ingest, archive: Archive, readers: Readers, announcements: Announcements
+    ) -> None:
         self._ingest = ingest
         self._archive = archive
         self._readers = readers
-        self._announcing = announcing
+        self._announcements = announcements
 
     def handle_question(self, peer: PeerId, heads: Heads, keeps: bool, now: float) -> None:
         """Note what a peer asks; if it is about to answer us, let new chains wait for that."""
         if heads.waited_ms is None:
             return
         if heads.waited_ms:
-            self._announcing.note_question(peer, heads.waited_ms, now)
+            self._announcements.note_question(peer, heads.waited_ms, now)
         if self.is_final(heads):
             return
         waits = not self._ingest.asked
         self._ingest.asked[peer] = None
-        if not heads.waited_ms and not self._announcing.has_asked(peer):
-            self._announcing.send_heads(peer, keeps, now)
+        if not heads.waited_ms and not self._announcements.has_asked(peer):
+            self._announcements.send_heads(peer, keeps, now)
         if waits:
-            self._announcing.wait_for_answers()
+            self._announcements.wait_for_answers()
 
     def is_final(self, heads: Heads) -> bool:
         """Whether these heads are a peer's last word: it has answered, or it cannot, or nobody asks."""
-        return heads.due is not None or heads.waited_ms is None or not self._announcing.asks
+        return heads.due is not None or heads.waited_ms is None or not self._announcements.asks
 
     def is_answered(self, peer: PeerId) -> bool:
         """A peer has said what is due; whether nobody else is asked, so that what was held gets its turn."""

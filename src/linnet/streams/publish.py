@@ -123,7 +123,7 @@ def _add_own(stream: Stream, context: Context, verified: Verified, promises: Pro
     stream.governance.read(verified)
     stream.keeper.note_written(chain)
     stream.keeper.evict_later()
-    stream.announcing.note_news(chain)
+    stream.announcements.note_news(chain)
 
 
 def permit(stream: Stream, context: Context, now: float) -> None:

@@ -22,8 +22,7 @@ from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
 from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.acknowledge import Acknowledgements
-from linnet.streams.anchor import Anchor
-from linnet.streams.announcing import Announcing
+from linnet.streams.announcements import Anchor, Announcements
 from linnet.streams.due import Due
 from linnet.streams.ingest import Ingest
 from linnet.streams.messages import PolicyIs
@@ -64,7 +63,7 @@ class Stream:
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         self.suppression = Suppression(self.topic, self.flood, context.config.suppress, out)
-        self.announcing = Announcing(
+        self.announcements = Announcements(
             self.topic,
             context,
             self.flood,
@@ -74,7 +73,7 @@ class Stream:
             out,
             self._reading_since,
         )
-        self.due = Due(self.ingest, self.archive, self.readers, self.announcing)
+        self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
         self.ingest.restore_own()
         self.received = 0
@@ -167,7 +166,7 @@ class Stream:
         has_owner = self.governance.owner is not None
         if has_owner:
             if self.governance.read(verified):
-                self.announcing.send_policy(self.flood.neighbors)
+                self.announcements.send_policy(self.flood.neighbors)
             self.opening.read((verified,), now)
         if self.readers.unordered:
             said_at = chain.moments.at(verified.unit.seq or 0) if hops is None else None
@@ -178,7 +177,7 @@ class Stream:
             self.gaps.review_chain(chain)
             if chain.early > self._context.config.gaps_open:
                 self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
-        self.announcing.note_news(chain)
+        self.announcements.note_news(chain)
         if has_owner:
             self.opening.look_for_keys(now)
 
@@ -212,13 +211,13 @@ class Stream:
     def handle_neighbor_up(self, peer: PeerId, now: float) -> None:
         """A neighbour is there: tell it how far we know the chains, and the policy."""
         self.flood.up(peer)
-        self.announcing.greet_neighbor(peer, self.keeps, now)
+        self.announcements.greet_neighbor(peer, self.keeps, now)
         self.send_backlog(now)
 
     def handle_neighbor_down(self, peer: PeerId) -> None:
         """A neighbour is gone."""
         self.flood.down(peer)
-        self.announcing.forget_neighbor(peer)
+        self.announcements.forget_neighbor(peer)
 
     def handle_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
         """Somebody says how far the chains go; what we lack of them is missing."""
@@ -245,10 +244,10 @@ class Stream:
             if chain is not None:
                 self._hand_in_turn(chain, due, None, now)
                 self.gaps.review_chain(chain)
-        self.announcing.note_heads(peer, heads)
+        self.announcements.note_heads(peer, heads)
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
-            self.announcing.send_heads(peer, self.keeps, now)
+            self.announcements.send_heads(peer, self.keeps, now)
         if storage and final and is_last and not self.ingest.anchored:
             self.note_anchored()
         if final and is_last and self.due.is_answered(peer):
@@ -281,10 +280,10 @@ class Stream:
 
     def ask_neighbors(self, now: float) -> None:
         """Somebody reads here now: let neighbours know, so that they tell what is due since."""
-        if not self.announcing.asks:
+        if not self.announcements.asks:
             return
-        for peer in [peer for peer in self.flood.neighbors if not self.announcing.has_asked(peer)]:
-            self.announcing.send_heads(peer, self.keeps, now)
+        for peer in [peer for peer in self.flood.neighbors if not self.announcements.has_asked(peer)]:
+            self.announcements.send_heads(peer, self.keeps, now)
 
     def set_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
         """The tracker says who keeps this stream."""
@@ -327,14 +326,14 @@ class Stream:
         self.publishing.handle_link_up(peer)
         self.readers.handle_link_up(peer)
         self.acknowledgements.handle_link_up(peer)
-        self.announcing.send_heads(peer, self.keeps, now)
+        self.announcements.send_heads(peer, self.keeps, now)
 
     def handle_link_down(self, peer: PeerId) -> None:
         """A link is gone."""
         self.flood.unlinked(peer)
         self.gaps.handle_link_down(peer)
         self.keeper.remove_watcher(peer)
-        self.announcing.handle_link_down(peer)
+        self.announcements.handle_link_down(peer)
 
     # Gaps.
 
@@ -420,7 +419,7 @@ class Stream:
     def leave(self) -> None:
         """The node leaves the stream: stop every timer and let go of every link."""
         self.publishing.leave()
-        self.announcing.stop()
+        self.announcements.stop()
         self.gaps.stop()
         self.opening.stop()
         self.acknowledgements.stop()
@@ -438,7 +437,7 @@ class Stream:
         self.sealed.note_revocation()
         note = "device revoked"
         self._out.record(Record(Kind.CONTROL, self.topic, device=revocation.device, peer=peer, note=note))
-        self.announcing.send_revocation(revocation, peer)
+        self.announcements.send_revocation(revocation, peer)
 
     def send_backlog(self, now: float) -> None:
         """Send what was published, here or by those whom we serve, while there was nobody to send it to."""
@@ -484,7 +483,7 @@ class Stream:
             return
         peer = self.anchor.hold_one(self.storage.values())
         if peer in self._context.links:
-            self.announcing.send_heads(peer, self.keeps, now)
+            self.announcements.send_heads(peer, self.keeps, now)
 
     def change_anchor(self, now: float) -> None:
         """The storage node took too long: ask again, perhaps another."""
@@ -504,4 +503,4 @@ class Stream:
             self._reject(peer, message.unit, error)
             return
         if self.governance.read(verified):
-            self.announcing.send_policy(other for other in self.flood.neighbors if other != peer)
+            self.announcements.send_policy(other for other in self.flood.neighbors if other != peer)

@@ -39,8 +39,7 @@ from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, Storag
 from linnet.overlay.overlays import Overlays
 from linnet.overlay.registry import Registry
 from linnet.streams.acknowledge import AcknowledgeDue
-from linnet.streams.anchor import AnchorDue
-from linnet.streams.announcing import AnswersDue, HeadsDue, UnheardDue
+from linnet.streams.announcements import AnchorDue, AnswersDue, HeadsDue, UnheardDue
 from linnet.streams.commands import (
     AllowReader,
     AskToRead,
@@ -214,7 +213,7 @@ class Streams(Part):
         self._context.cards.revoke(command.revocation)
         for stream in self._joined:
             stream.sealed.note_revocation()
-            stream.announcing.send_revocation(command.revocation, None)
+            stream.announcements.send_revocation(command.revocation, None)
         self._out.committed.reply(request, Done())
 
     @on_command(SwitchOverlay)
@@ -515,13 +514,13 @@ class Streams(Part):
     def tell_news(self, timer: HeadsDue, now: float) -> None:
         """Tell neighbours how far the chains go."""
         if (stream := self._joined.get(timer.topic)) is not None:
-            stream.announcing.tell_news(stream.keeps, now)
+            stream.announcements.tell_news(stream.keeps, now)
 
     @on_timer(UnheardDue)
     def repeat_heads(self, timer: UnheardDue, now: float) -> None:
         """Tell neighbours again what they have not shown."""
         if (stream := self._joined.get(timer.topic)) is not None:
-            stream.announcing.repeat_heads(stream.keeps, now)
+            stream.announcements.repeat_heads(stream.keeps, now)
 
     @on_timer(AnswersDue)
     def release_held(self, timer: AnswersDue, now: float) -> None:

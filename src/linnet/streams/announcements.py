@@ -4,13 +4,15 @@ Prev references cannot show that a chain's last event is lost. So neighbours tel
 far they know the chains, when they become neighbours and after there was news, until each was told: who
 hears of an event only by this tells others in turn, and so nobody who has a neighbour is left out. What a
 neighbour does not show to have in its own heads, it is told again (`linnet.streams.unheard`).
+
+A storage node is asked once which chains there are: the anchor (docs/adr/0009-what-is-due.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
@@ -49,7 +51,7 @@ class UnheardDue(Timer, frozen=True, gc=False):
     topic: TopicId
 
 
-class Announcing:
+class Announcements:
     """Tells neighbours and storage nodes of one stream what they may not know."""
 
     def __init__(
@@ -271,3 +273,36 @@ class Announcing:
                 first = 0 if key == ours else min(chain.base, last)
                 places.append(ChainPlace(chain.author, chain.device, first, last, key == ours))
         return places
+
+
+class AnchorDue(Timer, frozen=True, gc=False):
+    """The storage node that is the anchor had the time to answer."""
+
+    topic: TopicId
+
+
+class Anchor:
+    """Holds a link to one storage node until it has answered, or to another if it does not."""
+
+    def __init__(self, topic: TopicId, context: Context, out: Outbox) -> None:
+        self._context = context
+        self._out = out
+        self._timer = AnchorDue(topic)
+        self._purpose = f"anchor {topic.hex()[:16]}"
+        self.peer: PeerId | None = None
+        """Whom we ask."""
+
+    def hold_one(self, nodes: Iterable[Contact]) -> PeerId:
+        """Choose a storage node by chance, so that no single one is asked by all, and hold a link to it."""
+        chosen = self._context.rng.choice(list(nodes))
+        self.peer = chosen.peer
+        self._out.hold(chosen.peer, chosen.hints, self._purpose)
+        self._out.set_timer(self._context.config.history_timeout, self._timer)
+        return chosen.peer
+
+    def release(self) -> None:
+        """Let the storage node go: it has answered, it does not, or nobody wants to know any more."""
+        if self.peer is not None:
+            peer, self.peer = self.peer, None
+            self._out.cancel_timer(self._timer)
+            self._out.release(peer, self._purpose)
