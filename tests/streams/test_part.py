@@ -20,8 +20,8 @@ from linnet.overlay.notices import JoinRefused, StorageKnown
 from linnet.overlay.registry import Registry
 from linnet.streams.commands import AskToRead, Publish, Published, Subscribe, SwitchOverlay
 from linnet.streams.options import StorageRule
+from linnet.streams.part import Streams
 from linnet.streams.stream_names import topic_of
-from linnet.streams.streams import Streams
 from linnet.trace.records import Kind, Record
 
 ASKER, TRACKER = PeerId(b"a" * 32), Contact(PeerId(b"t" * 32), ("tls://t:1",))

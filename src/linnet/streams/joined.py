@@ -34,7 +34,7 @@ class Joined:
     """Streams by topic, and by the names that the application calls them.
 
     What an overlay or a proxy tells while a stream is joined or left is among what goes into the outbox;
-    `linnet.streams.streams` acts on it at once.
+    `linnet.streams.part` acts on it at once.
     """
 
     def __init__(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import msgspec
+
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
@@ -30,7 +32,7 @@ from linnet.delivery.subscription import has_cursor
 from linnet.delivery.suppression import SpreadDue
 from linnet.edge.client import EdgeClient
 from linnet.edge.notices import Keep, LetGo, Reached, Trim
-from linnet.event.signing import message_tail
+from linnet.event.signing import message_tail, recall_unit
 from linnet.machine.commands import carry_out
 from linnet.machine.outbox import Notice, Outbox
 from linnet.machine.part import Part, on_command, on_link, on_message, on_notice, on_timer
@@ -66,9 +68,11 @@ from linnet.streams.status import status_of
 from linnet.streams.storage import EvictDue, ReceiptDue
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
-from linnet.streams.unsent import Unsent
-from linnet.streams.waiting import Waiting
 from linnet.trace.records import Kind, Record
+
+_UNSENT = "edge.unsent"
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[str, int]).decode
 
 
 class Streams(Part):
@@ -633,3 +637,72 @@ class Streams(Part):
         if not stream.flood.stalled:
             for request, command in self._waiting.take(stream.topic):
                 carry_out(self._out, request, partial(self.handle_publish, request, command, now))
+
+
+class Waiting:
+    """What the application wants to publish, by stream, in order; bounded for each."""
+
+    def __init__(self, most: int, out: Outbox) -> None:
+        self._most = most
+        self._out = out
+        self._waiting: dict[TopicId, list[tuple[int, Publish]]] = {}
+
+    def __contains__(self, topic: TopicId) -> bool:
+        return topic in self._waiting
+
+    def add(self, topic: TopicId, request: int, command: Publish) -> None:
+        """Let one wait; more than allowed are declined."""
+        waiting = self._waiting.setdefault(topic, [])
+        if len(waiting) >= self._most:
+            detail = f"{len(waiting)} publishes wait for slow links already"
+            self._out.reply(request, Declined(Reason.CONGESTED, detail))
+            return
+        waiting.append((request, command))
+
+    def take(self, topic: TopicId) -> list[tuple[int, Publish]]:
+        """Those of a stream, in order: its links are not slow any more."""
+        return self._waiting.pop(topic, [])
+
+    def close(self) -> None:
+        """The node stops: whoever waits is answered."""
+        waiting, self._waiting = self._waiting, {}
+        declined = Declined(Reason.SHUTDOWN, "the node stops, and links were slow until the end")
+        for queued in waiting.values():
+            for request, _ in queued:
+                self._out.reply(request, declined)
+
+
+class Unsent:
+    """The streams of one node in which something waits for a proxy."""
+
+    def __init__(self, context: Context, out: Outbox) -> None:
+        self._context = context
+        self._out = out
+        self._cells = context.store.cells
+
+    def streams(self) -> list[tuple[str, int]]:
+        """Every such stream, and the number of our first event in it that waits."""
+        return [_decode(value) for _, value in self._cells.scan(_UNSENT)]
+
+    def note_published(self, stream: Stream, first: int) -> None:
+        """From this event on a proxy has still to be told."""
+        if stream.publishing.next > first and self._cells.get(_UNSENT, stream.topic) is None:
+            self._cells.put(_UNSENT, stream.topic, _encode((stream.name, first)))
+
+    def is_in(self, stream: Stream) -> bool:
+        """Whether something waits in a stream; it is forgotten once nothing does."""
+        waits = stream.publishing.is_unconfirmed
+        if not waits and self._cells.get(_UNSENT, stream.topic) is not None:
+            self._cells.delete(_UNSENT, stream.topic)
+        return waits
+
+    def recall(self, stream: Stream, first: int) -> None:
+        """After a restart: let it wait again for whoever comes first."""
+        author, device = self._context.author, self._context.device
+        while first < stream.publishing.next:
+            units = stream.archive.page(author, device, first, stream.publishing.next - 1)
+            for unit in units:
+                stream.publishing.hold_back(recall_unit(unit), self._out)
+                first = (unit.seq or 0) + len(unit.tails)
+            if not units:
+                break  # evicted meanwhile, with a record

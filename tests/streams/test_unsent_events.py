@@ -9,7 +9,7 @@ from linnet.core.ids import Contact, PeerId
 from linnet.delivery.messages import ChainPlace
 from linnet.delivery.receipts import sign_receipt
 from linnet.store.memory import MemoryStore
-from linnet.streams.unsent import Unsent
+from linnet.streams.part import Unsent
 from linnet.testing.identities import known_identity
 
 

@@ -10,7 +10,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.machine.outbox import Outbox
 from linnet.streams.commands import Publish
-from linnet.streams.waiting import Waiting
+from linnet.streams.part import Waiting
 
 ONE, TWO = Publish("me/a", (b"one",)), Publish("me/a", (b"two",))
 TOPIC, OTHER = TopicId(b"t" * 32), TopicId(b"o" * 32)
