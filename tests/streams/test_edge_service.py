@@ -81,5 +81,5 @@ def test_a_receipt_is_asked_for_only_where_one_is_owed() -> None:
     stream = Staged("tea", context)
     stream.set_storage((Contact(PROXY),), NOW)
     context.links[PROXY] = None
-    assert stream.publishing.is_unconfirmed
+    assert stream.publisher.is_unconfirmed
     assert Send(PROXY, Watch(stream.topic, True)) in asked(stream.out, meet, stream, PROXY, True, NOW)

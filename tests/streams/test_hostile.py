@@ -233,7 +233,7 @@ def test_who_forges_receipts_is_cut_off_and_nothing_is_believed() -> None:
     siege = Siege()
     siege.attack(lambda _: (forged_receipt(siege, number) for number in range(30)))
     assert siege.attacker.cut == [Reason.FORGING]
-    assert siege.stream_at("p1").publishing.ledger.receivers == {}
+    assert siege.stream_at("p1").publisher.ledger.receivers == {}
     siege.unharmed()
 
 

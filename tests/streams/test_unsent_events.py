@@ -30,7 +30,7 @@ def test_it_is_remembered_from_the_first_on_over_restarts_and_waits_again() -> N
     again = context_of(store=store)
     stream = Staged("tea", again)
     assert asked(stream.out, Unsent(again, stream.out).recall, stream, 1) == []
-    assert [unit.events[0].body for unit in stream.publishing.take_backlog()] == [b"new", b"newer"]
+    assert [unit.events[0].body for unit in stream.publisher.take_backlog()] == [b"new", b"newer"]
 
 
 def test_it_is_forgotten_once_a_proxy_has_confirmed_it() -> None:

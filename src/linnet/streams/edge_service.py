@@ -73,8 +73,8 @@ def _ask_storage(stream: Stream, peer: PeerId, same: bool) -> None:
         return
     stream.gaps.handle_link_up(peer)
     if same:
-        stream.publishing.watch_if_owed(peer)
+        stream.publisher.watch_if_owed(peer)
     else:
-        stream.publishing.handle_link_up(peer)
+        stream.publisher.handle_link_up(peer)
     stream.readers.handle_link_up(peer)
     stream.acknowledgements.handle_link_up(peer)

@@ -127,7 +127,7 @@ class Joined:
         if name in self._configured or self._rules.pop(name, None) is None or stream is None:
             return
         stream.stores = False
-        stream.keeper.let_go(is_used=bool(stream.readers) or stream.publishing.next > 0)
+        stream.keeper.let_go(is_used=bool(stream.readers) or stream.publisher.next > 0)
         self.join(stream, now)
         self.linger(stream, now)
 

@@ -59,8 +59,7 @@ from linnet.streams.joined import Joined, LingerDue
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.pruning import PruneDue, Pruning
-from linnet.streams.publish import declare, publish
-from linnet.streams.publishing import ConfirmDue, StorageLookDue
+from linnet.streams.publisher import ConfirmDue, StorageLookDue, declare, publish
 from linnet.streams.repair import Repair, RepairDue
 from linnet.streams.sealed.asking import allow_reader, ask_to_read, disallow_reader, readers_of
 from linnet.streams.sealed.search import KeySearchDue
@@ -158,7 +157,7 @@ class Streams(Part):
 
     def _say(self, request: int, stream: Stream, act: Callable[[], None]) -> None:
         """Add to our chain in a stream; what is forbidden is declined, though the stream stays open."""
-        first, before = stream.publishing.next, self._out.mark()
+        first, before = stream.publisher.next, self._out.mark()
         try:
             act()
             if self._unsent is not None:
@@ -338,7 +337,7 @@ class Streams(Part):
         if not message.on:
             stream.keeper.remove_watcher(peer)
         elif stream.stores:
-            stream.keeper.add_watcher(peer, stream.publishing.ledger, stream.ingest.chains, now)
+            stream.keeper.add_watcher(peer, stream.publisher.ledger, stream.ingest.chains, now)
         else:
             self._out.record(
                 Record(Kind.REJECTED, stream.topic, peer=peer, reason=Reason.NOT_HELD, note="watch")
@@ -487,13 +486,13 @@ class Streams(Part):
     def answer_publisher(self, timer: ConfirmDue, now: float) -> None:
         """Tell whoever published what storage nodes confirmed so far."""
         if (stream := self._joined.get(timer.topic)) is not None:
-            stream.publishing.end_waiting(timer.request)
+            stream.publisher.end_waiting(timer.request)
 
     @on_timer(StorageLookDue)
     def push_missing(self, timer: StorageLookDue, now: float) -> None:
         """Send storage nodes what they lack of our chain."""
         if (stream := self._joined.get(timer.topic)) is not None:
-            stream.publishing.push_missing(now)
+            stream.publisher.push_missing(now)
 
     @on_timer(ReceiptDue)
     def send_receipts(self, timer: ReceiptDue, now: float) -> None:
@@ -686,12 +685,12 @@ class Unsent:
 
     def note_published(self, stream: Stream, first: int) -> None:
         """From this event on a proxy has still to be told."""
-        if stream.publishing.next > first and self._cells.get(_UNSENT, stream.topic) is None:
+        if stream.publisher.next > first and self._cells.get(_UNSENT, stream.topic) is None:
             self._cells.put(_UNSENT, stream.topic, _encode((stream.name, first)))
 
     def is_in(self, stream: Stream) -> bool:
         """Whether something waits in a stream; it is forgotten once nothing does."""
-        waits = stream.publishing.is_unconfirmed
+        waits = stream.publisher.is_unconfirmed
         if not waits and self._cells.get(_UNSENT, stream.topic) is not None:
             self._cells.delete(_UNSENT, stream.topic)
         return waits
@@ -699,10 +698,10 @@ class Unsent:
     def recall(self, stream: Stream, first: int) -> None:
         """After a restart: let it wait again for whoever comes first."""
         author, device = self._context.author, self._context.device
-        while first < stream.publishing.next:
-            units = stream.archive.page(author, device, first, stream.publishing.next - 1)
+        while first < stream.publisher.next:
+            units = stream.archive.page(author, device, first, stream.publisher.next - 1)
             for unit in units:
-                stream.publishing.hold_back(recall_unit(unit), self._out)
+                stream.publisher.hold_back(recall_unit(unit), self._out)
                 first = (unit.seq or 0) + len(unit.tails)
             if not units:
                 break  # evicted meanwhile, with a record

@@ -28,7 +28,7 @@ from linnet.streams.ingest import Ingest
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
-from linnet.streams.publishing import Publishing
+from linnet.streams.publisher import Publisher
 from linnet.streams.readers import Readers
 from linnet.streams.sealed.opening import Opening
 from linnet.streams.sealed.sealed import Sealed
@@ -52,7 +52,7 @@ class Stream:
         self.flood = Flood(self.topic)
         self.gaps = Gaps(self.topic, context.config, context.links, out)
         self.keeper = Keeper(self.topic, context, self.archive, out)
-        self.publishing = Publishing(self.topic, context, self.archive, out)
+        self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
         self.readers = Readers(self.topic, context, out, self.governance.owner, self.sealed.open)
         self.opening = Opening(self.topic, context, self.gaps, self.sealed.following, self.readers, out)
@@ -157,7 +157,7 @@ class Stream:
         age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
         self.suppression.spread(verified, card, peer, hops + 1, age_us, now)
         if self.stores and self.flood.is_served(peer) and self.flood.is_alone:
-            self.publishing.hold_back(verified, self._out)
+            self.publisher.hold_back(verified, self._out)
 
     def _take_in(
         self, chain: Chain, verified: Verified, due: list[Verified], hops: int | None, now: float
@@ -290,18 +290,18 @@ class Stream:
         ours = self._context.peer
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
         others = tuple(self.storage.values())
-        self.publishing.none_since = None if others else now
+        self.publisher.none_since = None if others else now
         self.acknowledgements.set_storage(others)
         self.opening.set_storage(self.storage)
         mine = (Contact(ours),) if self.stores else ()
         self.gaps.set_storage(others)
-        self.publishing.set_storage(others)
+        self.publisher.set_storage(others)
         self.readers.set_storage((*mine, *others))
         self.ask_anchor(now)
 
     def note_alone(self) -> None:
         """Nothing leads to anybody else: whoever waits for storage nodes need not."""
-        self.publishing.note_alone()
+        self.publisher.note_alone()
         self.readers.note_alone()
 
     def keep(self, rule: StorageRule) -> None:
@@ -323,7 +323,7 @@ class Stream:
         if peer not in self.storage:
             return
         self.gaps.handle_link_up(peer)
-        self.publishing.handle_link_up(peer)
+        self.publisher.handle_link_up(peer)
         self.readers.handle_link_up(peer)
         self.acknowledgements.handle_link_up(peer)
         self.announcements.send_heads(peer, self.keeps, now)
@@ -418,7 +418,7 @@ class Stream:
 
     def leave(self) -> None:
         """The node leaves the stream: stop every timer and let go of every link."""
-        self.publishing.leave()
+        self.publisher.leave()
         self.announcements.stop()
         self.gaps.stop()
         self.opening.stop()
@@ -444,7 +444,7 @@ class Stream:
         if self.stores and self.flood.is_alone:
             return
         served = tuple(peer for peer, each in self.flood.neighbors.items() if each.is_served)
-        for verified in self.publishing.take_backlog():
+        for verified in self.publisher.take_backlog():
             unit = verified.unit
             is_ours = unit.device == self._context.device
             card = self._context.cards.shown(unit.author, unit.device) or self._context.card
@@ -465,13 +465,13 @@ class Stream:
     def handle_receipt(self, peer: PeerId, receipt: Receipt, now: float) -> None:
         """A receiver says how far it has the chains; publishers learn it, storage nodes pass it on."""
         try:
-            news = self.publishing.ledger.learn(receipt, now)
+            news = self.publisher.ledger.learn(receipt, now)
         except RemoteError as error:
             self._reject_page(peer, error)
             return
         if not news:
             return
-        self.publishing.handle_receipt(receipt)
+        self.publisher.handle_receipt(receipt)
         if self.stores:
             self.keeper.pass_on_receipt(receipt, peer)
 

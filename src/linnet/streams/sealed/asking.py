@@ -16,7 +16,7 @@ from linnet.streams.commands import (
     ReadersAre,
     RequestIs,
 )
-from linnet.streams.publish import announce, permit
+from linnet.streams.publisher import announce, permit
 from linnet.streams.sealed.owning import Admitted, device_of
 from linnet.streams.sealed.request import parse_request
 from linnet.streams.stream import Stream
@@ -52,7 +52,7 @@ def allow_reader(
     permit(stream, context, now)
     # Who is out by now must not share an epoch with whoever comes in.
     from_now = command.from_now or stream.sealed.is_due(now)
-    body = stream.sealed.allow(asked, stream.publishing.next, from_now, now)
+    body = stream.sealed.allow(asked, stream.publisher.next, from_now, now)
     promises = Promises()
     announce(stream, context, body, promises, now)
     admitted = stream.sealed.owned.readers[asked.reader.author + asked.reader.device]
@@ -72,7 +72,7 @@ def disallow_reader(
         )
 
     permit(stream, context, now)
-    body, gone = stream.sealed.disallow(is_out, stream.publishing.next, now)
+    body, gone = stream.sealed.disallow(is_out, stream.publisher.next, now)
     promises = Promises()
     announce(stream, context, body, promises, now)
     promises.reply(request, readers_of(stream, gone))

@@ -23,7 +23,7 @@ from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Fate, Published
-from linnet.streams.publishing import BACKLOG_BYTES, REST_MOST, ConfirmDue, Publishing, StorageLookDue
+from linnet.streams.publisher import BACKLOG_BYTES, REST_MOST, ConfirmDue, Publisher, StorageLookDue
 from linnet.trace.records import Kind, Record
 
 KEY = SigningKey(b"s" * 32)
@@ -38,10 +38,10 @@ class Scene:
         self.out = Outbox()
         cards, kept = self.context.cards, self.context.config
         self.archive = Archive(TOPIC, self.context.store, cards, kept, self.out)
-        self.publishing = Publishing(TOPIC, self.context, self.archive, self.out)
+        self.publisher = Publisher(TOPIC, self.context, self.archive, self.out)
 
     def say(self, *bodies: bytes) -> list[Verified]:
-        units = list(self.publishing.sign([message_tail(body, 0) for body in bodies]))
+        units = list(self.publisher.sign([message_tail(body, 0) for body in bodies]))
         for unit in units:
             self.archive.keep(unit, NOW)
         return units
@@ -56,24 +56,24 @@ class Scene:
 
     def confirmed(self, last: int, now: float = NOW, key: SigningKey = KEY) -> list[Any]:
         receipt = self.receipt(last, key, now)
-        assert self.publishing.ledger.learn(receipt, now)
-        return asked(self.out, self.publishing.handle_receipt, receipt)
+        assert self.publisher.ledger.learn(receipt, now)
+        return asked(self.out, self.publisher.handle_receipt, receipt)
 
     def published(self, request: int, outcome: Published, confirm: float, now: float = inf) -> list[Any]:
         """What is asked for when something was published, with the answer if there is one at once."""
         self.out.clear()
-        answer = self.publishing.await_storage(request, outcome, confirm, now)
+        answer = self.publisher.await_storage(request, outcome, confirm, now)
         told = [] if answer is None else [Reply(request, answer)]
         return [*self.out.take(), *told]
 
     def end_waiting(self, request: int) -> list[Any]:
-        return asked(self.out, self.publishing.end_waiting, request)
+        return asked(self.out, self.publisher.end_waiting, request)
 
     def look(self, now: float) -> list[Any]:
-        return asked(self.out, self.publishing.push_missing, now)
+        return asked(self.out, self.publisher.push_missing, now)
 
     def hold_back(self, unit: Verified) -> list[Any]:
-        return asked(self.out, self.publishing.hold_back, unit, self.out)
+        return asked(self.out, self.publisher.hold_back, unit, self.out)
 
     def acked(self, seq: int) -> Record:
         return Record(Kind.ACKED, TOPIC, device=self.context.device, seq=seq, peer=STORAGE.peer)
@@ -110,24 +110,24 @@ def test_without_wanting_confirmation_the_answer_comes_at_once() -> None:
 
 def test_storage_is_watched_from_the_first_publication_on() -> None:
     scene = Scene()
-    assert asked(scene.out, scene.publishing.set_storage, (STORAGE,)) == []
+    assert asked(scene.out, scene.publisher.set_storage, (STORAGE,)) == []
     outcome = scene.outcome(scene.say(b"a"))
     assert scene.published(7, outcome, 0.0) == [
         Hold(STORAGE.peer, STORAGE.hints, PURPOSE),
         SetTimer(2.0, LOOK),
         Reply(7, outcome),
     ]
-    assert asked(scene.out, scene.publishing.handle_link_up, STORAGE.peer) == [
+    assert asked(scene.out, scene.publisher.handle_link_up, STORAGE.peer) == [
         Send(STORAGE.peer, Watch(TOPIC, True))
     ]
-    assert asked(scene.out, scene.publishing.handle_link_up, PeerId(b"o" * 32)) == []
-    assert asked(scene.out, scene.publishing.leave) == [Release(STORAGE.peer, PURPOSE), CancelTimer(LOOK)]
+    assert asked(scene.out, scene.publisher.handle_link_up, PeerId(b"o" * 32)) == []
+    assert asked(scene.out, scene.publisher.leave) == [Release(STORAGE.peer, PURPOSE), CancelTimer(LOOK)]
 
 
 def test_a_publish_waits_for_every_storage_node_to_confirm() -> None:
     scene = Scene()
     other = SigningKey(b"o" * 32)
-    scene.publishing.set_storage((STORAGE, Contact(PeerId(other.public))))
+    scene.publisher.set_storage((STORAGE, Contact(PeerId(other.public))))
     outcome = scene.outcome(scene.say(b"a", b"b"))
     assert SetTimer(5.0, ConfirmDue(TOPIC, 7)) in scene.published(7, outcome, 5.0)
     assert scene.confirmed(0) == [scene.acked(0)]
@@ -140,7 +140,7 @@ def test_a_publish_waits_for_every_storage_node_to_confirm() -> None:
 
 def test_when_time_is_up_the_answer_says_what_is_known() -> None:
     scene = Scene()
-    scene.publishing.set_storage((STORAGE,))
+    scene.publisher.set_storage((STORAGE,))
     outcome = scene.outcome(scene.say(b"a"))
     scene.published(7, outcome, 5.0)
     told = scene.outcome(scene.say(b"b"), (Fate(STORAGE.peer, True, None),))
@@ -154,17 +154,17 @@ def test_once_the_tracker_has_said_that_nobody_keeps_it_nothing_is_waited_for() 
     outcome = scene.outcome(scene.say(b"a"))
     assert scene.published(7, outcome, 5.0) == [SetTimer(5.0, ConfirmDue(TOPIC, 7))]
     told = replace(outcome, unconfirmed=Reason.NO_STORAGE)
-    assert asked(scene.out, scene.publishing.set_storage, ()) == [SetTimer(1.0, ConfirmDue(TOPIC, 7))], (
+    assert asked(scene.out, scene.publisher.set_storage, ()) == [SetTimer(1.0, ConfirmDue(TOPIC, 7))], (
         "one may be about to come"
     )
     assert scene.end_waiting(7) == [CancelTimer(ConfirmDue(TOPIC, 7)), Reply(7, told)]
     scene.published(6, outcome, 5.0, NOW)
-    assert SetTimer(5.0, ConfirmDue(TOPIC, 6)) in asked(
-        scene.out, scene.publishing.set_storage, (STORAGE,)
-    ), "it came: there is time"
-    scene.publishing.set_storage(())
+    assert SetTimer(5.0, ConfirmDue(TOPIC, 6)) in asked(scene.out, scene.publisher.set_storage, (STORAGE,)), (
+        "it came: there is time"
+    )
+    scene.publisher.set_storage(())
     scene.end_waiting(6)
-    scene.publishing.none_since = NOW
+    scene.publisher.none_since = NOW
     assert scene.published(6, outcome, 5.0, NOW + 0.5) == [SetTimer(1.0, ConfirmDue(TOPIC, 6))]
     assert scene.published(8, outcome, 5.0) == [Reply(8, told)]
     assert scene.published(9, outcome, 0.0) == [Reply(9, outcome)], "nobody was to confirm it"
@@ -174,7 +174,7 @@ def test_leaving_answers_whoever_waits() -> None:
     scene = Scene()
     outcome = scene.outcome(scene.say(b"a"))
     scene.published(7, outcome, 5.0)
-    assert asked(scene.out, scene.publishing.leave) == [
+    assert asked(scene.out, scene.publisher.leave) == [
         CancelTimer(ConfirmDue(TOPIC, 7)),
         Reply(7, replace(outcome, unconfirmed=Reason.NO_STORAGE)),
         CancelTimer(LOOK),
@@ -183,7 +183,7 @@ def test_leaving_answers_whoever_waits() -> None:
 
 def test_what_a_storage_node_lacks_for_a_whole_period_is_pushed_to_it() -> None:
     scene = Scene()
-    scene.publishing.set_storage((STORAGE,))
+    scene.publisher.set_storage((STORAGE,))
     scene.context.links[STORAGE.peer] = None
     units = [scene.say(b"%d" % number)[0] for number in range(3)]
     again = SetTimer(2.0, LOOK)
@@ -204,7 +204,7 @@ def test_what_a_storage_node_lacks_for_a_whole_period_is_pushed_to_it() -> None:
 def test_who_publishes_all_the_time_does_not_put_off_the_look_at_storage() -> None:
     scene = Scene()
     scene.context.links[STORAGE.peer] = None
-    scene.publishing.set_storage((STORAGE,))
+    scene.publisher.set_storage((STORAGE,))
     looks: list[Any] = []
     for number in range(5):
         outcome = scene.outcome(scene.say(b"%d" % number))
@@ -215,7 +215,7 @@ def test_who_publishes_all_the_time_does_not_put_off_the_look_at_storage() -> No
 
 def test_a_storage_node_that_confirms_nothing_is_sent_it_ever_more_seldom() -> None:
     scene = Scene()
-    scene.publishing.set_storage((STORAGE,))
+    scene.publisher.set_storage((STORAGE,))
     scene.context.links[STORAGE.peer] = None
     scene.say(b"refused")
     scene.look(NOW)
@@ -224,13 +224,13 @@ def test_a_storage_node_that_confirms_nothing_is_sent_it_ever_more_seldom() -> N
     assert pushed == [0, 1, 3, 7, 15, 31, 63, *range(95, 200, REST_MOST + 1)], "whatever the clock says"
     watches = [at for at, effects in enumerate(looks) if Send(STORAGE.peer, Watch(TOPIC, True)) in effects]
     assert watches == [1], "the receipt may have been lost"
-    scene.publishing.handle_link_up(STORAGE.peer)
+    scene.publisher.handle_link_up(STORAGE.peer)
     assert any(isinstance(each, Send) for each in scene.look(NOW)), "it came anew"
 
 
 def test_a_storage_node_that_takes_some_is_sent_the_rest_at_once() -> None:
     scene = Scene()
-    scene.publishing.set_storage((STORAGE,))
+    scene.publisher.set_storage((STORAGE,))
     scene.context.links[STORAGE.peer] = None
     scene.say(b"0")
     scene.say(b"1")
@@ -243,12 +243,12 @@ def test_a_storage_node_that_takes_some_is_sent_the_rest_at_once() -> None:
 def test_a_storage_node_that_was_gone_is_asked_for_receipts_again() -> None:
     """Seed 18 of streams: a tracker that restarted knew of none for a while, and no receipt came again."""
     scene = Scene()
-    scene.publishing.set_storage((STORAGE,))
+    scene.publisher.set_storage((STORAGE,))
     scene.context.links[STORAGE.peer] = None
     outcome = scene.outcome(scene.say(b"x"))
     scene.published(1, outcome, 0.0)
-    assert Release(STORAGE.peer, PURPOSE) in asked(scene.out, scene.publishing.set_storage, ())
-    assert asked(scene.out, scene.publishing.set_storage, (STORAGE,))[:2] == [
+    assert Release(STORAGE.peer, PURPOSE) in asked(scene.out, scene.publisher.set_storage, ())
+    assert asked(scene.out, scene.publisher.set_storage, (STORAGE,))[:2] == [
         Hold(STORAGE.peer, STORAGE.hints, PURPOSE),
         Send(STORAGE.peer, Watch(TOPIC, True)),
     ]
@@ -256,7 +256,7 @@ def test_a_storage_node_that_was_gone_is_asked_for_receipts_again() -> None:
 
 def test_a_push_is_bounded() -> None:
     scene = Scene(config=DeliveryConfig(page_units=2))
-    scene.publishing.set_storage((STORAGE,))
+    scene.publisher.set_storage((STORAGE,))
     scene.context.links[STORAGE.peer] = None
     for _ in range(5):
         scene.say(b"x")
@@ -268,8 +268,8 @@ def test_a_push_is_bounded() -> None:
 def test_a_receipt_that_does_not_know_our_chain_says_nothing() -> None:
     scene = Scene()
     receipt = sign_receipt(KEY, TOPIC, True, NOW, ())
-    scene.publishing.ledger.learn(receipt, NOW)
-    assert asked(scene.out, scene.publishing.handle_receipt, receipt) == []
+    scene.publisher.ledger.learn(receipt, NOW)
+    assert asked(scene.out, scene.publisher.handle_receipt, receipt) == []
 
 
 def test_what_is_published_alone_is_kept_for_whoever_comes() -> None:
@@ -279,8 +279,8 @@ def test_what_is_published_alone_is_kept_for_whoever_comes() -> None:
     assert said[:2] == [[], []]
     (record,) = said[2]
     assert (record.kind, record.event, record.reason) == (Kind.DROPPED, units[0].head, Reason.QUEUE_FULL)
-    assert scene.publishing.take_backlog() == units[1:]
-    assert scene.publishing.take_backlog() == []
+    assert scene.publisher.take_backlog() == units[1:]
+    assert scene.publisher.take_backlog() == []
 
 
 def test_what_waits_for_company_is_bounded_in_bytes() -> None:
@@ -288,6 +288,6 @@ def test_what_waits_for_company_is_bounded_in_bytes() -> None:
     body = b"x" * 200_000
     units = [scene.say(body)[0] for _ in range(50)]
     dropped = [record for unit in units for record in scene.hold_back(unit)]
-    kept = scene.publishing.take_backlog()
+    kept = scene.publisher.take_backlog()
     assert kept == units[len(dropped) :]
     assert BACKLOG_BYTES - 250_000 < sum(len(unit.events[0].body) for unit in kept) <= BACKLOG_BYTES
