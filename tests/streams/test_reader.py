@@ -22,7 +22,7 @@ from linnet.machine.outbox import Outbox, Promises
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy, Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.reader import Reader, delivery_records, is_for_nodes, shown
+from linnet.streams.subscribe import Reader, delivery_records, is_for_nodes, shown
 from linnet.trace.records import Kind, Record
 
 ANN = Voice("ann").identity.author

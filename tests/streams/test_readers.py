@@ -24,7 +24,7 @@ from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
-from linnet.streams.readers import Readers
+from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
 
 

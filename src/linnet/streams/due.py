@@ -15,7 +15,7 @@ from linnet.delivery.moments import SLACK
 from linnet.delivery.ranges import Range
 from linnet.streams.announcements import Announcements
 from linnet.streams.ingest import Ingest
-from linnet.streams.readers import Readers
+from linnet.streams.subscribe import Readers
 
 
 class Due:

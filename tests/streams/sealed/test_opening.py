@@ -15,10 +15,10 @@ from linnet.delivery.items import Item, Unreadable
 from linnet.event.event import Event
 from linnet.streams.commands import Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.readers import Readers
 from linnet.streams.sealed.locked import MAX_EVENTS
 from linnet.streams.sealed.opening import Opening
 from linnet.streams.sealed.sealed import Sealed
+from linnet.streams.subscribe import Readers
 
 
 class Scene(Ben):

@@ -9,9 +9,9 @@ from linnet.delivery.context import Context
 from linnet.delivery.gaps import Gaps
 from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
-from linnet.streams.readers import Readers
 from linnet.streams.sealed.following import Following
 from linnet.streams.sealed.search import Search
+from linnet.streams.subscribe import Readers
 
 
 class Opening:
