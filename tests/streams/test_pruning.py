@@ -11,7 +11,7 @@ from linnet.core.effects import SetTimer
 from linnet.machine.outbox import Outbox
 from linnet.overlay.registry import Registry
 from linnet.store.memory import MemoryStore
-from linnet.streams.joined import Joined
+from linnet.streams.membership import Memberships
 from linnet.streams.pruning import PERIOD, PruneDue, Pruning
 from linnet.streams.sealed.epochs import find
 from linnet.streams.sealed.vault import Vault
@@ -22,8 +22,8 @@ DAY = 86_400.0
 
 def pruning(store: MemoryStore) -> Pruning:
     context, out = context_of(store=store), Outbox()
-    joined = Joined(context, out, overlays_without_rings(), Registry([]), {}, ())
-    return Pruning(context, joined, out)
+    memberships = Memberships(context, out, overlays_without_rings(), Registry([]), {}, ())
+    return Pruning(context, memberships, out)
 
 
 def test_without_sealed_streams_there_is_nothing_to_do() -> None:

@@ -8,25 +8,25 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.delivery.context import Context
 from linnet.delivery.messages import ChainPlace
 from linnet.edge.standing import digest_of
-from linnet.streams.joined import Joined
+from linnet.streams.membership import Memberships
 from linnet.streams.stream import Stream
 
 
 class Serving:
     """All streams of a node, as proxies and clients speak of them (`linnet.edge.standing.Standing`)."""
 
-    def __init__(self, context: Context, joined: Joined) -> None:
+    def __init__(self, context: Context, memberships: Memberships) -> None:
         self._context = context
-        self._joined = joined
+        self._memberships = memberships
 
     def digest(self, topic: TopicId) -> bytes | None:
         """A digest of how far a stream is known; None if it is not open here."""
-        stream = self._joined.get(topic)
+        stream = self._memberships.get(topic)
         return None if stream is None else digest(stream, self._context)
 
     def reached(self, topic: TopicId) -> tuple[ChainPlace, ...]:
         """Every chain that was received without a gap, and up to where."""
-        stream = self._joined.get(topic)
+        stream = self._memberships.get(topic)
         return () if stream is None else reached(stream)
 
 

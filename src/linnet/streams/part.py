@@ -55,7 +55,7 @@ from linnet.streams.commands import (
     SwitchOverlay,
 )
 from linnet.streams.edge_service import Serving, meet
-from linnet.streams.joined import Joined, LingerDue
+from linnet.streams.membership import LingerDue, Memberships
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.pruning import PruneDue, Pruning
@@ -89,37 +89,37 @@ class Streams(Part):
     ) -> None:
         self._context = context
         self._out = out
-        self._joined = Joined(context, out, overlays, registry, options, rules, overlay)
+        self._memberships = Memberships(context, out, overlays, registry, options, rules, overlay)
         self._by_subscription: dict[int, Stream] = {}
         self._waiting = Waiting(context.config.publish_queue, out)
-        self._pruning = Pruning(context, self._joined, out)
+        self._pruning = Pruning(context, self._memberships, out)
         self._unsent: Unsent | None = None
-        self.repair = Repair(context, self._joined, out)
+        self.repair = Repair(context, self._memberships, out)
         """What of our log is damaged."""
-        self.serving = Serving(context, self._joined)
+        self.serving = Serving(context, self._memberships)
         """What a proxy and its clients know of streams."""
 
     def start(self, now: float) -> None:
         """Join the streams that this node keeps."""
         self._pruning.prune(now)
-        for name in self._joined.kept:
+        for name in self._memberships.kept:
             self._open(name, now)
         if self._unsent is not None:
             for name, first in self._unsent.streams():
                 stream = self._open(name, now)
                 self._unsent.recall(stream, first)
-                self._joined.linger(stream, now)
+                self._memberships.linger(stream, now)
 
     def take_part_through(self, client: EdgeClient) -> None:
         """Take part in streams through proxies alone."""
-        self._joined.client = client
+        self._memberships.client = client
         self._unsent = Unsent(self._context, self._out)
 
     def stop(self, now: float) -> None:
         """Leave every stream, and answer whoever waits to publish."""
         self._waiting.close()
-        for stream in self._joined:
-            self._act_at_once(partial(self._joined.leave, stream, now), now)
+        for stream in self._memberships:
+            self._act_at_once(partial(self._memberships.leave, stream, now), now)
 
     # Commands.
 
@@ -136,12 +136,12 @@ class Streams(Part):
             self._waiting.add(stream.topic, request, command)
             return
         tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
-        why = self._joined.why_alone(stream)
+        why = self._memberships.why_alone(stream)
         context, out = self._context, self._out
         self._say(
             request, stream, lambda: publish(stream, context, out, request, tails, command.confirm, now, why)
         )
-        self._joined.linger(stream, now)
+        self._memberships.linger(stream, now)
 
     @on_command(Declare)
     def handle_declare(self, request: int, command: Declare, now: float) -> None:
@@ -153,7 +153,7 @@ class Streams(Part):
         )
         self._pruning.prune_later()
         self._join(stream, now)
-        self._joined.linger(stream, now)
+        self._memberships.linger(stream, now)
 
     def _say(self, request: int, stream: Stream, act: Callable[[], None]) -> None:
         """Add to our chain in a stream; what is forbidden is declined, though the stream stays open."""
@@ -179,7 +179,7 @@ class Streams(Part):
         if command.subscription in stream.readers:
             self._by_subscription[command.subscription] = stream
         else:
-            self._joined.linger(stream, now)
+            self._memberships.linger(stream, now)
 
     def reads(self, subscription: int) -> bool:
         """Whether a subscription is one of a stream."""
@@ -196,7 +196,7 @@ class Streams(Part):
         if not stream.readers:
             self._out.record(Record(Kind.CONTROL, stream.topic, note=UNSUBSCRIBED))
             if not stream.stores:
-                self._joined.linger(stream, now)
+                self._memberships.linger(stream, now)
         self._out.committed.reply(request, Done())
 
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
@@ -214,7 +214,7 @@ class Streams(Part):
     def handle_revoke(self, request: int, command: Revoke, now: float) -> None:
         """Spread a person's word that a device is theirs no longer."""
         self._context.cards.revoke(command.revocation)
-        for stream in self._joined:
+        for stream in self._memberships:
             stream.sealed.note_revocation()
             stream.announcements.send_revocation(command.revocation, None)
         self._out.committed.reply(request, Done())
@@ -223,7 +223,7 @@ class Streams(Part):
     def handle_switch_overlay(self, request: int, command: SwitchOverlay, now: float) -> None:
         """Give a stream another overlay."""
         before = self._out.mark()
-        chosen = self._joined.switch(command.stream, command.overlay, now)
+        chosen = self._memberships.switch(command.stream, command.overlay, now)
         self._act_on_notices(before, now)
         self._out.committed.reply(request, chosen)
 
@@ -273,18 +273,18 @@ class Streams(Part):
             self._out.forget_since(before)
             self._out.reply(request, Declined(error.reason, error.detail))
         self._pruning.prune_later()
-        self._joined.linger(stream, now)
+        self._memberships.linger(stream, now)
 
     # Messages.
 
     def holds(self, topic: TopicId) -> bool:
         """Whether a topic is that of a stream that is open here."""
-        return self._joined.get(topic) is not None
+        return self._memberships.get(topic) is not None
 
     def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
         """A unit on its way through an overlay."""
         topic = data.unit.topic
-        stream = self._joined.get(topic)
+        stream = self._memberships.get(topic)
         if stream is None:
             self._reject_stranger(topic, peer)
         else:
@@ -364,7 +364,7 @@ class Streams(Part):
 
     def _find(self, topic: TopicId, peer: PeerId) -> Stream | None:
         """The stream that a peer speaks of; if it is not open here, the peer is blamed."""
-        stream = self._joined.get(topic)
+        stream = self._memberships.get(topic)
         if stream is None:
             self._reject_stranger(topic, peer)
         return stream
@@ -387,20 +387,20 @@ class Streams(Part):
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """A link is open. What a proxy serves us is known only when it says so."""
         self._context.links[event.peer] = None
-        if self._joined.client is None:
-            for stream in self._joined:
+        if self._memberships.client is None:
+            for stream in self._memberships:
                 stream.handle_link_up(event.peer, now)
 
     @on_link(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """A link is gone."""
         self._context.links.pop(event.peer, None)
-        for stream in self._joined:
+        for stream in self._memberships:
             stream.handle_link_down(event.peer)
 
     def handle_congestion(self, peer: PeerId, congested: bool, now: float) -> None:
         """The outbox towards a peer is filling, or empty again."""
-        for stream in self._joined:
+        for stream in self._memberships:
             neighbor = stream.flood.neighbors.get(peer)
             if neighbor is not None:
                 neighbor.congested = congested
@@ -410,19 +410,19 @@ class Streams(Part):
 
     def handle_neighbor_up(self, notice: NeighborUp, now: float) -> None:
         """A stream has a new neighbour."""
-        if (stream := self._joined.get(notice.topic)) is not None:
+        if (stream := self._memberships.get(notice.topic)) is not None:
             stream.handle_neighbor_up(notice.peer, now)
             self._publish_waiting(stream, now)
 
     def handle_neighbor_down(self, notice: NeighborDown, now: float) -> None:
         """A stream has lost a neighbour."""
-        if (stream := self._joined.get(notice.topic)) is not None:
+        if (stream := self._memberships.get(notice.topic)) is not None:
             stream.handle_neighbor_down(notice.peer)
             self._publish_waiting(stream, now)
 
     def handle_storage_known(self, notice: StorageKnown, now: float) -> None:
         """A stream has other storage nodes."""
-        if (stream := self._joined.get(notice.topic)) is not None:
+        if (stream := self._memberships.get(notice.topic)) is not None:
             stream.set_storage(notice.nodes, now)
             self._note_unreachable(stream)
 
@@ -433,7 +433,7 @@ class Streams(Part):
     @on_notice(Reached)
     def meet_neighbor(self, notice: Reached, now: float) -> None:
         """A proxy serves a stream, or a client is served in it."""
-        if (stream := self._joined.get(notice.topic)) is not None:
+        if (stream := self._memberships.get(notice.topic)) is not None:
             meet(stream, notice.peer, notice.same, now)
             self._publish_waiting(stream, now)
 
@@ -441,28 +441,28 @@ class Streams(Part):
     def keep_stream(self, notice: Keep, now: float) -> None:
         """A stream is to be kept for clients."""
         rule = StorageRule(notice.stream, notice.retention, notice.quota)
-        self._act_at_once(lambda: self._joined.keep(rule, now), now)
+        self._act_at_once(lambda: self._memberships.keep(rule, now), now)
 
     @on_notice(LetGo)
     def let_stream_go(self, notice: LetGo, now: float) -> None:
         """A stream is kept for clients no longer."""
-        self._act_at_once(lambda: self._joined.let_go(notice.stream, now), now)
+        self._act_at_once(lambda: self._memberships.let_go(notice.stream, now), now)
 
     @on_notice(Trim)
     def trim_stream(self, notice: Trim, now: float) -> None:
         """Clients have too much of a stream: remove the oldest of it."""
-        if (stream := self._joined.get(notice.topic)) is not None:
+        if (stream := self._memberships.get(notice.topic)) is not None:
             stream.archive.evict(None, notice.most, now)
 
     def settle(self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float) -> None:
         """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
-        self._act_at_once(lambda: self._joined.settle(nearby, withheld, now), now)
+        self._act_at_once(lambda: self._memberships.settle(nearby, withheld, now), now)
 
     def _note_unreachable(self, stream: Stream) -> None:
         """Say once, until there are neighbours, that nobody can dial us and nobody is there whom we could."""
         was_told, stream.is_unreachable = (
             stream.is_unreachable,
-            self._joined.why_alone(stream) is Reason.UNREACHABLE_INBOUND,
+            self._memberships.why_alone(stream) is Reason.UNREACHABLE_INBOUND,
         )
         if stream.is_unreachable and not was_told:
             note = "no neighbour: this node cannot be dialled, and the tracker has nobody who can be"
@@ -473,93 +473,93 @@ class Streams(Part):
     @on_timer(GapDue)
     def repair_gap(self, timer: GapDue, now: float) -> None:
         """Ask for what a chain lacks."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.repair_gap(timer.chain, now)
 
     @on_timer(HistoryDue)
     def ask_for_history(self, timer: HistoryDue, now: float) -> None:
         """Ask for history again, or somebody else."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.readers.end_waiting(timer.subscription)
 
     @on_timer(ConfirmDue)
     def answer_publisher(self, timer: ConfirmDue, now: float) -> None:
         """Tell whoever published what storage nodes confirmed so far."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.publisher.end_waiting(timer.request)
 
     @on_timer(StorageLookDue)
     def push_missing(self, timer: StorageLookDue, now: float) -> None:
         """Send storage nodes what they lack of our chain."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.publisher.push_missing(now)
 
     @on_timer(ReceiptDue)
     def send_receipts(self, timer: ReceiptDue, now: float) -> None:
         """Tell publishers how far their chains were written."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.keeper.send_receipts(now)
 
     @on_timer(EvictDue)
     def evict(self, timer: EvictDue, now: float) -> None:
         """Remove what is too old or too much."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             spare = not stream.stores and has_cursor(self._context.store.cells, stream.topic)
             stream.keeper.evict(spare, now)
 
     @on_timer(AcknowledgeDue)
     def acknowledge(self, timer: AcknowledgeDue, now: float) -> None:
         """Tell a storage node how far this device has received a stream."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.acknowledgements.acknowledge(stream.ingest.chains, now)
 
     @on_timer(HeadsDue)
     def tell_news(self, timer: HeadsDue, now: float) -> None:
         """Tell neighbours how far the chains go."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.announcements.tell_news(stream.keeps, now)
 
     @on_timer(UnheardDue)
     def repeat_heads(self, timer: UnheardDue, now: float) -> None:
         """Tell neighbours again what they have not shown."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.announcements.repeat_heads(stream.keeps, now)
 
     @on_timer(AnswersDue)
     def release_held(self, timer: AnswersDue, now: float) -> None:
         """Wait no longer for those who were asked what is due."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.release_held(now)
 
     @on_timer(AnchorDue)
     def change_anchor(self, timer: AnchorDue, now: float) -> None:
         """Ask another storage node which chains there are."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.change_anchor(now)
 
     @on_timer(KeySearchDue)
     def ask_for_key(self, timer: KeySearchDue, now: float) -> None:
         """Ask the next for the announcement of a key."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.opening.ask_again(now)
 
     @on_timer(SpreadDue)
     def spread_waiting(self, timer: SpreadDue, now: float) -> None:
         """Pass a unit on that waited."""
-        if (stream := self._joined.get(timer.topic)) is not None:
+        if (stream := self._memberships.get(timer.topic)) is not None:
             stream.suppression.spread_waiting(timer.head, now)
 
     @on_timer(LingerDue)
     def leave_unused(self, timer: LingerDue, now: float) -> None:
         """Leave a stream that nobody uses, unless something in it waits for a proxy."""
-        stream = self._joined.get(timer.topic)
+        stream = self._memberships.get(timer.topic)
         if stream is None:
             return
         if self._unsent is not None and self._unsent.is_in(stream):
-            self._joined.linger(stream, now)
+            self._memberships.linger(stream, now)
             return
         busy = stream.topic in self._waiting
-        self._act_at_once(lambda: self._joined.leave_unused(stream, busy, now), now)
+        self._act_at_once(lambda: self._memberships.leave_unused(stream, busy, now), now)
 
     @on_timer(PruneDue)
     def prune_keys(self, timer: PruneDue, now: float) -> None:
@@ -575,7 +575,7 @@ class Streams(Part):
 
     def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
         """Of each stream that is joined, our neighbours in it."""
-        return [(stream.topic, tuple(stream.flood.neighbors)) for stream in self._joined]
+        return [(stream.topic, tuple(stream.flood.neighbors)) for stream in self._memberships]
 
     def status(self) -> tuple[StreamStatus, ...]:
         """How every stream stands."""
@@ -583,11 +583,11 @@ class Streams(Part):
             status_of(
                 stream,
                 self._context,
-                self._joined.tracker(stream),
-                self._joined.overlay(stream),
-                self._joined.why_alone(stream),
+                self._memberships.tracker(stream),
+                self._memberships.overlay(stream),
+                self._memberships.why_alone(stream),
             )
-            for stream in self._joined
+            for stream in self._memberships
         )
 
     # The rest.
@@ -595,14 +595,14 @@ class Streams(Part):
     def _open(self, name: str, now: float) -> Stream:
         """The stream of this name, joined if it was not."""
         before = self._out.mark()
-        stream = self._joined.open(name, now)
+        stream = self._memberships.open(name, now)
         self._act_on_notices(before, now)
-        if self._joined.is_alone(stream):
+        if self._memberships.is_alone(stream):
             stream.note_alone()
         return stream
 
     def _join(self, stream: Stream, now: float) -> None:
-        self._act_at_once(lambda: self._joined.join(stream, now), now)
+        self._act_at_once(lambda: self._memberships.join(stream, now), now)
 
     def _act_at_once(self, act: Callable[[], None], now: float) -> None:
         """Join or leave a stream, and act on what is told meanwhile."""

@@ -6,7 +6,7 @@ from linnet.core.ids import TopicId
 from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.machine.outbox import Outbox
-from linnet.streams.joined import Joined
+from linnet.streams.membership import Memberships
 from linnet.streams.sealed.vault import Vault, prune_all, sealed_topics
 
 PERIOD = 3_600.0
@@ -20,9 +20,9 @@ class PruneDue(Timer, frozen=True, gc=False):
 class Pruning:
     """Looks for keys to delete, as long as there are sealed streams."""
 
-    def __init__(self, context: Context, joined: Joined, out: Outbox) -> None:
+    def __init__(self, context: Context, memberships: Memberships, out: Outbox) -> None:
         self._context = context
-        self._joined = joined
+        self._memberships = memberships
         self._out = out
         self._is_set = False
 
@@ -39,5 +39,5 @@ class Pruning:
         self.prune_later()
 
     def _opened(self, topic: TopicId) -> Vault | None:
-        stream = self._joined.get(topic)
+        stream = self._memberships.get(topic)
         return None if stream is None else stream.sealed.vault

@@ -1,12 +1,16 @@
-"""The streams that a node is in: how they are opened, joined as their owner wants it, and left."""
+"""The streams that a node is in: how they are opened, joined as their owner wants it, and left.
+
+Which overlay a stream has here is what the user chose, or what the configuration says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from linnet.core.errors import Refused
+from linnet.core.errors import Refused, StoreError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
 from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.delivery.subscription import has_cursor
@@ -19,9 +23,11 @@ from linnet.overlay.registry import Registry
 from linnet.overlay.trackerless.commands import NO_PART
 from linnet.streams.commands import OverlayIs
 from linnet.streams.options import StorageRule, StreamOptions
-from linnet.streams.overlay_choice import OverlayChoice
 from linnet.streams.stream import Stream
 from linnet.streams.stream_names import own_name, topic_of
+
+SPACE = "stream.overlay"
+"""The cells that hold which overlay the user chose for a stream."""
 
 
 class LingerDue(Timer, frozen=True, gc=False):
@@ -30,7 +36,7 @@ class LingerDue(Timer, frozen=True, gc=False):
     topic: TopicId
 
 
-class Joined:
+class Memberships:
     """Streams by topic, and by the names that the application calls them.
 
     What an overlay or a proxy tells while a stream is joined or left is among what goes into the outbox;
@@ -238,3 +244,30 @@ class Joined:
             return
         self._used_at[stream.topic] = now + left - self._context.config.linger
         self._out.set_timer(left, LingerDue(stream.topic))
+
+
+class OverlayChoice:
+    """The overlays of streams; a choice is kept over restarts."""
+
+    def __init__(self, cells: Cells, options: Mapping[str, StreamOptions], default: Overlay) -> None:
+        self._cells = cells
+        self._options = options
+        self._default = default
+
+    def of(self, name: str, topic: TopicId) -> Overlay:
+        """The overlay of a stream."""
+        chosen = self._cells.get(SPACE, topic)
+        if chosen is None:
+            options = self._options.get(name)
+            return self._default if options is None else options.overlay or self._default
+        try:
+            return Overlay(chosen.decode())
+        except ValueError as error:
+            raise StoreError("a stored choice of an overlay is damaged") from error
+
+    def choose(self, topic: TopicId, overlay: Overlay | None) -> None:
+        """The user wants this overlay for a stream; None: what is configured."""
+        if overlay is None:
+            self._cells.delete(SPACE, topic)
+        else:
+            self._cells.put(SPACE, topic, overlay.value.encode())
