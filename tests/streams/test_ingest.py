@@ -10,8 +10,8 @@ from tests.streams.stage import NOW, context_of
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, DeviceId
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import Archive
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.messages import ChainPlace
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card

@@ -13,8 +13,8 @@ from linnet.core.effects import CancelTimer, Hold, Release, Reply, Send, SetTime
 from linnet.core.ids import Contact, PeerId
 from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import Archive
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.messages import ChainPlace, Data, Receipt, Watch
 from linnet.delivery.receipts import sign_receipt
 from linnet.event.event import Verified

@@ -11,9 +11,9 @@ from tests.streams.village import Village
 from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import Archive
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.delivery.subscription import Cursor
 from linnet.event.event import Verified

@@ -8,7 +8,7 @@ from tests.streams.stage import NOW, context_of
 from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import EVICT_UNITS, Archive
+from linnet.delivery.event_archive import EVICT_UNITS, Archive
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
 from linnet.machine.outbox import Outbox

@@ -23,7 +23,7 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.flood import unit_bytes
-from linnet.delivery.gaps import GapDue
+from linnet.delivery.gap_repair import GapDue
 from linnet.delivery.items import Item, Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.delivery.suppression import SpreadDue

@@ -7,9 +7,9 @@ from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.reasons import Reason
-from linnet.delivery.catchup import HistoryDue
+from linnet.delivery.catch_up import HistoryDue
 from linnet.delivery.commands import Declined
-from linnet.delivery.gaps import GapDue
+from linnet.delivery.gap_repair import GapDue
 from linnet.delivery.messages import History
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Subscribe, Subscribed

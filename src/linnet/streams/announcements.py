@@ -16,9 +16,9 @@ from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.flood import Flood
 from linnet.delivery.messages import ChainPlace, Heads, Revoked
 from linnet.identity.cards import Revocation

@@ -8,8 +8,8 @@ held: what came behind something that is due as well must not be handed over fir
 from __future__ import annotations
 
 from linnet.core.ids import PeerId
-from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain, ChainKey
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.messages import ChainPlace, Heads
 from linnet.delivery.moments import SLACK
 from linnet.delivery.ranges import Range

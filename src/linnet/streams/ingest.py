@@ -8,9 +8,9 @@ from __future__ import annotations
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import known_heads
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
+from linnet.delivery.event_archive import known_heads
 from linnet.delivery.messages import ChainPlace
 from linnet.delivery.ranges import Range
 from linnet.event.event import Unverified, Verified

@@ -12,10 +12,10 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
-from linnet.delivery.catchup import HistoryDue
+from linnet.delivery.catch_up import HistoryDue
 from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
 from linnet.delivery.context import Context
-from linnet.delivery.gaps import GapDue
+from linnet.delivery.gap_repair import GapDue
 from linnet.delivery.items import missed_by_damage
 from linnet.delivery.messages import (
     Data,

@@ -19,9 +19,9 @@ from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.limits import BURST_BYTES, MIB
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.archive import Archive, known_heads
 from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
+from linnet.delivery.event_archive import Archive, known_heads
 from linnet.delivery.flood import unit_bytes, unit_record
 from linnet.delivery.messages import Data, Receipt, Watch
 from linnet.delivery.receipts import Ledger

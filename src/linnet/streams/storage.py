@@ -6,9 +6,9 @@ from linnet.core.effects import Send
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
 from linnet.core.timers import Timer
-from linnet.delivery.archive import EVICT_UNITS, Archive
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
+from linnet.delivery.event_archive import EVICT_UNITS, Archive
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
 from linnet.machine.outbox import Outbox

@@ -10,11 +10,11 @@ from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.flood import Flood, unit_bytes, unit_record
-from linnet.delivery.gaps import Gaps
+from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, HistoryPage, Receipt, Resent
 from linnet.delivery.suppression import Suppression
@@ -50,7 +50,7 @@ class Stream:
         self.archive = Archive(self.topic, context.store, context.cards, context.config, out)
         self.ingest = Ingest(self.topic, context, self.governance)
         self.flood = Flood(self.topic)
-        self.gaps = Gaps(self.topic, context.config, context.links, out)
+        self.gaps = GapRepair(self.topic, context.config, context.links, out)
         self.keeper = Keeper(self.topic, context, self.archive, out)
         self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
@@ -335,7 +335,7 @@ class Stream:
         self.keeper.remove_watcher(peer)
         self.announcements.handle_link_down(peer)
 
-    # Gaps.
+    # GapRepair.
 
     def handle_resent(self, peer: PeerId, resent: Resent, now: float) -> None:
         """What somebody holds of a range that we asked for."""

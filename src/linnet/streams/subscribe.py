@@ -15,7 +15,7 @@ from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import EventLog
-from linnet.delivery.catchup import CatchUp
+from linnet.delivery.catch_up import CatchUp
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context

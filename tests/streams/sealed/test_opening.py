@@ -10,7 +10,7 @@ from tests.streams.stage import NOW
 
 from linnet.core.effects import Deliver
 from linnet.core.reasons import Reason
-from linnet.delivery.gaps import Gaps
+from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Item, Unreadable
 from linnet.event.event import Event
 from linnet.streams.commands import Subscribe
@@ -30,7 +30,7 @@ class Scene(Ben):
         sealed = Sealed(TOPIC, self.context, governance, self.out)
         self.vault, self.following = sealed.vault, sealed.following
         self.readers = Readers(TOPIC, self.context, self.out, OWNER.author, sealed.open)
-        gaps = Gaps(TOPIC, self.context.config, self.context.links, self.out)
+        gaps = GapRepair(TOPIC, self.context.config, self.context.links, self.out)
         self.opening = Opening(TOPIC, self.context, gaps, self.following, self.readers, self.out)
         self.readers.begin(self.readers.add(Subscribe(1, "s"), None))
 

@@ -10,7 +10,7 @@ from tests.streams.stage import NOW
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.gaps import Gaps
+from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.messages import Resend
 from linnet.streams.sealed.envelope import Clear
 from linnet.streams.sealed.search import PAUSE, KeySearchDue, Search
@@ -25,7 +25,7 @@ class Seeker(Ben):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gaps = Gaps(TOPIC, self.context.config, self.context.links, self.out)
+        self.gaps = GapRepair(TOPIC, self.context.config, self.context.links, self.out)
         self.search = Search(TOPIC, self.context, self.gaps, self.following, self.out)
         self.told = [self.allow(), *(self.hall.turn() for _ in range(3))]
         self.following.why_not(OWNER.device, Clear(4, 21, bytes(4)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.delivery.context import Context
-from linnet.delivery.gaps import Gaps
+from linnet.delivery.gap_repair import GapRepair
 from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
 from linnet.streams.sealed.following import Following
@@ -21,7 +21,7 @@ class Opening:
         self,
         topic: TopicId,
         context: Context,
-        gaps: Gaps,
+        gaps: GapRepair,
         following: Following,
         readers: Readers,
         out: Outbox,

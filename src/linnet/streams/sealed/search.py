@@ -11,7 +11,7 @@ from linnet.core.ids import Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.context import Context
-from linnet.delivery.gaps import Gaps
+from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.messages import Resend
 from linnet.machine.outbox import Outbox
 from linnet.streams.sealed.following import Following
@@ -31,7 +31,7 @@ class Search:
     """The search of one stream: for one announcement at a time, since each names the one before."""
 
     def __init__(
-        self, topic: TopicId, context: Context, gaps: Gaps, following: Following, out: Outbox
+        self, topic: TopicId, context: Context, gaps: GapRepair, following: Following, out: Outbox
     ) -> None:
         self._topic = topic
         self._owner = following.owner

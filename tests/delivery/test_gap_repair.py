@@ -10,7 +10,7 @@ from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.delivery.chain import Chain
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.gaps import GapDue, Gaps
+from linnet.delivery.gap_repair import GapDue, GapRepair
 from linnet.delivery.messages import Resend
 from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
@@ -27,7 +27,7 @@ class Scene:
     def __init__(self, *linked: PeerId, config: DeliveryConfig = CONFIG) -> None:
         self.links = dict.fromkeys(linked)
         self.out = Outbox()
-        self.gaps = Gaps(TOPIC, config, self.links, self.out)
+        self.gaps = GapRepair(TOPIC, config, self.links, self.out)
         self.ann = Voice()
         self.units = self.ann.units(4)
         self.chain = self.ann.chain()
@@ -258,7 +258,7 @@ def test_what_was_given_up_otherwise_needs_no_request() -> None:
 def test_many_gaps_at_once_are_asked_for_in_the_measure_that_a_peer_may_speak() -> None:
     links = {S1: None}
     out = Outbox()
-    gaps = Gaps(TOPIC, CONFIG, links, out)
+    gaps = GapRepair(TOPIC, CONFIG, links, out)
     gaps.set_storage([Contact(S1, HINTS)])
     chains: list[Chain] = []
     for number in range(300):

@@ -7,7 +7,7 @@ from tests.delivery.voices import TOPIC, Voice, asked
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.catchup import CatchUp, HistoryDue
+from linnet.delivery.catch_up import CatchUp, HistoryDue
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Item, Missed
 from linnet.delivery.messages import History, HistoryPage

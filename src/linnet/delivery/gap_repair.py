@@ -50,7 +50,7 @@ class _Repair:
         """Events that were missing when it was last looked at."""
 
 
-class Gaps:
+class GapRepair:
     """The repairs of one topic."""
 
     def __init__(self, topic: TopicId, config: DeliveryConfig, links: Container[PeerId], out: Outbox) -> None:
