@@ -61,8 +61,8 @@ from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.pruning import PruneDue, Pruning
 from linnet.streams.publisher import ConfirmDue, StorageLookDue, declare, publish
 from linnet.streams.repair import Repair, RepairDue
-from linnet.streams.sealed.asking import allow_reader, ask_to_read, disallow_reader, readers_of
-from linnet.streams.sealed.search import KeySearchDue
+from linnet.streams.sealed.announcement_search import KeySearchDue
+from linnet.streams.sealed.readership import allow_reader, ask_to_read, disallow_reader, readers_of
 from linnet.streams.status import status_of
 from linnet.streams.storage import EvictDue, ReceiptDue
 from linnet.streams.stream import Stream

@@ -30,7 +30,7 @@ from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
 from linnet.streams.publisher import Publisher
 from linnet.streams.sealed.opening import Opening
-from linnet.streams.sealed.sealed import Sealed
+from linnet.streams.sealed.sealed_stream import Sealed
 from linnet.streams.storage import Keeper
 from linnet.streams.stream_names import owner_of, topic_of
 from linnet.streams.subscribe import Readers

@@ -8,10 +8,10 @@ from tests.streams.stage import NOW
 from linnet.groups.ids import Device
 from linnet.sim.luck import SeededEntropy
 from linnet.streams.sealed import owning, reading
+from linnet.streams.sealed.access_request import Request, parse_request, request_text
 from linnet.streams.sealed.announcement import Announcement, decode_announcement
 from linnet.streams.sealed.epochs import EpochKey, find
 from linnet.streams.sealed.reading import Reading
-from linnet.streams.sealed.request import Request, parse_request, request_text
 from linnet.testing.identities import known_identity
 
 Told = tuple[int, Announcement]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.delivery.voices import TOPIC, asked
 from tests.streams.sealed.hall import OWNER
 from tests.streams.sealed.test_following import Ben, announced
-from tests.streams.sealed.test_sealed import sealed_events
+from tests.streams.sealed.test_sealed_stream import sealed_events
 from tests.streams.stage import NOW
 
 from linnet.core.effects import Deliver
@@ -17,7 +17,7 @@ from linnet.streams.commands import Subscribe
 from linnet.streams.policy import Governance
 from linnet.streams.sealed.locked import MAX_EVENTS
 from linnet.streams.sealed.opening import Opening
-from linnet.streams.sealed.sealed import Sealed
+from linnet.streams.sealed.sealed_stream import Sealed
 from linnet.streams.subscribe import Readers
 
 

@@ -9,8 +9,8 @@ from linnet.delivery.context import Context
 from linnet.delivery.gap_repair import GapRepair
 from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
+from linnet.streams.sealed.announcement_search import Search
 from linnet.streams.sealed.following import Following
-from linnet.streams.sealed.search import Search
 from linnet.streams.subscribe import Readers
 
 

@@ -20,6 +20,7 @@ from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, key_pair
 from linnet.groups.two_party import EMPTY, Channel, Reach, reach_by, send
 from linnet.identity.cards import Card
 from linnet.streams.sealed import epochs
+from linnet.streams.sealed.access_request import Request
 from linnet.streams.sealed.announcement import (
     MOST_READERS,
     Announcement,
@@ -28,7 +29,6 @@ from linnet.streams.sealed.announcement import (
 )
 from linnet.streams.sealed.epochs import EpochKey
 from linnet.streams.sealed.parties import context_of, party_of
-from linnet.streams.sealed.request import Request
 
 LAST_EPOCH = 2**32 - 1
 

@@ -21,7 +21,7 @@ from linnet.groups.primitives import KEY_BYTES, Hidden
 from linnet.groups.two_party import EMPTY, Channel, receive
 from linnet.streams.sealed import epochs
 from linnet.streams.sealed.announcement import Announcement, Sort
-from linnet.streams.sealed.envelope import Clear
+from linnet.streams.sealed.message_format import Clear
 from linnet.streams.sealed.parties import context_of, party_of
 
 ACCESSES: Final = 2

@@ -12,8 +12,8 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.messages import Resend
-from linnet.streams.sealed.envelope import Clear
-from linnet.streams.sealed.search import PAUSE, KeySearchDue, Search
+from linnet.streams.sealed.announcement_search import PAUSE, KeySearchDue, Search
+from linnet.streams.sealed.message_format import Clear
 from linnet.trace.records import Kind, Record
 
 ONE, TWO = PeerId(b"1" * 32), PeerId(b"2" * 32)

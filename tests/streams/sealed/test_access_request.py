@@ -13,7 +13,7 @@ from linnet.core.errors import BadText
 from linnet.core.ids import TopicId
 from linnet.groups.prekeys import bundle_of, make_prekeys
 from linnet.sim.luck import SeededEntropy
-from linnet.streams.sealed.request import parse_request, request_text
+from linnet.streams.sealed.access_request import parse_request, request_text
 from linnet.testing.identities import known_identity
 
 BEN, EVE = known_identity("ben"), known_identity("eve")

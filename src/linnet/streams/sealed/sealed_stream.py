@@ -17,7 +17,9 @@ from linnet.groups.ids import Device
 from linnet.machine.outbox import Outbox
 from linnet.streams.policy import Governance
 from linnet.streams.sealed import epochs, owning
-from linnet.streams.sealed.envelope import (
+from linnet.streams.sealed.access_request import Request
+from linnet.streams.sealed.following import Following
+from linnet.streams.sealed.message_format import (
     LONGEST,
     Chain,
     Clear,
@@ -26,9 +28,7 @@ from linnet.streams.sealed.envelope import (
     read_clear,
     seal_tails,
 )
-from linnet.streams.sealed.following import Following
 from linnet.streams.sealed.owning import Admitted, Owning
-from linnet.streams.sealed.request import Request
 from linnet.streams.sealed.vault import Vault
 
 

@@ -20,8 +20,8 @@ from linnet.machine.outbox import Outbox
 from linnet.sim.luck import SeededEntropy
 from linnet.streams.commands import Policy
 from linnet.streams.policy import Governance
-from linnet.streams.sealed.envelope import LONGEST, Chain, seal_tails
-from linnet.streams.sealed.sealed import Sealed
+from linnet.streams.sealed.message_format import LONGEST, Chain, seal_tails
+from linnet.streams.sealed.sealed_stream import Sealed
 
 RAIN = message_tail(b"rain", 0)
 

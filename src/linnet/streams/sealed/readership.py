@@ -17,8 +17,8 @@ from linnet.streams.commands import (
     RequestIs,
 )
 from linnet.streams.publisher import announce, permit
+from linnet.streams.sealed.access_request import parse_request
 from linnet.streams.sealed.owning import Admitted, device_of
-from linnet.streams.sealed.request import parse_request
 from linnet.streams.stream import Stream
 
 
