@@ -13,7 +13,7 @@ from linnet.overlay.registry import Registry
 from linnet.store.memory import MemoryStore
 from linnet.streams.membership import Memberships
 from linnet.streams.pruning import PERIOD, PruneDue, Pruning
-from linnet.streams.sealed.epochs import find
+from linnet.streams.sealed.stream_keys import find
 from linnet.streams.sealed.vault import Vault
 
 TIMER = SetTimer(PERIOD, PruneDue())

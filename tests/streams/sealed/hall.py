@@ -10,8 +10,8 @@ from linnet.sim.luck import SeededEntropy
 from linnet.streams.sealed import owning, reading
 from linnet.streams.sealed.access_request import Request, parse_request, request_text
 from linnet.streams.sealed.announcement import Announcement, decode_announcement
-from linnet.streams.sealed.epochs import EpochKey, find
 from linnet.streams.sealed.reading import Reading
+from linnet.streams.sealed.stream_keys import EpochKey, find
 from linnet.testing.identities import known_identity
 
 Told = tuple[int, Announcement]

@@ -18,8 +18,8 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Event
 from linnet.event.signing import message_tail
 from linnet.sim.luck import SeededEntropy
-from linnet.streams.sealed.epochs import EpochKey
 from linnet.streams.sealed.message_format import LONGEST, Chain, is_sealed, open_event, read_clear, seal_tails
+from linnet.streams.sealed.stream_keys import EpochKey
 
 ENTROPY = SeededEntropy(1, "envelope")
 

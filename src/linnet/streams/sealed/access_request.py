@@ -23,7 +23,7 @@ from linnet.groups.labels import fields
 from linnet.groups.prekeys import Bundle, decode_bundle, encode_bundle
 from linnet.identity.cards import Card, CardCheck, check_card, check_dates
 from linnet.identity.keys import SigningKey, verify
-from linnet.streams.sealed import labels
+from linnet.streams.sealed.stream_keys import REQUEST_LABEL
 
 PREFIX = "lr1"
 _MAX_CHARS = 4_096
@@ -80,7 +80,7 @@ def parse_request(text: str, now: float, check: CardCheck = check_card) -> Reque
 
 
 def _signed(topic: TopicId, card: Card, bundle: bytes) -> bytes:
-    return fields(labels.REQUEST, topic, _encode(card), bundle)
+    return fields(REQUEST_LABEL, topic, _encode(card), bundle)
 
 
 def _whole(text: str) -> bytes:

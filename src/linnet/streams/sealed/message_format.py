@@ -30,8 +30,7 @@ from linnet.event.signing import unit_head
 from linnet.groups.labels import fields, u32
 from linnet.groups.primitives import KEY_BYTES, NONCE_BYTES, hkdf, open_sealed, seal
 from linnet.groups.sealing import PLAINTEXT_BYTES, pad, unpad
-from linnet.streams.sealed import labels
-from linnet.streams.sealed.epochs import EpochKey
+from linnet.streams.sealed.stream_keys import MESSAGE_LABEL, EpochKey
 
 LONGEST: Final = PLAINTEXT_BYTES
 """Bytes of the longest message."""
@@ -108,5 +107,5 @@ def open_event(event: Event, clear: Clear, epoch: EpochKey) -> Event:
 def _keys(epoch: EpochKey, topic: TopicId, author: AuthorId, seq: int, guard: bytes) -> tuple[bytes, bytes]:
     """Key and nonce of one message: of its place in its chain, which no other has."""
     place = (topic, author, epoch.device, u32(epoch.epoch), _NUMBER.pack(seq), guard)
-    made = hkdf(b"", epoch.key, fields(labels.MESSAGE, *place), KEY_BYTES + NONCE_BYTES)
+    made = hkdf(b"", epoch.key, fields(MESSAGE_LABEL, *place), KEY_BYTES + NONCE_BYTES)
     return made[:KEY_BYTES], made[KEY_BYTES:]

@@ -19,7 +19,7 @@ from linnet.groups.prekeys import Bundle, check_bundle
 from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, key_pair
 from linnet.groups.two_party import EMPTY, Channel, Reach, reach_by, send
 from linnet.identity.cards import Card
-from linnet.streams.sealed import epochs
+from linnet.streams.sealed import stream_keys
 from linnet.streams.sealed.access_request import Request
 from linnet.streams.sealed.announcement import (
     MOST_READERS,
@@ -27,8 +27,8 @@ from linnet.streams.sealed.announcement import (
     Sort,
     encode_announcement,
 )
-from linnet.streams.sealed.epochs import EpochKey
 from linnet.streams.sealed.parties import context_of, party_of
+from linnet.streams.sealed.stream_keys import EpochKey
 
 LAST_EPOCH = 2**32 - 1
 
@@ -51,7 +51,7 @@ class Owning(Hidden, frozen=True):
     identity: KeyPair
     epoch: int = 0
     """The present one; 0: none has begun."""
-    keys: epochs.Epochs = ()
+    keys: stream_keys.Epochs = ()
     last: int | None = None
     """Number of the newest announcement."""
     readers: dict[bytes, Admitted] = {}  # noqa: RUF012 - msgspec gives each value its own
@@ -60,7 +60,7 @@ class Owning(Hidden, frozen=True):
     @property
     def present(self) -> EpochKey | None:
         """The key of the present epoch."""
-        return epochs.find(self.keys, self.device, self.epoch)
+        return stream_keys.find(self.keys, self.device, self.epoch)
 
 
 Step = tuple[Owning, bytes]
@@ -96,7 +96,7 @@ def turn(
     if owning.epoch >= LAST_EPOCH:
         raise Refused(Reason.TOO_MANY, "the numbers of epochs are used up")
     epoch, key = owning.epoch + 1, entropy(KEY_BYTES)
-    keys = epochs.begin(owning.keys, owning.device, epoch, key, now)
+    keys = stream_keys.begin(owning.keys, owning.device, epoch, key, now)
     begun = replace(owning, epoch=epoch, keys=keys)
     readers = tuple(map(device_of, begun.readers.values()))
     return _announce(begun, Sort.EPOCH, topic, owner, number, readers, firsts or {}, entropy)

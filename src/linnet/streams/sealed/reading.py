@@ -19,7 +19,7 @@ from linnet.groups.ids import Device
 from linnet.groups.prekeys import Prekeys, make_prekeys
 from linnet.groups.primitives import KEY_BYTES, Hidden
 from linnet.groups.two_party import EMPTY, Channel, receive
-from linnet.streams.sealed import epochs
+from linnet.streams.sealed import stream_keys
 from linnet.streams.sealed.announcement import Announcement, Sort
 from linnet.streams.sealed.message_format import Clear
 from linnet.streams.sealed.parties import context_of, party_of
@@ -48,7 +48,7 @@ class Reading(Hidden, frozen=True):
     """The epoch from which on we read; None: we were not let in yet."""
     barred: tuple[int, str] | None = None
     """An epoch from which on we have no key, and the reason."""
-    keys: epochs.Epochs = ()
+    keys: stream_keys.Epochs = ()
 
 
 def ask(reading: Reading | None, entropy: Entropy, now: float) -> Reading:
@@ -144,7 +144,7 @@ def _opened(
         last=number,
         first=min(first, epoch),
         barred=None,
-        keys=epochs.begin(reading.keys, device, epoch, key, now),
+        keys=stream_keys.begin(reading.keys, device, epoch, key, now),
     )
 
 

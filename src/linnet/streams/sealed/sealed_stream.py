@@ -16,7 +16,7 @@ from linnet.event.event import MESSAGE, Event, Tail
 from linnet.groups.ids import Device
 from linnet.machine.outbox import Outbox
 from linnet.streams.policy import Governance
-from linnet.streams.sealed import epochs, owning
+from linnet.streams.sealed import owning, stream_keys
 from linnet.streams.sealed.access_request import Request
 from linnet.streams.sealed.following import Following
 from linnet.streams.sealed.message_format import (
@@ -58,9 +58,9 @@ class Sealed:
             reason = error.reason
         return Unreadable(replace(event, tail=replace(event.tail, body=b"")), reason)
 
-    def _key(self, device: DeviceId, clear: Clear) -> epochs.EpochKey | None:
+    def _key(self, device: DeviceId, clear: Clear) -> stream_keys.EpochKey | None:
         for known in (self.vault.owning, self.vault.reading):
-            key = None if known is None else epochs.find(known.keys, device, clear.epoch)
+            key = None if known is None else stream_keys.find(known.keys, device, clear.epoch)
             if key is not None:
                 return key
         return None

@@ -13,10 +13,10 @@ from linnet.core.ids import TopicId
 from linnet.core.stores import Cells
 from linnet.delivery.config import DeliveryConfig
 from linnet.groups import prekeys
-from linnet.streams.sealed import epochs
-from linnet.streams.sealed.epochs import Epochs
+from linnet.streams.sealed import stream_keys
 from linnet.streams.sealed.owning import Owning
 from linnet.streams.sealed.reading import Access, Reading
+from linnet.streams.sealed.stream_keys import Epochs
 
 OWNING, READING, GRANTED = "sealed owning", "sealed reading", "sealed granted"
 """The cells: by topic, what an owner's device keeps and what a reader's does; requests that were granted."""
@@ -68,7 +68,7 @@ class Vault:
         return self._cells.get(GRANTED, self._topic + identity) is not None
 
     def _pruned(self, keys: Epochs, now: float) -> Epochs:
-        return epochs.prune(keys, self._config.epoch_keys, self._config.epoch_key_seconds, now)
+        return stream_keys.prune(keys, self._config.epoch_keys, self._config.epoch_key_seconds, now)
 
 
 def sealed_topics(cells: Cells) -> tuple[TopicId, ...]:

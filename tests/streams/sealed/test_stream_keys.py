@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from linnet.core.ids import DeviceId
-from linnet.streams.sealed.epochs import CATCH_UP, MOST, Epochs, begin, find, prune
+from linnet.groups import labels as group_labels
+from linnet.streams.sealed.stream_keys import CATCH_UP, LABELS, MOST, Epochs, begin, find, prune
 
 DAY = 86_400.0
 ME, OTHER = DeviceId(b"m" * 8), DeviceId(b"o" * 8)
@@ -65,3 +66,7 @@ def test_nothing_is_made_anew_where_nothing_goes() -> None:
 def test_keys_do_not_show() -> None:
     assert "0101" not in repr(days(1))
     assert b"\x01" * 4 not in repr(days(1)).encode()
+
+
+def test_no_label_is_used_twice_nor_by_groups() -> None:
+    assert len({*LABELS, *group_labels.ALL}) == len(LABELS) + len(group_labels.ALL)

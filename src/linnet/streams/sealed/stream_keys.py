@@ -1,7 +1,9 @@
-"""The keys of a sealed stream's epochs, and when each of them is deleted.
+"""The keys of a sealed stream's epochs, when each of them is deleted, and the labels of their uses.
 
 The key of the present epoch is kept. One whose epoch has ended is kept for what is late and for what a
 subscription still reads, but only for so long and only so many: what is not there cannot be stolen.
+
+Each label separates one use of a key or a hash from all others, of groups too.
 """
 
 from __future__ import annotations
@@ -10,6 +12,18 @@ from msgspec.structs import replace
 
 from linnet.core.ids import DeviceId
 from linnet.groups.primitives import Hidden
+
+_PREFIX = b"linnet/sealed-stream/1/"
+
+MESSAGE_LABEL = _PREFIX + b"message"
+"""Key and nonce of one message."""
+EPOCH_KEY_LABEL = _PREFIX + b"epoch-key"
+"""An epoch's key on its way from the owner to one reader."""
+PARTY_LABEL = _PREFIX + b"party"
+"""The owner's device, where a reader notes who used its prekeys."""
+REQUEST_LABEL = _PREFIX + b"request"
+"""What a device signs that asks to read."""
+LABELS = (MESSAGE_LABEL, EPOCH_KEY_LABEL, PARTY_LABEL, REQUEST_LABEL)
 
 CATCH_UP = 3_600.0
 """Seconds that every key is kept after it came: who was away gets many at once, and reads then."""
