@@ -58,11 +58,11 @@ from linnet.streams.edge_service import Serving, meet
 from linnet.streams.membership import LingerDue, Memberships
 from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule, StreamOptions
-from linnet.streams.pruning import PruneDue, Pruning
 from linnet.streams.publisher import ConfirmDue, StorageLookDue, declare, publish
 from linnet.streams.repair import Repair, RepairDue
 from linnet.streams.sealed.announcement_search import KeySearchDue
 from linnet.streams.sealed.readership import allow_reader, ask_to_read, disallow_reader, readers_of
+from linnet.streams.sealed.vault import PruneDue, Pruning, Vault
 from linnet.streams.status import status_of
 from linnet.streams.storage import EvictDue, ReceiptDue
 from linnet.streams.stream import Stream
@@ -92,7 +92,7 @@ class Streams(Part):
         self._memberships = Memberships(context, out, overlays, registry, options, rules, overlay)
         self._by_subscription: dict[int, Stream] = {}
         self._waiting = Waiting(context.config.publish_queue, out)
-        self._pruning = Pruning(context, self._memberships, out)
+        self._pruning = Pruning(context, self._opened_vault, out)
         self._unsent: Unsent | None = None
         self.repair = Repair(context, self._memberships, out)
         """What of our log is damaged."""
@@ -630,6 +630,10 @@ class Streams(Part):
                 self._out.notify(said)
             else:
                 self._out.add(said)
+
+    def _opened_vault(self, topic: TopicId) -> Vault | None:
+        stream = self._memberships.get(topic)
+        return None if stream is None else stream.sealed.vault
 
     def _publish_waiting(self, stream: Stream, now: float) -> None:
         """Publish what waited until the links of a stream are not slow any more."""

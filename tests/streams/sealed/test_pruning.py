@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from tests.delivery.voices import TOPIC, asked
-from tests.overlay.harness import overlays_without_rings
 from tests.streams.sealed.hall import OWNER, Hall
 from tests.streams.stage import context_of
 
 from linnet.core.effects import SetTimer
 from linnet.machine.outbox import Outbox
-from linnet.overlay.registry import Registry
 from linnet.store.memory import MemoryStore
-from linnet.streams.membership import Memberships
-from linnet.streams.pruning import PERIOD, PruneDue, Pruning
 from linnet.streams.sealed.stream_keys import find
-from linnet.streams.sealed.vault import Vault
+from linnet.streams.sealed.vault import PERIOD, PruneDue, Pruning, Vault
 
 TIMER = SetTimer(PERIOD, PruneDue())
 DAY = 86_400.0
@@ -22,8 +18,7 @@ DAY = 86_400.0
 
 def pruning(store: MemoryStore) -> Pruning:
     context, out = context_of(store=store), Outbox()
-    memberships = Memberships(context, out, overlays_without_rings(), Registry([]), {}, ())
-    return Pruning(context, memberships, out)
+    return Pruning(context, lambda topic: None, out)
 
 
 def test_without_sealed_streams_there_is_nothing_to_do() -> None:
