@@ -30,7 +30,7 @@ from linnet.event.signing import sign_unit
 from linnet.identity.cards import check_dates
 from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import Fate, Policy, Published
-from linnet.streams.sealed.announcement import KIND as ANNOUNCEMENT
+from linnet.streams.sealed.owner import KIND as ANNOUNCEMENT
 from linnet.streams.subscribe import shown
 from linnet.trace.records import Kind, Record
 

@@ -16,7 +16,7 @@ from linnet.groups.ids import Device
 from linnet.groups.two_party import receive
 from linnet.streams.sealed import reading
 from linnet.streams.sealed.message_format import Clear
-from linnet.streams.sealed.parties import context_of, party_of
+from linnet.streams.sealed.owner import context_of, party_of
 from linnet.streams.sealed.reading import Reading, follows, stands_alone, why_not
 
 

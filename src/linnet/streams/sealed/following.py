@@ -11,8 +11,8 @@ from linnet.groups.ids import Device
 from linnet.machine.outbox import Outbox
 from linnet.streams.sealed import reading
 from linnet.streams.sealed.access_request import request_text
-from linnet.streams.sealed.announcement import KIND, Announcement, decode_announcement
 from linnet.streams.sealed.message_format import Clear
+from linnet.streams.sealed.owner import KIND, Announcement, decode_announcement
 from linnet.streams.sealed.reading import Reading
 from linnet.streams.sealed.vault import Vault
 from linnet.trace.records import Kind, Record

@@ -18,7 +18,7 @@ from linnet.streams.commands import (
 )
 from linnet.streams.publisher import announce, permit
 from linnet.streams.sealed.access_request import parse_request
-from linnet.streams.sealed.owning import Admitted, device_of
+from linnet.streams.sealed.owner import Admitted, device_of
 from linnet.streams.stream import Stream
 
 

@@ -20,9 +20,8 @@ from linnet.groups.prekeys import Prekeys, make_prekeys
 from linnet.groups.primitives import KEY_BYTES, Hidden
 from linnet.groups.two_party import EMPTY, Channel, receive
 from linnet.streams.sealed import stream_keys
-from linnet.streams.sealed.announcement import Announcement, Sort
 from linnet.streams.sealed.message_format import Clear
-from linnet.streams.sealed.parties import context_of, party_of
+from linnet.streams.sealed.owner import Announcement, Sort, context_of, party_of
 
 ACCESSES: Final = 2
 """Requests of ours that may be answered: the newest, and the one by which we read until then."""

@@ -16,7 +16,7 @@ from linnet.event.event import MESSAGE, Event, Tail
 from linnet.groups.ids import Device
 from linnet.machine.outbox import Outbox
 from linnet.streams.policy import Governance
-from linnet.streams.sealed import owning, stream_keys
+from linnet.streams.sealed import owner, stream_keys
 from linnet.streams.sealed.access_request import Request
 from linnet.streams.sealed.following import Following
 from linnet.streams.sealed.message_format import (
@@ -28,7 +28,7 @@ from linnet.streams.sealed.message_format import (
     read_clear,
     seal_tails,
 )
-from linnet.streams.sealed.owning import Admitted, Owning
+from linnet.streams.sealed.owner import Admitted, Owning
 from linnet.streams.sealed.vault import Vault
 
 
@@ -94,7 +94,7 @@ class Sealed:
     def start(self, now: float) -> None:
         """This device seals the stream from now on."""
         if not self.is_ours:
-            self.vault.keep_owning(owning.start(self._me.device, self._context.entropy), now)
+            self.vault.keep_owning(owner.start(self._me.device, self._context.entropy), now)
 
     def is_due(self, now: float) -> bool:
         """Whether an epoch must begin before the next message; readers whose device was revoked are out."""
@@ -102,11 +102,11 @@ class Sealed:
             return False
         if self._is_revoked_looked_for:
             self._is_revoked_looked_for = False
-            left, out = owning.without(self.owned, self._is_revoked)
+            left, out = owner.without(self.owned, self._is_revoked)
             if out:
                 self.vault.keep_owning(left, now)
                 return True
-        return owning.is_due(self.owned, self._context.config.epoch_seconds, now)
+        return owner.is_due(self.owned, self._context.config.epoch_seconds, now)
 
     def note_revocation(self) -> None:
         """A device was revoked: a reader's perhaps."""
@@ -115,7 +115,7 @@ class Sealed:
     def turn(self, number: int, now: float) -> bytes:
         """Begin an epoch: the body of its announcement, which is to be our event of this number."""
         return self._kept(
-            owning.turn(self.owned, self._topic, self._me, number, self._context.entropy, now), now
+            owner.turn(self.owned, self._topic, self._me, number, self._context.entropy, now), now
         )
 
     def allow(self, request: Request, number: int, from_now: bool, now: float) -> bytes:
@@ -124,7 +124,7 @@ class Sealed:
             raise Refused(Reason.KEY_SPENT, "this request was granted before; ask for a new one")
         if self._is_revoked(request.reader):
             raise Refused(Reason.CARD_REVOKED, "the person revoked this device")
-        step = owning.allow(
+        step = owner.allow(
             self.owned, self._topic, self._me, request, number, from_now, self._context.entropy, now
         )
         self.vault.note_granted(request.bundle.identity)
@@ -134,10 +134,10 @@ class Sealed:
         self, is_out: Callable[[Device], bool], number: int, now: float
     ) -> tuple[bytes, tuple[Admitted, ...]]:
         """Put readers out: the body of a new epoch's announcement, and who they were. `Refused` if none."""
-        left, out = owning.without(self.owned, is_out)
+        left, out = owner.without(self.owned, is_out)
         if not out:
             raise Refused(Reason.UNKNOWN, "no reader of this stream is meant by that")
-        step = owning.turn(left, self._topic, self._me, number, self._context.entropy, now)
+        step = owner.turn(left, self._topic, self._me, number, self._context.entropy, now)
         return self._kept(step, now), out
 
     def seal(self, tails: Sequence[Tail], number: int, prev: EventId | None) -> Sequence[Tail]:
@@ -160,6 +160,6 @@ class Sealed:
     def _is_revoked(self, device: Device) -> bool:
         return self._context.cards.revocation_of(*device) is not None
 
-    def _kept(self, step: owning.Step, now: float) -> bytes:
+    def _kept(self, step: owner.Step, now: float) -> bytes:
         self.vault.keep_owning(step[0], now)
         return step[1]

@@ -20,7 +20,7 @@ from linnet.delivery.context import Context
 from linnet.groups import prekeys
 from linnet.machine.outbox import Outbox
 from linnet.streams.sealed import stream_keys
-from linnet.streams.sealed.owning import Owning
+from linnet.streams.sealed.owner import Owning
 from linnet.streams.sealed.reading import Access, Reading
 from linnet.streams.sealed.stream_keys import Epochs
 

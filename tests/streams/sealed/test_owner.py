@@ -11,13 +11,12 @@ from linnet.core.errors import Refused
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.groups.prekeys import LIFE
-from linnet.streams.sealed import owning
-from linnet.streams.sealed.announcement import MOST_READERS, Sort
-from linnet.streams.sealed.owning import is_due
+from linnet.streams.sealed import owner
+from linnet.streams.sealed.owner import MOST_READERS, Sort, is_due
 
 
-def allowed(hall: Hall, request: object, topic: TopicId = TOPIC) -> owning.Step:
-    return owning.allow(
+def allowed(hall: Hall, request: object, topic: TopicId = TOPIC) -> owner.Step:
+    return owner.allow(
         hall.owning,
         topic,
         OWNER,
@@ -57,7 +56,7 @@ def test_whom_it_puts_out_is_told_nothing_more() -> None:
     assert (told.sort, told.epoch) == (Sort.EPOCH, 2)
     assert list(told.messages) == [device("cat")]
     assert hall.key(2).key != before
-    same, nobody = owning.without(hall.owning, lambda each: each == device("ben"))
+    same, nobody = owner.without(hall.owning, lambda each: each == device("ben"))
     assert (same, nobody) == (hall.owning, ())
 
 
@@ -88,7 +87,7 @@ def test_there_is_a_bound_to_readers() -> None:
     hall.allow("ben")
     one = hall.owning.readers[b"".join(device("ben"))]
     many = {b"%040d" % number: one for number in range(MOST_READERS - 1)}
-    hall.owning = owning.Owning(
+    hall.owning = owner.Owning(
         hall.owning.device,
         hall.owning.identity,
         1,
