@@ -29,7 +29,7 @@ from linnet.streams.messages import PolicyIs
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
 from linnet.streams.publisher import Publisher
-from linnet.streams.sealed.opening import Opening
+from linnet.streams.sealed.reader import Opening
 from linnet.streams.sealed.sealed_stream import Sealed
 from linnet.streams.storage import Keeper
 from linnet.streams.stream_names import owner_of, topic_of
@@ -55,7 +55,9 @@ class Stream:
         self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
         self.readers = Readers(self.topic, context, out, self.governance.owner, self.sealed.open)
-        self.opening = Opening(self.topic, context, self.gaps, self.sealed.following, self.readers, out)
+        self.opening = Opening(
+            self.topic, context, self.gaps, self.sealed.following, self.readers.hand_unlocked, out
+        )
         self.acknowledgements = Acknowledgements(self.topic, context, out)
         self.is_unreachable = False
         """Whether it was told that nobody can dial this node and nobody is there whom it could."""

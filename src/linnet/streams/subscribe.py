@@ -27,8 +27,8 @@ from linnet.event.signing import decode_unit, recall_unit
 from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import Subscribe, Subscribed
 from linnet.streams.policy import POLICY
-from linnet.streams.sealed.locked import Locked
 from linnet.streams.sealed.owner import KIND as ANNOUNCEMENT
+from linnet.streams.sealed.reader import Locked
 from linnet.trace.records import Kind, Record
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from tests.streams.stage import NOW
 
 from linnet.groups.ids import Device
 from linnet.sim.luck import SeededEntropy
-from linnet.streams.sealed import owner, reading
+from linnet.streams.sealed import owner, reader
 from linnet.streams.sealed.access_request import Request, parse_request, request_text
 from linnet.streams.sealed.owner import Announcement, decode_announcement
-from linnet.streams.sealed.reading import Reading
+from linnet.streams.sealed.reader import Reading
 from linnet.streams.sealed.stream_keys import EpochKey, find
 from linnet.testing.identities import known_identity
 
@@ -38,7 +38,7 @@ class Hall:
 
     def ask(self, name: str) -> Request:
         """A request, by way of its text."""
-        self.readings[name] = made = reading.ask(self.readings.get(name), self.entropy, self.now)
+        self.readings[name] = made = reader.ask(self.readings.get(name), self.entropy, self.now)
         identity = known_identity(name)
         line = request_text(TOPIC, identity.card, made.accesses[0].prekeys.bundle, identity.device)
         return parse_request(line, self.now)
@@ -60,7 +60,7 @@ class Hall:
 
     def hear(self, name: str, *told: Told) -> None:
         for number, announcement in told:
-            self.readings[name] = reading.take(
+            self.readings[name] = reader.take(
                 self.readings[name], TOPIC, OWNER, number, announcement, device(name), self.now
             )
 

@@ -15,8 +15,7 @@ from linnet.delivery.items import Item, Unreadable
 from linnet.event.event import Event
 from linnet.streams.commands import Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.sealed.locked import MAX_EVENTS
-from linnet.streams.sealed.opening import Opening
+from linnet.streams.sealed.reader import MAX_EVENTS, Opening
 from linnet.streams.sealed.sealed_stream import Sealed
 from linnet.streams.subscribe import Readers
 
@@ -31,7 +30,9 @@ class Scene(Ben):
         self.vault, self.following = sealed.vault, sealed.following
         self.readers = Readers(TOPIC, self.context, self.out, OWNER.author, sealed.open)
         gaps = GapRepair(TOPIC, self.context.config, self.context.links, self.out)
-        self.opening = Opening(TOPIC, self.context, gaps, self.following, self.readers, self.out)
+        self.opening = Opening(
+            TOPIC, self.context, gaps, self.following, self.readers.hand_unlocked, self.out
+        )
         self.readers.begin(self.readers.add(Subscribe(1, "s"), None))
 
 

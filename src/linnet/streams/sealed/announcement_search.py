@@ -7,6 +7,8 @@ a later message names it, but not at once.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from linnet.core.ids import Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
@@ -14,8 +16,11 @@ from linnet.delivery.context import Context
 from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.messages import Resend
 from linnet.machine.outbox import Outbox
-from linnet.streams.sealed.following import Following
 from linnet.trace.records import Kind, Record
+
+if TYPE_CHECKING:
+    from linnet.streams.sealed.reader import Following
+
 
 PAUSE = 30.0
 """Seconds before something that nobody had is looked for again."""

@@ -18,7 +18,6 @@ from linnet.machine.outbox import Outbox
 from linnet.streams.policy import Governance
 from linnet.streams.sealed import owner, stream_keys
 from linnet.streams.sealed.access_request import Request
-from linnet.streams.sealed.following import Following
 from linnet.streams.sealed.message_format import (
     LONGEST,
     Chain,
@@ -29,6 +28,7 @@ from linnet.streams.sealed.message_format import (
     seal_tails,
 )
 from linnet.streams.sealed.owner import Admitted, Owning
+from linnet.streams.sealed.reader import Following
 from linnet.streams.sealed.vault import Vault
 
 

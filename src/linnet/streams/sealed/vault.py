@@ -21,7 +21,7 @@ from linnet.groups import prekeys
 from linnet.machine.outbox import Outbox
 from linnet.streams.sealed import stream_keys
 from linnet.streams.sealed.owner import Owning
-from linnet.streams.sealed.reading import Access, Reading
+from linnet.streams.sealed.reader import Access, Reading
 from linnet.streams.sealed.stream_keys import Epochs
 
 OWNING, READING, GRANTED = "sealed owning", "sealed reading", "sealed granted"

@@ -14,10 +14,10 @@ from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
 from linnet.groups.two_party import receive
-from linnet.streams.sealed import reading
+from linnet.streams.sealed import reader
 from linnet.streams.sealed.message_format import Clear
 from linnet.streams.sealed.owner import context_of, party_of
-from linnet.streams.sealed.reading import Reading, follows, stands_alone, why_not
+from linnet.streams.sealed.reader import Reading, follows, stands_alone, why_not
 
 
 def clear(epoch: int, announced: int) -> Clear:
@@ -112,7 +112,7 @@ def test_another_device_of_the_owner_cannot_bar_anyone() -> None:
     _, foreign = hall.put_out("ben")
     ben = hall.readings["ben"]
     other = Device(OWNER.author, DeviceId(b"x" * 8))
-    assert reading.take(ben, TOPIC, other, 99, foreign, device("ben"), hall.now) is ben
+    assert reader.take(ben, TOPIC, other, 99, foreign, device("ben"), hall.now) is ben
 
 
 def test_a_message_for_one_opens_for_no_other() -> None:
@@ -176,7 +176,7 @@ def test_a_thief_of_a_reader_reads_on_until_it_is_let_in_anew() -> None:
 
     def listens(told: Told) -> None:
         thief = hall.readings["thief"]
-        hall.readings["thief"] = reading.take(thief, TOPIC, OWNER, *told, device("ben"), hall.now)
+        hall.readings["thief"] = reader.take(thief, TOPIC, OWNER, *told, device("ben"), hall.now)
 
     told = hall.turn()
     listens(told)
