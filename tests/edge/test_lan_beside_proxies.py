@@ -14,7 +14,7 @@ from linnet.edge.lan_keys import CORE
 from linnet.overlay.trackerless.messages import IntersectEnd, Pull
 from linnet.overlay.trackerless.trackerless import Trackerless
 from linnet.peer.interface import Connect
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind, Record
 
 TOPIC = topic_of(STREAM)

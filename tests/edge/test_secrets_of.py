@@ -18,7 +18,7 @@ from linnet.peer.messages import CODEC
 from linnet.rooms.content import Newcomers
 from linnet.sim.luck import SeededEntropy
 from linnet.streams.commands import Declare, Policy
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 SECRET = bytes(range(7, 39))
 

@@ -12,7 +12,7 @@ from linnet.edge.proxy_commands import Sleep, Wake
 from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.peer.interface import Connect
 from linnet.streams.commands import Published, Subscribe
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
 
 SEEDS = range(200 if SOAK else 4)

@@ -16,7 +16,7 @@ from linnet.identity.text import Sort, to_text
 from linnet.node.config import LanSection, NodeConfig
 from linnet.overlay.config import Overlay
 from linnet.peer.config import LinkConfig
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 STREAM = "village"
 TOPIC = to_text(Sort.TOPIC, topic_of(STREAM))

@@ -18,7 +18,7 @@ from linnet.event.soundness import is_sound
 from linnet.node.client import ControlError
 from linnet.node.room_types import CreateRoomRequest
 from linnet.store.sqlite import SqliteStore
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 LIMIT = 60
 _PUBLISHER = """

@@ -36,7 +36,7 @@ from linnet.overlay.trackerless.oblivious import RISTRETTO
 from linnet.overlay.trackerless.tags import epoch_of, topic_keys
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Effect, Input
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 from linnet.testing.live import HandHeld, LiveNode, named_key
 from linnet.trace.records import Kind, Record
 

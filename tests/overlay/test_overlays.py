@@ -35,7 +35,7 @@ from linnet.sim.ideal_group import IDEAL
 from linnet.sim.luck import SeededEntropy
 from linnet.sim.part_machine import PartMachine
 from linnet.store.memory import MemoryStore
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 TOPIC = topic_of(STREAM)
 

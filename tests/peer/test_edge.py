@@ -25,7 +25,7 @@ from linnet.peer.messages import PROTOCOLS
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import StreamStatus, Subscribe
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 

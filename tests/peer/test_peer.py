@@ -44,8 +44,8 @@ from linnet.sim.clock import START
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Publish, Published, Revoke, Subscribe, Subscribed
-from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
+from linnet.streams.stream_names import topic_of
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 

@@ -15,7 +15,7 @@ from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.event.event import Event, Verified
 from linnet.peer.messages import CODEC
-from linnet.streams.announcing import AnswersDue
+from linnet.streams.announcements import AnswersDue
 from linnet.streams.commands import Subscribe
 from linnet.streams.options import StorageRule
 
@@ -57,7 +57,7 @@ class Scene:
 
     @property
     def missing(self) -> list[tuple[int, int]]:
-        return self.stream.intake.chains[self.ann.key].missing()
+        return self.stream.ingest.chains[self.ann.key].missing()
 
 
 def bodies(effects: object) -> list[bytes]:
@@ -75,7 +75,7 @@ def test_who_is_told_answers_with_what_was_said_since() -> None:
     stream = Staged("tea", context_of("them"))
     ann = Voice(topic=stream.topic)
     for number, unit in enumerate(ann.units(4)):
-        stream.intake.accept(unit, NOW - 100.0 + 30 * number)
+        stream.ingest.accept(unit, NOW - 100.0 + 30 * number)
     (answer,) = asked(stream.out, stream.handle_heads, A, Heads(stream.topic, (), 50_000), NOW)
     assert isinstance(answer, Send)
     assert isinstance(answer.message, Heads)
@@ -175,7 +175,7 @@ def test_a_clock_that_was_set_makes_nothing_old_that_follows_what_we_heard() -> 
 
 def test_what_was_said_before_our_time_stays_old() -> None:
     scene = Scene()
-    scene.stream.intake.wants_all = True
+    scene.stream.ingest.wants_all = True
     units = scene.ann.units(3)
     scene.heads(2, due=2)
     assert bodies(scene.resent(units[0], 90_000)) == []
@@ -190,7 +190,7 @@ def test_after_a_restart_nothing_is_old_that_follows_what_the_log_holds() -> Non
     scene.stream.archive.keep(units[0], NOW - 90.0)
     scene.stream.archive.keep(units[1], NOW - 30.0)
     stream = scene.stream = Staged("tea", scene.context)
-    stream.intake.restore()
+    stream.ingest.restore()
     stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
     assert bodies(scene.hear(units[3])) == []
     assert bodies(scene.resent(units[2], HOURS_MS)) == [*texts(units[2]), *texts(units[3])]
@@ -212,7 +212,7 @@ def test_what_was_had_late_is_not_told_as_new_after_a_restart() -> None:
         ]
         assert answer.message.due == (due,)
     request = Resend(again.topic, units[0].unit.author, units[0].unit.device, 0, 2)
-    resent = again.archive.read_range(request, NOW + 60.0, again.intake.chains[scene.ann.key])
+    resent = again.archive.read_range(request, NOW + 60.0, again.ingest.chains[scene.ann.key])
     assert resent.ages_ms == (460_000, 460_000, 60_000)
 
 
@@ -246,7 +246,7 @@ def test_no_claim_of_others_changes_our_own_chain() -> None:
     stream.readers.add(Subscribe(1, "tea"), None, NOW - 60.0)
     place = ChainPlace(us.identity.author, us.identity.card.device, 0, 9, True)
     stream.handle_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)
-    assert stream.intake.chains[us.key].base == 0
+    assert stream.ingest.chains[us.key].base == 0
     assert items(asked(stream.out, stream.handle_heads, A, Heads(stream.topic, (place,), 0, (0,)), NOW)) == []
 
 

@@ -25,9 +25,9 @@ from linnet.peer.interface import Connect
 from linnet.peer.messages import Ping
 from linnet.streams.commands import Declare, Policy, Published
 from linnet.streams.messages import PolicyIs
-from linnet.streams.names import topic_of
 from linnet.streams.policy import Governance
 from linnet.streams.stream import Stream
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
 
 TOPIC = topic_of(STREAM)
@@ -71,7 +71,7 @@ class Siege:
 
     def stream_at(self, name: str) -> Stream:
         machine = self.village.network.machine(self.village.peer(name)).machine  # type: ignore[attr-defined]
-        stream = machine._streams._joined.get(topic_of(self.stream))
+        stream = machine._streams._memberships.get(topic_of(self.stream))
         assert isinstance(stream, Stream)
         return stream
 
@@ -207,7 +207,7 @@ def test_heads_of_ever_new_chains_keep_no_real_one_out() -> None:
             yield Heads(TOPIC, invented)
 
     siege.attack(places, wait=60)
-    assert len(siege.stream_at("p1").intake.chains) <= 64
+    assert len(siege.stream_at("p1").ingest.chains) <= 64
     siege.unharmed()
 
 
@@ -233,7 +233,7 @@ def test_who_forges_receipts_is_cut_off_and_nothing_is_believed() -> None:
     siege = Siege()
     siege.attack(lambda _: (forged_receipt(siege, number) for number in range(30)))
     assert siege.attacker.cut == [Reason.FORGING]
-    assert siege.stream_at("p1").publishing.ledger.receivers == {}
+    assert siege.stream_at("p1").publisher.ledger.receivers == {}
     siege.unharmed()
 
 

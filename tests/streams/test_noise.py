@@ -15,8 +15,8 @@ from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Examine, NodeStatus
 from linnet.peer.messages import LinkMessage
 from linnet.streams.messages import StreamMessage
-from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
 
 STREAMS = ("tea", "coffee", "water")

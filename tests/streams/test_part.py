@@ -19,9 +19,9 @@ from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, StorageKnown
 from linnet.overlay.registry import Registry
 from linnet.streams.commands import AskToRead, Publish, Published, Subscribe, SwitchOverlay
-from linnet.streams.names import topic_of
 from linnet.streams.options import StorageRule
-from linnet.streams.streams import Streams
+from linnet.streams.part import Streams
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind, Record
 
 ASKER, TRACKER = PeerId(b"a" * 32), Contact(PeerId(b"t" * 32), ("tls://t:1",))

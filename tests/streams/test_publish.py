@@ -1,4 +1,4 @@
-"""Publishing at one node: written first; sent, delivered and answered when that is durable."""
+"""Publisher at one node: written first; sent, delivered and answered when that is durable."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
-from linnet.streams.announcing import HeadsDue
+from linnet.streams.announcements import HeadsDue
 from linnet.streams.commands import Policy, Published, Subscribe
-from linnet.streams.keeper import EvictDue
-from linnet.streams.publish import declare, publish
+from linnet.streams.publisher import declare, publish
+from linnet.streams.storage import EvictDue
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 

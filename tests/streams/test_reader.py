@@ -12,8 +12,8 @@ from tests.streams.stage import NOW, context_of
 from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import Archive
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.items import CaughtUp, Missed
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Tail, Verified
@@ -22,7 +22,7 @@ from linnet.machine.outbox import Outbox, Promises
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy, Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.reader import Reader, delivery_records, is_for_nodes, shown
+from linnet.streams.subscribe import Reader, delivery_records, is_for_nodes, shown
 from linnet.trace.records import Kind, Record
 
 ANN = Voice("ann").identity.author

@@ -11,9 +11,9 @@ from tests.streams.village import Village
 from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import Archive
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.delivery.subscription import Cursor
 from linnet.event.event import Verified
@@ -24,7 +24,7 @@ from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
-from linnet.streams.readers import Readers
+from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
 
 

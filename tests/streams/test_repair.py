@@ -21,7 +21,7 @@ from linnet.event.signing import decode_unit
 from linnet.event.soundness import is_sound
 from linnet.peer.interface import Start
 from linnet.store.sqlite import SqliteStore
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind, Record
 
 SAID = [f"event {n:02}".encode() for n in range(12)]
@@ -141,7 +141,7 @@ def test_more_than_was_damaged_is_not_written_out_of_turn(village: Village) -> N
     ann = village.identity["p0"]
     resent = Resent(topic, ann.author, ann.card.device, 2, 2, units, (ann.card,), True, None)
     streams = machine._parts.streams
-    stream = streams._joined.get(topic)
+    stream = streams._memberships.get(topic)
     assert stream is not None
     assert streams.repair.note_damage()
     out = machine._parts.out

@@ -21,7 +21,7 @@ def test_it_tells_neighbours_storage_chains_and_counts() -> None:
     ann = Voice(topic=stream.topic)
     units = ann.units(4)
     for number in (0, 3):
-        stream.intake.accept(units[number], NOW)
+        stream.ingest.accept(units[number], NOW)
     status = status_of(stream, context, T, Overlay.RING)
     assert (status.stream, status.topic, status.tracker, status.overlay) == (
         "tea",
@@ -38,5 +38,5 @@ def test_it_lists_no_more_chains_than_anyone_reads() -> None:
     context = context_of()
     stream = Staged("tea", context)
     for number in range(MOST_CHAINS + 5):
-        stream.intake._begin(number.to_bytes(32, "big"), b"d" * 8, 0)  # type: ignore[arg-type]
+        stream.ingest._begin(number.to_bytes(32, "big"), b"d" * 8, 0)  # type: ignore[arg-type]
     assert len(status_of(stream, context, None, Overlay.TRACKER).chains) == MOST_CHAINS

@@ -23,12 +23,12 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.flood import unit_bytes
-from linnet.delivery.gaps import GapDue
+from linnet.delivery.gap_repair import GapDue
 from linnet.delivery.items import Item, Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.delivery.suppression import SpreadDue
 from linnet.event.event import Verified
-from linnet.streams.anchor import AnchorDue
+from linnet.streams.announcements import AnchorDue
 from linnet.streams.commands import Subscribe
 from linnet.trace.records import Kind, Record
 
@@ -233,7 +233,7 @@ def test_a_subscriber_learns_once_from_storage_which_chains_there_are() -> None:
         CancelTimer(AnchorDue(stream.topic)),
         Release(S, purpose),
     ]
-    assert stream.intake.anchored
+    assert stream.ingest.anchored
     assert asked(stream.out, stream.ask_anchor, NOW) == []
 
 
@@ -245,10 +245,10 @@ def test_heads_in_several_messages_anchor_with_the_last() -> None:
         for n in range(513)
     )
     scene.stream.handle_heads(S, Heads(scene.stream.topic, places[:512]), NOW)
-    assert not scene.stream.intake.anchored
+    assert not scene.stream.ingest.anchored
     scene.stream.handle_heads(S, Heads(scene.stream.topic, places[512:]), NOW)
-    assert scene.stream.intake.anchored
-    assert all(chain.missing() == [] for chain in scene.stream.intake.chains.values())
+    assert scene.stream.ingest.anchored
+    assert all(chain.missing() == [] for chain in scene.stream.ingest.chains.values())
 
 
 def test_leaving_lets_go_of_the_anchor_too() -> None:

@@ -7,9 +7,9 @@ from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.reasons import Reason
-from linnet.delivery.catchup import HistoryDue
+from linnet.delivery.catch_up import HistoryDue
 from linnet.delivery.commands import Declined
-from linnet.delivery.gaps import GapDue
+from linnet.delivery.gap_repair import GapDue
 from linnet.delivery.messages import History
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Subscribe, Subscribed
@@ -57,12 +57,12 @@ def test_a_durable_one_is_answered_when_its_place_is_durable() -> None:
     again = Scene(store)
     resumed = AfterCommit((again.answer(resumed=True), again.began()))
     assert again.ask(Subscribe(2, "tea", name="mine")) == [resumed]
-    assert not again.stream.intake.wants_all, "it is due what was said after it was made"
+    assert not again.stream.ingest.wants_all, "it is due what was said after it was made"
     assert again.stream.readers.since == NOW
     again.stream.readers.note_anchored()
     settled = Scene(store)
     settled.ask(Subscribe(3, "tea", name="mine"))
-    assert settled.stream.intake.wants_all, "what a storage node did not name is new"
+    assert settled.stream.ingest.wants_all, "what a storage node did not name is new"
 
 
 def test_a_durable_one_from_now_on_leaves_out_what_the_log_holds() -> None:
@@ -80,7 +80,7 @@ def test_a_durable_one_from_now_on_leaves_out_what_the_log_holds() -> None:
 def test_what_was_seen_but_not_written_is_asked_for_by_a_durable_one_from_the_beginning() -> None:
     scene = Scene()
     scene.ask(Subscribe(1, "tea"))
-    scene.stream.intake.accept(scene.ann.say(), NOW)
+    scene.stream.ingest.accept(scene.ann.say(), NOW)
     effects = scene.ask(Subscribe(2, "tea", name="all", since=0.0))
     assert SetTimer(0.5, GapDue(scene.stream.topic, scene.ann.key)) in effects
 
@@ -113,7 +113,7 @@ def test_a_durable_one_of_version_0_1_0_comes_back_for_everything_as_it_always_d
         store.cells.delete("cursor.made", key)  # 0.1.0 knew of no such thing
     again = Scene(store)
     again.ask(Subscribe(2, "tea", name="mine"))
-    assert again.stream.intake.wants_all
+    assert again.stream.ingest.wants_all
     assert again.stream.readers.since is None
 
 

@@ -25,7 +25,7 @@ def stream_name(stream: str, home: Path | None) -> str:
     Raises `BadText` if this cannot be the name of a stream.
     """
     from linnet.cli.output import warn
-    from linnet.streams.names import check_name, check_typed, wildcards
+    from linnet.streams.stream_names import check_name, check_typed, wildcards
 
     if stream.startswith(OWN):
         stream = f"{_person(home)}/{stream.removeprefix(OWN)}"

@@ -48,7 +48,7 @@ class Chain:
         self.announced = -1
         """The highest number that somebody says there is."""
         self.news = 0
-        """Number of the news that it was last part of; see `linnet.streams.announcing`."""
+        """Number of the news that it was last part of; see `linnet.streams.announcements`."""
         self.held = False
         """Whether nothing gets its turn yet: somebody is about to say from where on the chain is due."""
         self.is_passed = False

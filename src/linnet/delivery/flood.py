@@ -40,7 +40,7 @@ class Neighbor:
         self.devices: dict[bytes, Card] = {}
         """The card of each device that it has had from us; a renewed one is sent again."""
         self.told = 0
-        """How much of our news of heads it has had (`linnet.streams.announcing`)."""
+        """How much of our news of heads it has had (`linnet.streams.announcements`)."""
         self.units = -distinct
         """Units that it sent, less the distinct ones that there were when it came."""
 

@@ -81,7 +81,7 @@ from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
-from linnet.streams.names import check_typed
+from linnet.streams.stream_names import check_typed
 from linnet.trace.jsonlines import JsonTrace
 from linnet.trace.records import Kind, Record
 from linnet.trace.sink import NullTrace, TraceSink

@@ -32,8 +32,8 @@ from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
 from linnet.rooms.commands import SendToRoom
 from linnet.streams.commands import Publish
-from linnet.streams.names import topic_of
-from linnet.streams.streams import Streams
+from linnet.streams.part import Streams
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind, Record
 
 _MOST_REFUSED = 1024

@@ -37,7 +37,7 @@ from linnet.rooms.config import RelayPolicy
 from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay
 from linnet.rooms.rooms import Rooms
-from linnet.streams.streams import Streams
+from linnet.streams.part import Streams
 
 
 class Parts:

@@ -8,50 +8,52 @@ held: what came behind something that is due as well must not be handed over fir
 from __future__ import annotations
 
 from linnet.core.ids import PeerId
-from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain, ChainKey
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.messages import ChainPlace, Heads
 from linnet.delivery.moments import SLACK
 from linnet.delivery.ranges import Range
-from linnet.streams.announcing import Announcing
-from linnet.streams.intake import Intake
-from linnet.streams.readers import Readers
+from linnet.streams.announcements import Announcements
+from linnet.streams.ingest import Ingest
+from linnet.streams.subscribe import Readers
 
 
 class Due:
     """What is due of one stream, by the word of neighbours and storage nodes."""
 
-    def __init__(self, intake: Intake, archive: Archive, readers: Readers, announcing: Announcing) -> None:
-        self._intake = intake
+    def __init__(
+        self, ingest: Ingest, archive: Archive, readers: Readers, announcements: Announcements
+    ) -> None:
+        self._ingest = ingest
         self._archive = archive
         self._readers = readers
-        self._announcing = announcing
+        self._announcements = announcements
 
     def handle_question(self, peer: PeerId, heads: Heads, keeps: bool, now: float) -> None:
         """Note what a peer asks; if it is about to answer us, let new chains wait for that."""
         if heads.waited_ms is None:
             return
         if heads.waited_ms:
-            self._announcing.note_question(peer, heads.waited_ms, now)
+            self._announcements.note_question(peer, heads.waited_ms, now)
         if self.is_final(heads):
             return
-        waits = not self._intake.asked
-        self._intake.asked[peer] = None
-        if not heads.waited_ms and not self._announcing.has_asked(peer):
-            self._announcing.send_heads(peer, keeps, now)
+        waits = not self._ingest.asked
+        self._ingest.asked[peer] = None
+        if not heads.waited_ms and not self._announcements.has_asked(peer):
+            self._announcements.send_heads(peer, keeps, now)
         if waits:
-            self._announcing.wait_for_answers()
+            self._announcements.wait_for_answers()
 
     def is_final(self, heads: Heads) -> bool:
         """Whether these heads are a peer's last word: it has answered, or it cannot, or nobody asks."""
-        return heads.due is not None or heads.waited_ms is None or not self._announcing.asks
+        return heads.due is not None or heads.waited_ms is None or not self._announcements.asks
 
     def is_answered(self, peer: PeerId) -> bool:
         """A peer has said what is due; whether nobody else is asked, so that what was held gets its turn."""
-        if peer not in self._intake.asked:
+        if peer not in self._ingest.asked:
             return False
-        del self._intake.asked[peer]
-        return not self._intake.asked
+        del self._ingest.asked[peer]
+        return not self._ingest.asked
 
     def settle(self, place: ChainPlace, first: int) -> tuple[Chain | None, list[Range]]:
         """Somebody says that a chain was said in our time from this number on, and not before.
@@ -59,8 +61,8 @@ class Due:
         Gives the chain if it begins earlier by that, and what of it has lost its turn, since something
         behind it was handed over.
         """
-        chain = self._intake.chains.get(place.author + place.device)
-        if chain is None or self._intake.wants_all or self._intake.is_own(chain):
+        chain = self._ingest.chains.get(place.author + place.device)
+        if chain is None or self._ingest.wants_all or self._ingest.is_own(chain):
             return None, []
         base = chain.base
         if chain.promised < 0 and first > base and not len(chain.seen):
@@ -78,20 +80,20 @@ class Due:
 
     def remember(self, place: ChainPlace) -> None:
         """A durable subscription that comes back must know from where on this chain is due to it."""
-        chain = self._intake.chains.get(place.author + place.device)
-        if chain is None or len(chain.seen) or self._intake.wants_all or not self._readers.durable:
+        chain = self._ingest.chains.get(place.author + place.device)
+        if chain is None or len(chain.seen) or self._ingest.wants_all or not self._readers.durable:
             return
         self._archive.due_from(chain.author, chain.device, chain.base)
 
     def answered(self, peer: PeerId, place: ChainPlace, first: int | None) -> None:
         """What most say was said in our time is not made old by who sends it again."""
-        since, chain = self._readers.since, self._intake.chains.get(place.author + place.device)
+        since, chain = self._readers.since, self._ingest.chains.get(place.author + place.device)
         if first is not None and since is not None and chain is not None:
             chain.moments.answered(peer, place.first, first, place.last, since)
 
     def look_back(self, key: ChainKey, now: float) -> None:
         """What follows the last that the log held was said after it, whatever is said of that."""
-        chain = self._intake.chains.get(key)
+        chain = self._ingest.chains.get(key)
         if chain is None or chain.restored < 0:
             return
         said_at = self._archive.said_at(chain.author, chain.device, chain.restored)

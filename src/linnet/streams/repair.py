@@ -16,7 +16,7 @@ from linnet.delivery.context import Context
 from linnet.delivery.messages import Resend, Resent
 from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
-from linnet.streams.joined import Joined
+from linnet.streams.membership import Memberships
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind, Record
 
@@ -34,9 +34,9 @@ class RepairDue(Timer, frozen=True, gc=False):
 class Repair:
     """What is damaged of the streams that this node is in."""
 
-    def __init__(self, context: Context, joined: Joined, out: Outbox) -> None:
+    def __init__(self, context: Context, memberships: Memberships, out: Outbox) -> None:
         self._context = context
-        self._joined = joined
+        self._memberships = memberships
         self._out = out
         self._wanted: dict[Damage, int] = {}
         """How often each was asked for."""
@@ -66,7 +66,7 @@ class Repair:
         if not any(damage.topic == stream.topic for damage in self._wanted):
             return
         log = self._context.store.log
-        good, _ = stream.intake.check_all(resent.units, resent.cards, None)
+        good, _ = stream.ingest.check_all(resent.units, resent.cards, None)
         for verified in good:
             # What is not damaged here comes by the stream's own way, in its turn.
             if log.is_damaged(_as_damage(verified)):
@@ -94,7 +94,7 @@ class Repair:
 
     def _ask(self, wanted: Iterable[Damage]) -> None:
         for damage in sorted(wanted, key=self._wanted.__getitem__)[:ASKED_AT_ONCE]:
-            stream = self._joined.get(damage.topic)
+            stream = self._memberships.get(damage.topic)
             sources = [] if stream is None else self._sources(stream)
             if sources and damage.first is not None and damage.last is not None:
                 peer = sources[self._wanted[damage] % len(sources)]

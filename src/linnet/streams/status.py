@@ -25,7 +25,7 @@ def status_of(
             chain.seen.last,
             sum(last - first + 1 for first, last in chain.missing()),
         )
-        for chain in list(stream.intake.chains.values())[:MOST_CHAINS]
+        for chain in list(stream.ingest.chains.values())[:MOST_CHAINS]
     ]
     return StreamStatus(
         stream.name,

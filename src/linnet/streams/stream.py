@@ -10,31 +10,30 @@ from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.delivery.archive import Archive
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
+from linnet.delivery.event_archive import Archive
 from linnet.delivery.flood import Flood, unit_bytes, unit_record
-from linnet.delivery.gaps import Gaps
+from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, HistoryPage, Receipt, Resent
 from linnet.delivery.suppression import Suppression
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
 from linnet.machine.outbox import Outbox, Promises
-from linnet.streams.anchor import Anchor
-from linnet.streams.announcing import Announcing
-from linnet.streams.confirming import Confirming
+from linnet.streams.acknowledge import Acknowledgements
+from linnet.streams.announcements import Anchor, Announcements
 from linnet.streams.due import Due
-from linnet.streams.intake import Intake
-from linnet.streams.keeper import Keeper
+from linnet.streams.ingest import Ingest
 from linnet.streams.messages import PolicyIs
-from linnet.streams.names import owner_of, topic_of
 from linnet.streams.options import StorageRule
 from linnet.streams.policy import Governance
-from linnet.streams.publishing import Publishing
-from linnet.streams.readers import Readers
-from linnet.streams.sealed.opening import Opening
-from linnet.streams.sealed.sealed import Sealed
+from linnet.streams.publisher import Publisher
+from linnet.streams.sealed.reader import Opening
+from linnet.streams.sealed.sealed_stream import Sealed
+from linnet.streams.storage import Keeper
+from linnet.streams.stream_names import owner_of, topic_of
+from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
 
 
@@ -49,34 +48,36 @@ class Stream:
         cells = context.store.cells
         self.governance = Governance(self.topic, owner_of(name), cells)
         self.archive = Archive(self.topic, context.store, context.cards, context.config, out)
-        self.intake = Intake(self.topic, context, self.governance)
+        self.ingest = Ingest(self.topic, context, self.governance)
         self.flood = Flood(self.topic)
-        self.gaps = Gaps(self.topic, context.config, context.links, out)
+        self.gaps = GapRepair(self.topic, context.config, context.links, out)
         self.keeper = Keeper(self.topic, context, self.archive, out)
-        self.publishing = Publishing(self.topic, context, self.archive, out)
+        self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
         self.readers = Readers(self.topic, context, out, self.governance.owner, self.sealed.open)
-        self.opening = Opening(self.topic, context, self.gaps, self.sealed.following, self.readers, out)
-        self.confirming = Confirming(self.topic, context, out)
+        self.opening = Opening(
+            self.topic, context, self.gaps, self.sealed.following, self.readers.hand_unlocked, out
+        )
+        self.acknowledgements = Acknowledgements(self.topic, context, out)
         self.is_unreachable = False
         """Whether it was told that nobody can dial this node and nobody is there whom it could."""
         self.stores = False
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         self.suppression = Suppression(self.topic, self.flood, context.config.suppress, out)
-        self.announcing = Announcing(
+        self.announcements = Announcements(
             self.topic,
             context,
             self.flood,
-            self.intake,
+            self.ingest,
             self.archive,
             self.governance,
             out,
             self._reading_since,
         )
-        self.due = Due(self.intake, self.archive, self.readers, self.announcing)
+        self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
-        self.intake.restore_own()
+        self.ingest.restore_own()
         self.received = 0
         self.duplicates = 0
         self.rejected = 0
@@ -92,12 +93,12 @@ class Stream:
         """A unit on its way through the overlay."""
         unit = data.unit
         beyond = self.flood.heard(peer)
-        if self.intake.is_duplicate(unit):
+        if self.ingest.is_duplicate(unit):
             self._count_duplicate(peer, unit, data.hops, beyond)
             return
         try:
-            verified, card = self.intake.check(unit, data.card, now)
-            chain, due, lost = self.intake.accept(verified, now, live=True)
+            verified, card = self.ingest.check(unit, data.card, now)
+            chain, due, lost = self.ingest.accept(verified, now, live=True)
         except RemoteError as error:
             self._reject(peer, unit, error)
             return
@@ -158,7 +159,7 @@ class Stream:
         age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
         self.suppression.spread(verified, card, peer, hops + 1, age_us, now)
         if self.stores and self.flood.is_served(peer) and self.flood.is_alone:
-            self.publishing.hold_back(verified, self._out)
+            self.publisher.hold_back(verified, self._out)
 
     def _take_in(
         self, chain: Chain, verified: Verified, due: list[Verified], hops: int | None, now: float
@@ -167,7 +168,7 @@ class Stream:
         has_owner = self.governance.owner is not None
         if has_owner:
             if self.governance.read(verified):
-                self.announcing.send_policy(self.flood.neighbors)
+                self.announcements.send_policy(self.flood.neighbors)
             self.opening.read((verified,), now)
         if self.readers.unordered:
             said_at = chain.moments.at(verified.unit.seq or 0) if hops is None else None
@@ -178,7 +179,7 @@ class Stream:
             self.gaps.review_chain(chain)
             if chain.early > self._context.config.gaps_open:
                 self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
-        self.announcing.note_news(chain)
+        self.announcements.note_news(chain)
         if has_owner:
             self.opening.look_for_keys(now)
 
@@ -212,13 +213,13 @@ class Stream:
     def handle_neighbor_up(self, peer: PeerId, now: float) -> None:
         """A neighbour is there: tell it how far we know the chains, and the policy."""
         self.flood.up(peer)
-        self.announcing.greet_neighbor(peer, self.keeps, now)
+        self.announcements.greet_neighbor(peer, self.keeps, now)
         self.send_backlog(now)
 
     def handle_neighbor_down(self, peer: PeerId) -> None:
         """A neighbour is gone."""
         self.flood.down(peer)
-        self.announcing.forget_neighbor(peer)
+        self.announcements.forget_neighbor(peer)
 
     def handle_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
         """Somebody says how far the chains go; what we lack of them is missing."""
@@ -230,7 +231,7 @@ class Stream:
             try:
                 if first_due is not None:
                     self._settle(place, first_due, now)
-                chain, due = self.intake.announced(place, storage, first_due)
+                chain, due = self.ingest.announced(place, storage, first_due)
             except RemoteError as error:
                 self._out.record(
                     Record(Kind.REJECTED, self.topic, device=place.device, peer=peer, reason=error.reason)
@@ -245,30 +246,30 @@ class Stream:
             if chain is not None:
                 self._hand_in_turn(chain, due, None, now)
                 self.gaps.review_chain(chain)
-        self.announcing.note_heads(peer, heads)
+        self.announcements.note_heads(peer, heads)
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
-            self.announcing.send_heads(peer, self.keeps, now)
-        if storage and final and is_last and not self.intake.anchored:
+            self.announcements.send_heads(peer, self.keeps, now)
+        if storage and final and is_last and not self.ingest.anchored:
             self.note_anchored()
         if final and is_last and self.due.is_answered(peer):
             self.release_held(now)
 
     def note_anchored(self) -> None:
         """A storage node has told which chains there are."""
-        self.intake.anchored = True
+        self.ingest.anchored = True
         self.readers.note_anchored()
         self.anchor.release()
 
     def release_held(self, now: float) -> None:
         """Nobody is about to answer any more: what was held gets its turn."""
-        for chain, due in self.intake.release():
+        for chain, due in self.ingest.release():
             self._hand_in_turn(chain, due, None, now)
             self.gaps.review_chain(chain)
 
     def _settle(self, place: ChainPlace, first: int, now: float) -> None:
         """Somebody says that a chain was said in our time from this number on: it is due from there."""
-        if self.intake.wants_all:
+        if self.ingest.wants_all:
             self.readers.due_from(place.author + place.device, first)
         chain, lost = self.due.settle(place, first)
         if chain is not None:
@@ -281,41 +282,41 @@ class Stream:
 
     def ask_neighbors(self, now: float) -> None:
         """Somebody reads here now: let neighbours know, so that they tell what is due since."""
-        if not self.announcing.asks:
+        if not self.announcements.asks:
             return
-        for peer in [peer for peer in self.flood.neighbors if not self.announcing.has_asked(peer)]:
-            self.announcing.send_heads(peer, self.keeps, now)
+        for peer in [peer for peer in self.flood.neighbors if not self.announcements.has_asked(peer)]:
+            self.announcements.send_heads(peer, self.keeps, now)
 
     def set_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
         """The tracker says who keeps this stream."""
         ours = self._context.peer
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
         others = tuple(self.storage.values())
-        self.publishing.none_since = None if others else now
-        self.confirming.set_storage(others)
+        self.publisher.none_since = None if others else now
+        self.acknowledgements.set_storage(others)
         self.opening.set_storage(self.storage)
         mine = (Contact(ours),) if self.stores else ()
         self.gaps.set_storage(others)
-        self.publishing.set_storage(others)
+        self.publisher.set_storage(others)
         self.readers.set_storage((*mine, *others))
         self.ask_anchor(now)
 
     def note_alone(self) -> None:
         """Nothing leads to anybody else: whoever waits for storage nodes need not."""
-        self.publishing.note_alone()
+        self.publisher.note_alone()
         self.readers.note_alone()
 
     def keep(self, rule: StorageRule) -> None:
         """Keep this stream for others, going on from what the log holds."""
         kept, self.stores = self.keeps, True
-        self.intake.wants_all = True
+        self.ingest.wants_all = True
         if not kept:
-            self.readers.go_back(self.intake.restore())
+            self.readers.go_back(self.ingest.restore())
         self.keeper.retention, self.keeper.quota = rule.retention, rule.quota
         # Our own subscribers need nobody else for history.
         self.readers.set_storage((Contact(self._context.peer),))
         if not kept:
-            for chain in self.intake.chains.values():
+            for chain in self.ingest.chains.values():
                 self.gaps.review_chain(chain)
         self.keeper.evict_later()
 
@@ -324,38 +325,38 @@ class Stream:
         if peer not in self.storage:
             return
         self.gaps.handle_link_up(peer)
-        self.publishing.handle_link_up(peer)
+        self.publisher.handle_link_up(peer)
         self.readers.handle_link_up(peer)
-        self.confirming.handle_link_up(peer)
-        self.announcing.send_heads(peer, self.keeps, now)
+        self.acknowledgements.handle_link_up(peer)
+        self.announcements.send_heads(peer, self.keeps, now)
 
     def handle_link_down(self, peer: PeerId) -> None:
         """A link is gone."""
         self.flood.unlinked(peer)
         self.gaps.handle_link_down(peer)
         self.keeper.remove_watcher(peer)
-        self.announcing.handle_link_down(peer)
+        self.announcements.handle_link_down(peer)
 
-    # Gaps.
+    # GapRepair.
 
     def handle_resent(self, peer: PeerId, resent: Resent, now: float) -> None:
         """What somebody holds of a range that we asked for."""
         # Who keeps the stream may show what was said by devices that are expired or revoked since.
         judged_at = None if peer in self.storage else now
-        good, errors = self.intake.check_all(resent.units, resent.cards, judged_at)
+        good, errors = self.ingest.check_all(resent.units, resent.cards, judged_at)
         for error in errors:
             self._reject_page(peer, error)
         self.opening.read(good, now)
         self.due.look_back(resent.author + resent.device, now)
         ages = {unit.sig: age for unit, age in zip(resent.units, resent.ages_ms, strict=False)}
         for verified in good:
-            if self.intake.is_duplicate(verified.unit):
+            if self.ingest.is_duplicate(verified.unit):
                 continue
             try:
                 age_ms = ages.get(verified.unit.sig)
                 # An author's clock may be wrong; without a better word it is all there is.
                 said_at = verified.events[-1].tail.time / 1000 if age_ms is None else now - age_ms / 1000
-                chain, due, _ = self.intake.accept(verified, min(said_at, now), now=now)
+                chain, due, _ = self.ingest.accept(verified, min(said_at, now), now=now)
             except RemoteError as error:
                 self._reject(peer, verified.unit, error)
                 continue
@@ -366,7 +367,7 @@ class Stream:
                 Record(Kind.RESYNC, self.topic, verified.head, unit.device, unit.seq, len(unit.tails), peer)
             )
             self._take_in(chain, verified, due, None, now)
-        asked = self.intake.chains.get(resent.author + resent.device)
+        asked = self.ingest.chains.get(resent.author + resent.device)
         if asked is not None:
             self.due.note_late(asked, self.keeps, now)
             self.gaps.handle_answer(asked, resent.done)
@@ -378,7 +379,7 @@ class Stream:
 
     def repair_gap(self, key: ChainKey, now: float) -> None:
         """Ask for what is missing of a chain, or give it up."""
-        chain = self.intake.chains.get(key)
+        chain = self.ingest.chains.get(key)
         if chain is None:
             self.gaps.forget_chain(key)
         elif self.gaps.ask_source(chain, now):
@@ -419,11 +420,11 @@ class Stream:
 
     def leave(self) -> None:
         """The node leaves the stream: stop every timer and let go of every link."""
-        self.publishing.leave()
-        self.announcing.stop()
+        self.publisher.leave()
+        self.announcements.stop()
         self.gaps.stop()
         self.opening.stop()
-        self.confirming.stop()
+        self.acknowledgements.stop()
         self.anchor.release()
 
     def handle_revoked(self, peer: PeerId, revocation: Revocation) -> None:
@@ -438,14 +439,14 @@ class Stream:
         self.sealed.note_revocation()
         note = "device revoked"
         self._out.record(Record(Kind.CONTROL, self.topic, device=revocation.device, peer=peer, note=note))
-        self.announcing.send_revocation(revocation, peer)
+        self.announcements.send_revocation(revocation, peer)
 
     def send_backlog(self, now: float) -> None:
         """Send what was published, here or by those whom we serve, while there was nobody to send it to."""
         if self.stores and self.flood.is_alone:
             return
         served = tuple(peer for peer, each in self.flood.neighbors.items() if each.is_served)
-        for verified in self.publishing.take_backlog():
+        for verified in self.publisher.take_backlog():
             unit = verified.unit
             is_ours = unit.device == self._context.device
             card = self._context.cards.shown(unit.author, unit.device) or self._context.card
@@ -456,7 +457,7 @@ class Stream:
         """A page of history for a subscription."""
         if peer not in self.storage and peer != self._context.peer:
             return
-        good, errors = self.intake.check_all(page.units, page.cards, None)
+        good, errors = self.ingest.check_all(page.units, page.cards, None)
         for error in errors:
             self._reject_page(peer, error)
         self.opening.read(good, now)
@@ -466,25 +467,25 @@ class Stream:
     def handle_receipt(self, peer: PeerId, receipt: Receipt, now: float) -> None:
         """A receiver says how far it has the chains; publishers learn it, storage nodes pass it on."""
         try:
-            news = self.publishing.ledger.learn(receipt, now)
+            news = self.publisher.ledger.learn(receipt, now)
         except RemoteError as error:
             self._reject_page(peer, error)
             return
         if not news:
             return
-        self.publishing.handle_receipt(receipt)
+        self.publisher.handle_receipt(receipt)
         if self.stores:
             self.keeper.pass_on_receipt(receipt, peer)
 
     def ask_anchor(self, now: float) -> None:
         """Learn from a storage node which chains there are, once, so that nothing is missed from now on."""
-        if self.intake.anchored or self.stores or not self.storage or not self.readers:
+        if self.ingest.anchored or self.stores or not self.storage or not self.readers:
             return
         if self.anchor.peer is not None:
             return
         peer = self.anchor.hold_one(self.storage.values())
         if peer in self._context.links:
-            self.announcing.send_heads(peer, self.keeps, now)
+            self.announcements.send_heads(peer, self.keeps, now)
 
     def change_anchor(self, now: float) -> None:
         """The storage node took too long: ask again, perhaps another."""
@@ -497,11 +498,11 @@ class Stream:
             return
         try:
             # A policy outlives its device's card, but not the owner's word that the device is lost.
-            verified, card = self.intake.check(message.unit, message.card, None)
+            verified, card = self.ingest.check(message.unit, message.card, None)
             if self._context.cards.revocation_of(card.person, card.device) is not None:
                 raise InvalidEvent(Reason.CARD_REVOKED, "the owner revoked this device")
         except RemoteError as error:
             self._reject(peer, message.unit, error)
             return
         if self.governance.read(verified):
-            self.announcing.send_policy(other for other in self.flood.neighbors if other != peer)
+            self.announcements.send_policy(other for other in self.flood.neighbors if other != peer)

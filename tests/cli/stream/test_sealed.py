@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.shell import Linnet
 from tests.cli.stream.conftest import Diary
 
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 SECRET = "under the third tree, eleven steps north"
 

@@ -14,7 +14,7 @@ from linnet.machine.part import Part
 from linnet.overlay.trackerless.tags import epoch_of, tag_in, topic_keys
 from linnet.peer.messages import CODEC
 from linnet.sim.part_machine import PartMachine
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 
 TOPICS = [TopicId(bytes([at]) * 32) for at in range(1, 21)]
 

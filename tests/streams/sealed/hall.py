@@ -7,11 +7,11 @@ from tests.streams.stage import NOW
 
 from linnet.groups.ids import Device
 from linnet.sim.luck import SeededEntropy
-from linnet.streams.sealed import owning, reading
-from linnet.streams.sealed.announcement import Announcement, decode_announcement
-from linnet.streams.sealed.epochs import EpochKey, find
-from linnet.streams.sealed.reading import Reading
-from linnet.streams.sealed.request import Request, parse_request, request_text
+from linnet.streams.sealed import owner, reader
+from linnet.streams.sealed.access_request import Request, parse_request, request_text
+from linnet.streams.sealed.owner import Announcement, decode_announcement
+from linnet.streams.sealed.reader import Reading
+from linnet.streams.sealed.stream_keys import EpochKey, find
 from linnet.testing.identities import known_identity
 
 Told = tuple[int, Announcement]
@@ -31,14 +31,14 @@ class Hall:
 
     def __init__(self, seed: int = 1) -> None:
         self.entropy = SeededEntropy(seed, "hall")
-        self.owning = owning.start(OWNER.device, self.entropy)
+        self.owning = owner.start(OWNER.device, self.entropy)
         self.number = 0
         self.now = NOW
         self.readings: dict[str, Reading] = {}
 
     def ask(self, name: str) -> Request:
         """A request, by way of its text."""
-        self.readings[name] = made = reading.ask(self.readings.get(name), self.entropy, self.now)
+        self.readings[name] = made = reader.ask(self.readings.get(name), self.entropy, self.now)
         identity = known_identity(name)
         line = request_text(TOPIC, identity.card, made.accesses[0].prekeys.bundle, identity.device)
         return parse_request(line, self.now)
@@ -48,19 +48,19 @@ class Hall:
 
     def grant(self, request: Request, from_now: bool = False) -> Told:
         return self._out(
-            owning.allow(self.owning, TOPIC, OWNER, request, self.number, from_now, self.entropy, self.now)
+            owner.allow(self.owning, TOPIC, OWNER, request, self.number, from_now, self.entropy, self.now)
         )
 
     def turn(self) -> Told:
-        return self._out(owning.turn(self.owning, TOPIC, OWNER, self.number, self.entropy, self.now))
+        return self._out(owner.turn(self.owning, TOPIC, OWNER, self.number, self.entropy, self.now))
 
     def put_out(self, name: str) -> Told:
-        self.owning, _ = owning.without(self.owning, lambda each: each == device(name))
+        self.owning, _ = owner.without(self.owning, lambda each: each == device(name))
         return self.turn()
 
     def hear(self, name: str, *told: Told) -> None:
         for number, announcement in told:
-            self.readings[name] = reading.take(
+            self.readings[name] = reader.take(
                 self.readings[name], TOPIC, OWNER, number, announcement, device(name), self.now
             )
 
@@ -75,7 +75,7 @@ class Hall:
         assert found is not None
         return found
 
-    def _out(self, step: owning.Step) -> Told:
+    def _out(self, step: owner.Step) -> Told:
         self.owning, body = step
         number = self.number
         self.number += 7  # others are said between

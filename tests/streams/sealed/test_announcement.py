@@ -11,7 +11,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId
 from linnet.core.limits import BODY_BYTES
 from linnet.groups.ids import Device
-from linnet.streams.sealed.announcement import (
+from linnet.streams.sealed.owner import (
     MOST_READERS,
     Announcement,
     Sort,

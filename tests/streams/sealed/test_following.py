@@ -11,10 +11,10 @@ from tests.streams.stage import NOW, context_of
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.machine.outbox import Outbox
-from linnet.streams.sealed.announcement import KIND, encode_announcement
-from linnet.streams.sealed.envelope import Clear
-from linnet.streams.sealed.following import Following
-from linnet.streams.sealed.request import parse_request
+from linnet.streams.sealed.access_request import parse_request
+from linnet.streams.sealed.message_format import Clear
+from linnet.streams.sealed.owner import KIND, encode_announcement
+from linnet.streams.sealed.reader import Following
 from linnet.streams.sealed.vault import Vault
 from linnet.trace.records import Record
 

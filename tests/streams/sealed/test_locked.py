@@ -4,7 +4,7 @@ from tests.delivery.voices import Voice
 
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
-from linnet.streams.sealed.locked import MAX_BYTES, MAX_EVENTS, Locked
+from linnet.streams.sealed.reader import MAX_BYTES, MAX_EVENTS, Locked
 
 
 def test_what_may_pass_waits_and_is_taken_once() -> None:

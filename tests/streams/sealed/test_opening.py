@@ -5,20 +5,19 @@ from __future__ import annotations
 from tests.delivery.voices import TOPIC, asked
 from tests.streams.sealed.hall import OWNER
 from tests.streams.sealed.test_following import Ben, announced
-from tests.streams.sealed.test_sealed import sealed_events
+from tests.streams.sealed.test_sealed_stream import sealed_events
 from tests.streams.stage import NOW
 
 from linnet.core.effects import Deliver
 from linnet.core.reasons import Reason
-from linnet.delivery.gaps import Gaps
+from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Item, Unreadable
 from linnet.event.event import Event
 from linnet.streams.commands import Subscribe
 from linnet.streams.policy import Governance
-from linnet.streams.readers import Readers
-from linnet.streams.sealed.locked import MAX_EVENTS
-from linnet.streams.sealed.opening import Opening
-from linnet.streams.sealed.sealed import Sealed
+from linnet.streams.sealed.reader import MAX_EVENTS, Opening
+from linnet.streams.sealed.sealed_stream import Sealed
+from linnet.streams.subscribe import Readers
 
 
 class Scene(Ben):
@@ -30,8 +29,10 @@ class Scene(Ben):
         sealed = Sealed(TOPIC, self.context, governance, self.out)
         self.vault, self.following = sealed.vault, sealed.following
         self.readers = Readers(TOPIC, self.context, self.out, OWNER.author, sealed.open)
-        gaps = Gaps(TOPIC, self.context.config, self.context.links, self.out)
-        self.opening = Opening(TOPIC, self.context, gaps, self.following, self.readers, self.out)
+        gaps = GapRepair(TOPIC, self.context.config, self.context.links, self.out)
+        self.opening = Opening(
+            TOPIC, self.context, gaps, self.following, self.readers.hand_unlocked, self.out
+        )
         self.readers.begin(self.readers.add(Subscribe(1, "s"), None))
 
 

@@ -6,7 +6,7 @@ from tests.delivery.voices import TOPIC
 from tests.streams.sealed.hall import device
 
 from linnet.core.ids import TopicId
-from linnet.streams.sealed.parties import context_of, party_of
+from linnet.streams.sealed.owner import context_of, party_of
 
 ANN, BEN, EVE = device("ann"), device("ben"), device("eve")
 

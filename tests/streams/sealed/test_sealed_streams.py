@@ -18,9 +18,9 @@ from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.sim.luck import SeededEntropy
 from linnet.streams.commands import Declare, Policy, Published, Revoke
-from linnet.streams.names import topic_of
-from linnet.streams.sealed.envelope import LONGEST, is_sealed, open_event, read_clear
+from linnet.streams.sealed.message_format import LONGEST, is_sealed, open_event, read_clear
 from linnet.streams.sealed.vault import GRANTED, OWNING, READING, Vault
+from linnet.streams.stream_names import topic_of
 
 SPACES = (OWNING, READING, GRANTED, "policy", "card", "cursor")
 

@@ -12,7 +12,7 @@ from linnet.core.ids import TopicId
 from linnet.delivery.config import DeliveryConfig
 from linnet.groups.prekeys import IN_FLIGHT, LIFE
 from linnet.store.memory import MemoryStore
-from linnet.streams.sealed.epochs import find
+from linnet.streams.sealed.stream_keys import find
 from linnet.streams.sealed.vault import OWNING, READING, Vault, prune_all, sealed_topics
 
 CONFIG = DeliveryConfig()

@@ -23,7 +23,7 @@ from linnet.node.config import (
     TrackerSection,
 )
 from linnet.overlay.registry import Registry
-from linnet.streams.names import topic_of
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Level
 
 STREAM = "demo"

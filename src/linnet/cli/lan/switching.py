@@ -57,7 +57,7 @@ def topic_of(node: ControlClient, text: str, home: Path | None) -> str:
     """The id of the topic that is meant: a topic's id, a room of this name, or else a stream."""
     from linnet.cli.running_node import stream_name
     from linnet.identity.text import Sort, from_text, to_text
-    from linnet.streams.names import topic_of as stream_topic
+    from linnet.streams.stream_names import topic_of as stream_topic
 
     wanted = text.strip()
     if wanted.lower().startswith(Sort.TOPIC):

@@ -73,7 +73,7 @@ def topic_id(stream: str, home: Path | None) -> str:
     """The topic of a stream, or what is one already."""
     from linnet.cli.running_node import stream_name
     from linnet.identity.text import Sort, from_text, to_text
-    from linnet.streams.names import topic_of
+    from linnet.streams.stream_names import topic_of
 
     if stream.startswith(Sort.TOPIC):
         return to_text(Sort.TOPIC, from_text(Sort.TOPIC, stream))

@@ -11,7 +11,7 @@ from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 
 GAP_FILLED = "gap filled"
-"""The note by which a node says that a gap in a chain is closed (`linnet.delivery.gaps`)."""
+"""The note by which a node says that a gap in a chain is closed (`linnet.delivery.gap_repair`)."""
 
 
 def completeness_of(

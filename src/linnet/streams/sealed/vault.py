@@ -1,4 +1,7 @@
-"""Where the secrets of a sealed stream are kept: cells, written along with the event that they belong to."""
+"""Where the secrets of a sealed stream are kept: cells, written along with the event that they belong to.
+
+Keys whose time has come are deleted, also those of streams that are not open.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,20 @@ from msgspec.structs import replace
 from linnet.core.errors import StoreError
 from linnet.core.ids import TopicId
 from linnet.core.stores import Cells
+from linnet.core.timers import Timer
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import Context
 from linnet.groups import prekeys
-from linnet.streams.sealed import epochs
-from linnet.streams.sealed.epochs import Epochs
-from linnet.streams.sealed.owning import Owning
-from linnet.streams.sealed.reading import Access, Reading
+from linnet.machine.outbox import Outbox
+from linnet.streams.sealed import stream_keys
+from linnet.streams.sealed.owner import Owning
+from linnet.streams.sealed.reader import Access, Reading
+from linnet.streams.sealed.stream_keys import Epochs
 
 OWNING, READING, GRANTED = "sealed owning", "sealed reading", "sealed granted"
 """The cells: by topic, what an owner's device keeps and what a reader's does; requests that were granted."""
+PERIOD = 3_600.0
+"""Seconds between looks for keys that are to be deleted."""
 
 T = TypeVar("T")
 _encode = msgspec.msgpack.Encoder().encode
@@ -68,7 +76,7 @@ class Vault:
         return self._cells.get(GRANTED, self._topic + identity) is not None
 
     def _pruned(self, keys: Epochs, now: float) -> Epochs:
-        return epochs.prune(keys, self._config.epoch_keys, self._config.epoch_key_seconds, now)
+        return stream_keys.prune(keys, self._config.epoch_keys, self._config.epoch_key_seconds, now)
 
 
 def sealed_topics(cells: Cells) -> tuple[TopicId, ...]:
@@ -93,3 +101,30 @@ def _read(decoder: msgspec.msgpack.Decoder[T], kept: bytes | None) -> T | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # The message alone: what could not be read is a secret.
         raise StoreError(f"the keys of a sealed stream cannot be read: {type(error).__name__}") from None
+
+
+class PruneDue(Timer, frozen=True, gc=False):
+    """Keys of sealed streams whose time has come are to be deleted."""
+
+
+class Pruning:
+    """Looks for keys to delete, as long as there are sealed streams."""
+
+    def __init__(self, context: Context, opened: Callable[[TopicId], Vault | None], out: Outbox) -> None:
+        """`opened` gives the vault of a stream that is open."""
+        self._context = context
+        self._opened = opened
+        self._out = out
+        self._is_set = False
+
+    def prune_later(self) -> None:
+        """Look in a while, if there is anything to look at and nothing was set before."""
+        if not self._is_set and sealed_topics(self._context.store.cells):
+            self._is_set = True
+            self._out.set_timer(PERIOD, PruneDue())
+
+    def prune(self, now: float) -> None:
+        """Delete what is due now."""
+        self._is_set = False
+        prune_all(self._context.store.cells, self._context.config, self._opened, now)
+        self.prune_later()
