@@ -10,12 +10,12 @@ from linnet.content.backups import Backups
 from linnet.content.commands import Fate, Outcome
 from linnet.content.config import ContentConfig
 from linnet.content.elections import Elections
+from linnet.content.filter_table import FilterTable
 from linnet.content.keys import attribute_key, distance, position
 from linnet.content.messages import Backup, Kept
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason

@@ -12,9 +12,9 @@ from linnet.content.config import ContentConfig
 from linnet.content.directory import Locate, Located
 from linnet.content.doubts import Doubts, LookDue
 from linnet.content.elections import Elections
+from linnet.content.filter_table import FilterTable
 from linnet.content.keys import attribute_key, distance
-from linnet.content.predicates import read_predicate
-from linnet.content.table import FilterTable
+from linnet.content.predicate import read_predicate
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason

@@ -9,15 +9,15 @@ from tests.content.one_event import event
 from linnet.content.branches import Count
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
+from linnet.content.filter_table import FilterTable
 from linnet.content.lately import WentBy
 from linnet.content.messages import Notice
 from linnet.content.notices import Notices
 from linnet.content.passing import Passing
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
 from linnet.content.reach import Reach
 from linnet.content.replays import Replays
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId
 from linnet.machine.outbox import Effect, Outbox

@@ -12,11 +12,11 @@ from linnet.content.backups import Backups
 from linnet.content.branches import Count
 from linnet.content.config import ContentConfig
 from linnet.content.elections import Elections
+from linnet.content.filter_table import FilterTable
 from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import LOGGED, Answered, Log, Logged, Notice, Subscribe, Tracked
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.content.trackers import Trackers
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from linnet.content.config import ContentConfig
 from linnet.content.directory import Directory
 from linnet.content.elections import Elections
+from linnet.content.filter_table import FilterTable
 from linnet.content.keys import attribute_key, position
 from linnet.content.messages import MOST_BACKUPS, REPLACED, ROUTES, Backup, Kept, KeptRoute, Subscribed
 from linnet.content.parts import base_of, is_part, part_name
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer

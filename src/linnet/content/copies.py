@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from linnet.content.config import ContentConfig
+from linnet.content.filter_table import GENERATIONS, FilterTable
 from linnet.content.messages import ROUTES, Backup, KeptRoute, Routes, StandIn
 from linnet.content.parts import base_of, check_part
-from linnet.content.predicates import Attributes, foreign_attributes, foreign_predicate
-from linnet.content.table import GENERATIONS, FilterTable
+from linnet.content.predicate import Attributes, foreign_attributes, foreign_predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason

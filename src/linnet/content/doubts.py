@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from linnet.content.config import ContentConfig
 from linnet.content.elections import Elections
-from linnet.content.table import FilterTable
+from linnet.content.filter_table import FilterTable
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
 

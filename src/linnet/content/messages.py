@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from linnet.content.predicates import NAME_CHARS, TEXT_CHARS
+from linnet.content.predicate import NAME_CHARS, TEXT_CHARS
 from linnet.core.ids import Contact, Count, WireEventId, WirePeerId
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason

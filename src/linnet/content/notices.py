@@ -15,6 +15,7 @@ from types import MappingProxyType
 from linnet.content.branches import Branch, Count, Ledger, Way
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
+from linnet.content.filter_table import FilterTable
 from linnet.content.lately import Lately, WentBy
 from linnet.content.ledgers import Ledgers
 from linnet.content.messages import (
@@ -32,7 +33,6 @@ from linnet.content.parts import base_of
 from linnet.content.passing import Passing
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.core.counts import counted
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason

@@ -31,7 +31,7 @@ from linnet.content.fast.config import FastConfig
 from linnet.content.fast.delivery import FastDelivery
 from linnet.content.fast.memberships import GroupsSought
 from linnet.content.inbox import Inbox, Wanted
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
 from linnet.content.scout import Scout
 from linnet.core.errors import BadText, Refused
 from linnet.core.ids import Contact, PeerId

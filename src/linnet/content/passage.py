@@ -9,15 +9,15 @@ from __future__ import annotations
 from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
 from linnet.content.elections import Elections
+from linnet.content.filter_table import FilterTable
 from linnet.content.messages import Notice, Publish, Replace, Subscribe
 from linnet.content.notices import NOTICE, Notices
 from linnet.content.parts import base_of, is_part
 from linnet.content.passing import check, check_asked
-from linnet.content.predicates import Predicate, foreign_predicate
+from linnet.content.predicate import Predicate, foreign_predicate
 from linnet.content.reach import Reach
 from linnet.content.replays import Replays
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.content.upstream import Upstream
 from linnet.content.walks import Walks
 from linnet.core.errors import RemoteError

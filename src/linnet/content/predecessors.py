@@ -11,8 +11,8 @@ from __future__ import annotations
 from linnet.content.claims import Claims
 from linnet.content.config import ContentConfig
 from linnet.content.copies import Copies
+from linnet.content.filter_table import FilterTable
 from linnet.content.parts import is_part
-from linnet.content.table import FilterTable
 from linnet.core.ids import Contact, PeerId
 
 _MOST = 4

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from linnet.content.filter_table import FilterTable
 from linnet.content.lately import WentBy
 from linnet.content.notices import Notices
-from linnet.content.predicates import Predicate
-from linnet.content.table import FilterTable
+from linnet.content.predicate import Predicate
 from linnet.core.ids import PeerId
 
 

@@ -13,7 +13,6 @@ from typing import TypeVar
 from linnet.content.application import TOPIC, Application, ConfirmDue, Hand
 from linnet.content.backups import BackupDue, Backups
 from linnet.content.branches import Count
-from linnet.content.budgets import Budgets
 from linnet.content.claims import Claims
 from linnet.content.commands import PublishContent
 from linnet.content.config import ContentConfig
@@ -21,6 +20,7 @@ from linnet.content.copies import Copies
 from linnet.content.directory import Directory, Located
 from linnet.content.doubts import Doubts, LookDue
 from linnet.content.elections import Elections
+from linnet.content.filter_table import FilterTable
 from linnet.content.keeping import Keeping
 from linnet.content.messages import (
     Backup,
@@ -48,13 +48,13 @@ from linnet.content.notices import NoticeDue, Notices
 from linnet.content.parts import base_of
 from linnet.content.passage import Passage
 from linnet.content.predecessors import Predecessors
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
+from linnet.content.quotas import Budgets
 from linnet.content.reach import Promise, Reach
 from linnet.content.replays import Replays
 from linnet.content.routes import RouteBook, RouteLapse
 from linnet.content.splits import Splits
 from linnet.content.successions import Successions
-from linnet.content.table import FilterTable
 from linnet.content.trackers import LogDue
 from linnet.content.upstream import SubscribeDue, Upstream
 from linnet.content.walks import WalkDue, Walks

@@ -5,12 +5,11 @@ from __future__ import annotations
 from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
 from linnet.content.elections import PENDING, Elections, Verdict
-from linnet.content.filters import Filters
+from linnet.content.filter_table import Filters, FilterTable
 from linnet.content.messages import REPLACED, Replace, Subscribe, Subscribed
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer

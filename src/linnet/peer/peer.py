@@ -10,12 +10,12 @@ from __future__ import annotations
 from random import Random
 from typing import assert_never
 
-from linnet.content.budgets import OF_EVENTS
 from linnet.content.commands import ContentCommand
 from linnet.content.fast.commands import FastCommand
 from linnet.content.fast.messages import Convey, Conveyed
 from linnet.content.part import PROTOCOLS as CONTENT
 from linnet.content.part import Search
+from linnet.content.quotas import OF_EVENTS
 from linnet.core.effects import Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, PeerId

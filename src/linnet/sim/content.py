@@ -14,7 +14,7 @@ from linnet.content.fast.commands import GroupOutcome
 from linnet.content.fast.memberships import CONVEY
 from linnet.content.keys import attribute_key
 from linnet.content.notices import NOTICE
-from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.core.ids import EventId, PeerId
 from linnet.sim.content_groups import GroupsWorld
 from linnet.sim.content_workload import Course, Publication, Workload

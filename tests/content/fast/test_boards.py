@@ -8,7 +8,7 @@ from linnet.content.fast.boards import Boards
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import POSTINGS, Posting
 from linnet.content.fast.signed import group_id
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason

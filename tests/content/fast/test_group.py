@@ -10,7 +10,7 @@ from linnet.content.fast.config import FastConfig
 from linnet.content.fast.group import Group
 from linnet.content.fast.messages import Enrolment
 from linnet.content.fast.receipts import receipt
-from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason

@@ -11,7 +11,7 @@ from linnet.content.fast.places import closest
 from linnet.content.fast.signed import make_posting
 from linnet.content.fast.tasks import Advertising, GroupRequests
 from linnet.content.keys import attribute_key
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason

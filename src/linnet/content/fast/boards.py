@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import POSTINGS, Posting
 from linnet.content.fast.signed import group_id
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from linnet.content.fast.messages import Convey, Conveyed, Enrolment, Entrust
 from linnet.content.fast.tasks import Forwarding, GroupRequests
-from linnet.content.index import Index
+from linnet.content.matching_index import Index
 from linnet.content.passing import Passing
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason

@@ -60,7 +60,7 @@ from linnet.content.fast.tasks import (
     Task,
 )
 from linnet.content.passing import check
-from linnet.content.predicates import foreign_predicate
+from linnet.content.predicate import foreign_predicate
 from linnet.content.reach import Promise
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId

@@ -7,8 +7,8 @@ from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import Enrolment
 from linnet.content.fast.receipts import is_receipt
 from linnet.content.fast.regions import Errand, Region
-from linnet.content.index import Index
-from linnet.content.predicates import Attributes, Predicate
+from linnet.content.matching_index import Index
+from linnet.content.predicate import Attributes, Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason

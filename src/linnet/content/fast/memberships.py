@@ -11,9 +11,9 @@ from linnet.content.fast.messages import PREDICATES, Enrol, Enrolled, Quit
 from linnet.content.fast.receipts import KEY_BYTES, receipt
 from linnet.content.fast.signed import TEXTS_CHARS, make_enrolment
 from linnet.content.fast.tasks import Entering, GroupRequests, Leaving
-from linnet.content.filters import Filters
+from linnet.content.filter_table import Filters
 from linnet.content.passing import Passing
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason

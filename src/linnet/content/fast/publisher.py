@@ -14,7 +14,7 @@ from linnet.content.fast.publications import Publications
 from linnet.content.fast.signed import check_enrolment, group_id
 from linnet.content.fast.tasks import Entrusting, GroupRequests, Leaving
 from linnet.content.passing import KIND, Passing
-from linnet.content.predicates import foreign_predicate, read_attributes, read_predicate
+from linnet.content.predicate import foreign_predicate, read_attributes, read_predicate
 from linnet.content.reach import Promise
 from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId, TopicId

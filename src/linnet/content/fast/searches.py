@@ -15,7 +15,7 @@ from linnet.content.fast.places import closest
 from linnet.content.fast.signed import check_posting, group_id
 from linnet.content.fast.tasks import Browsing, GroupRequests
 from linnet.content.keys import attribute_key, nearest_name
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason

@@ -7,7 +7,7 @@ from hashlib import sha256
 from msgspec import msgpack, structs
 
 from linnet.content.fast.messages import Enrolment, Posting
-from linnet.content.predicates import Predicate, foreign_predicate
+from linnet.content.predicate import Predicate, foreign_predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason

@@ -11,7 +11,7 @@ from linnet.content.fast.messages import REGION_CHARS
 from linnet.content.fast.publisher import Publisher
 from linnet.content.fast.searches import Searches
 from linnet.content.fast.signed import group_id
-from linnet.content.predicates import Predicate, read_predicate
+from linnet.content.predicate import Predicate, read_predicate
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context

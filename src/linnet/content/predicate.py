@@ -25,10 +25,17 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.kinds import AFTER_NAME, FINDERS, Condition, covers, merged, read_condition
-from linnet.content.kinds.topic import Topic
-from linnet.content.reader import BadPredicate, Reader
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.registry import (
+    AFTER_NAME,
+    FINDERS,
+    Condition,
+    covers,
+    merged,
+    read_condition,
+)
+from linnet.content.attribute_types.text import Topic
+from linnet.content.predicate_reader import BadPredicate, Reader
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.reasons import Reason
 

@@ -1,12 +1,13 @@
-"""Text, all of it or how it begins."""
+"""Texts, whole or how they begin, and topics: names alone, which an event has or has not."""
 
 from __future__ import annotations
 
 import unicodedata
+from typing import Final
 
 from msgspec import Struct
 
-from linnet.content.reader import Reader
+from linnet.content.predicate_reader import Reader
 from linnet.core.errors import BadText
 
 CHARACTERS = 64
@@ -68,3 +69,28 @@ def read_words(reader: Reader) -> Words:
         reader.fail(f"a text of at most {CHARACTERS} characters", start)
     reader.at += 1
     return Words(text, whole=not reader.take("*"))
+
+
+class Topic(Struct, frozen=True, gc=False):
+    """An event has this name, and no value with it."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether an event can have it as its attribute."""
+        return True
+
+    @property
+    def text(self) -> str:
+        """What follows the name."""
+        return ""
+
+    def covers(self, other: Topic) -> bool:
+        """Whether it accepts all that the other accepts."""
+        return True
+
+    def merged(self, other: Topic) -> Topic | None:
+        """What accepts exactly what either does, if there is such a thing."""
+        return self
+
+
+TOPIC: Final = Topic()

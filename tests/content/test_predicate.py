@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.topic import TOPIC
-from linnet.content.predicates import (
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.text import TOPIC
+from linnet.content.predicate import (
     MOST_ATTRIBUTES,
     TEXT_CHARS,
     Attributes,
@@ -18,7 +18,7 @@ from linnet.content.predicates import (
     read_attributes,
     read_predicate,
 )
-from linnet.content.reader import BadPredicate
+from linnet.content.predicate_reader import BadPredicate
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.reasons import Reason
 from linnet.testing.predicates import attributes, events_of, near, predicates

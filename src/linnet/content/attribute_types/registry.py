@@ -11,12 +11,10 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from linnet.content.kinds.box import Box, read_box, read_point
-from linnet.content.kinds.numbers import BEGINS
-from linnet.content.kinds.span import DateRange, NumberRange, read_exactly, read_span
-from linnet.content.kinds.topic import TOPIC, Topic
-from linnet.content.kinds.words import Words, read_words
-from linnet.content.reader import Reader
+from linnet.content.attribute_types.geo_box import Box, read_box, read_point
+from linnet.content.attribute_types.numbers import BEGINS, DateRange, NumberRange, read_exactly, read_span
+from linnet.content.attribute_types.text import TOPIC, Topic, Words, read_words
+from linnet.content.predicate_reader import Reader
 from linnet.content.structures.conditions import Beginnings, Boxes, Finder, Spans
 
 Condition: TypeAlias = Topic | NumberRange | DateRange | Words | Box

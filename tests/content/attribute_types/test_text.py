@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.kinds.words import CHARACTERS, Words, read_words
-from linnet.content.reader import BadPredicate, Reader
+from linnet.content.attribute_types.text import CHARACTERS, Words, read_words
+from linnet.content.predicate_reader import BadPredicate, Reader
 from linnet.core.errors import BadText
 from linnet.testing.predicates import words
 

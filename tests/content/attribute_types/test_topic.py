@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.kinds.topic import TOPIC, Topic
+from linnet.content.attribute_types.text import TOPIC, Topic
 
 
 def test_a_topic_is_a_name_and_nothing_else() -> None:

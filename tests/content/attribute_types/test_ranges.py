@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.kinds.span import DateRange, NumberRange, read_exactly, read_span
-from linnet.content.reader import BadPredicate, Reader
+from linnet.content.attribute_types.numbers import DateRange, NumberRange, read_exactly, read_span
+from linnet.content.predicate_reader import BadPredicate, Reader
 from linnet.core.errors import BadText
 from linnet.testing.predicates import NUMBERS, spans
 

@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from linnet.content.kinds.kinds import RANGES, VALUES, Condition, covers, merged, read_condition
-from linnet.content.kinds.span import NumberRange
-from linnet.content.kinds.topic import TOPIC
-from linnet.content.reader import BadPredicate, Reader
+from linnet.content.attribute_types.numbers import NumberRange
+from linnet.content.attribute_types.registry import RANGES, VALUES, Condition, covers, merged, read_condition
+from linnet.content.attribute_types.text import TOPIC
+from linnet.content.predicate_reader import BadPredicate, Reader
 from linnet.testing.predicates import conditions
 
 

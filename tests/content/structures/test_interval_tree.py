@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.structures.intervals import Intervals
+from linnet.content.structures.interval_tree import Intervals
 
 EDGE = 1 << 62
 BOUNDS = st.one_of(st.integers(-20, 20), st.sampled_from([-EDGE, EDGE, 2**40, -(2**40)]))

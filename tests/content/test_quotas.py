@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.content.budgets import Budgets
 from linnet.content.config import ContentConfig
 from linnet.content.messages import Claim, ContentMessage, Kept, Replace, StandIn, Subscribe
+from linnet.content.quotas import Budgets
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason

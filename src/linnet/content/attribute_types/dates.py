@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from linnet.content.reader import Reader
+from linnet.content.predicate_reader import Reader
 
 _DAY = 86_400_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

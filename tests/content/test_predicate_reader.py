@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from linnet.content.reader import BadPredicate, Reader
+from linnet.content.predicate_reader import BadPredicate, Reader
 
 
 def test_spaces_between_parts_mean_nothing() -> None:

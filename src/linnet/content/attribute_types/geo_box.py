@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from linnet.content.kinds.numbers import number_text, plain_number, read_number
-from linnet.content.reader import Reader
+from linnet.content.attribute_types.numbers import number_text, plain_number, read_number
+from linnet.content.predicate_reader import Reader
 from linnet.core.errors import BadText
 
 _LATITUDE = 90.0

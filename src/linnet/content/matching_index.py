@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Generic, TypeVar
 
-from linnet.content.kinds.kinds import FINDERS, Condition, covers
-from linnet.content.predicates import Attributes, Predicate
+from linnet.content.attribute_types.registry import FINDERS, Condition, covers
+from linnet.content.predicate import Attributes, Predicate
 from linnet.content.structures.conditions import Finder
 
 K = TypeVar("K", bound=Hashable)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.kinds.box import Box, read_box, read_point
-from linnet.content.reader import BadPredicate, Reader
+from linnet.content.attribute_types.geo_box import Box, read_box, read_point
+from linnet.content.predicate_reader import BadPredicate, Reader
 from linnet.core.errors import BadText
 from linnet.testing.predicates import boxes
 
