@@ -8,8 +8,8 @@ once in a refresh period, but their clocks are not its own: with two generations
 was told just before one turn and just after the next is not there in between. With three it lives at
 least two periods after it was told.
 
-The filters of one route are kept as few as they can be without accepting anything else: what is covered is left
-out, and what can be merged is merged (Agostinho 2021, section 4.2).
+The filters of one route are kept as few as they can be without accepting anything else: what is covered is
+left out, and what can be merged is merged (Agostinho 2021, section 4.2).
 """
 
 from __future__ import annotations

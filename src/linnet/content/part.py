@@ -13,6 +13,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from linnet.content.attribute_keys import Directory, Locate, Located
 from linnet.content.commands import (
     ContentIs,
     Ended,
@@ -25,7 +26,6 @@ from linnet.content.commands import (
     Via,
 )
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Directory, Locate, Located
 from linnet.content.fast.commands import JoinGroups, LeaveGroups
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.delivery import FastDelivery

@@ -11,17 +11,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from linnet.content.application import TOPIC, Application, ConfirmDue, Hand
-from linnet.content.backups import BackupDue, Backups
-from linnet.content.branches import Count
-from linnet.content.claims import Claims
+from linnet.content.attribute_keys import Directory, Located, base_of, is_part
+from linnet.content.branch_ledger import Count
 from linnet.content.commands import PublishContent
 from linnet.content.config import ContentConfig
-from linnet.content.copies import Copies
-from linnet.content.directory import Directory, Located
-from linnet.content.doubts import Doubts, LookDue
-from linnet.content.elections import Elections
+from linnet.content.delivery_path import NOTICE, NoticeDue, Notices
+from linnet.content.event_tracking import LogDue, Successions, Trackers, WentBy
+from linnet.content.filter_backup import BackupDue, Backups, Copies
 from linnet.content.filter_table import FilterTable
-from linnet.content.keeping import Keeping
+from linnet.content.hot_attributes import Splits
 from linnet.content.messages import (
     Backup,
     Before,
@@ -44,20 +42,14 @@ from linnet.content.messages import (
     Subscribed,
     Taken,
 )
-from linnet.content.notices import NoticeDue, Notices
-from linnet.content.parts import base_of
-from linnet.content.passage import Passage
-from linnet.content.predecessors import Predecessors
-from linnet.content.predicate import Predicate
+from linnet.content.passing import check, check_asked
+from linnet.content.predicate import Predicate, foreign_predicate
+from linnet.content.publish_path import Predecessors, WalkDue, Walks
 from linnet.content.quotas import Budgets
 from linnet.content.reach import Promise, Reach
-from linnet.content.replays import Replays
+from linnet.content.rendezvous import Claims, Doubts, Elections, LookDue
 from linnet.content.routes import RouteBook, RouteLapse
-from linnet.content.splits import Splits
-from linnet.content.successions import Successions
-from linnet.content.trackers import LogDue
-from linnet.content.upstream import SubscribeDue, Upstream
-from linnet.content.walks import WalkDue, Walks
+from linnet.content.subscription_router import SubscribeDue, Upstream
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
@@ -100,7 +92,7 @@ class Scout(Part):
         elections = self.elections = Elections(ours, config, directory, out)
         reach = self._reach = Reach(config, out, promise)
         book = self._book = RouteBook(config, reach, out)
-        copies = Copies(config)
+        copies = self._copies = Copies(config)
         backups = self._backups = Backups(ours, config, directory, elections, reach, table, book, out)
         self._upstream = Upstream(ours, config, elections, reach, table, backups, book, out)
         self._claims = Claims(config, directory, reach, out)
@@ -109,9 +101,7 @@ class Scout(Part):
         self._application = Application(context, config, out, hand, promise)
         take = self._application.take
         notices = self._notices = Notices(ours, config, reach, table, book, copies, take, out)
-        replays = Replays(notices, table)
-        self._keeping = Keeping(context, config, reach, book, copies, backups, notices, replays, out)
-        self._trackers = self._keeping.trackers
+        self._trackers = Trackers(config, reach, backups, out)
         self._successions = Successions(ours, reach, self._claims, notices.lately)
         self._splits = Splits(ours, config, backups, out)
         self._walks = Walks(
@@ -124,20 +114,6 @@ class Scout(Part):
             self._trackers,
             self._splits,
             copies,
-            out,
-        )
-        self._passage = Passage(
-            context,
-            config,
-            elections,
-            reach,
-            table,
-            book,
-            backups,
-            self._upstream,
-            self._walks,
-            notices,
-            replays,
             out,
         )
         self._budgets = Budgets(config)
@@ -233,9 +209,29 @@ class Scout(Part):
     @on_message(Subscribe)
     def handle_subscribe(self, peer: PeerId, message: Subscribe, now: float) -> None:
         """Keep a filter of a peer, and ask the next hop for what it accepts."""
-        refusal = self._hear(peer, message, self._passage.handle_subscribe, now)
+        refusal = self._hear(peer, message, self._keep_filter, now)
         if refusal is not None:
             self._reach.answer(peer, Subscribed(message.number, refusal))
+
+    def _keep_filter(self, peer: PeerId, message: Subscribe, now: float) -> None:
+        predicate = foreign_predicate(message.predicate, self._config.attributes)
+        self._check_way(peer, message.attribute, predicate, message.hops, upwards=True)
+        self.table.check_room(peer, message.attribute, predicate, self._config)
+        stands = self.table.add(peer, message.attribute, predicate).stands
+        self._book.learn(peer, message.backups, self._reach.contact(peer))
+        self._book.set_shortcut(peer, message.attribute, message.shortcut)
+        waiters = [(peer, message.number)] if self._config.reliable else []
+        hops, moved = message.hops + 1, message.moved
+        self._backups.tell_change(message.attribute, peer, (predicate,), False, now)
+        self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
+        if moved:
+            self._notices.replay(peer, message.attribute, predicate, now)
+
+    def _check_way(self, peer: PeerId, attribute: str, asked: Predicate, hops: int, upwards: bool) -> None:
+        """Walks go to nodes closer to the rendezvous, and notices come from them: none goes in circles."""
+        check_asked(attribute, asked, hops)
+        if self.elections.is_closer(peer, attribute) is upwards:
+            raise RemoteError(Reason.NOT_RESPONSIBLE, "not on the way to this rendezvous")
 
     @on_message(Subscribed)
     def handle_subscribed(self, peer: PeerId, message: Subscribed, now: float) -> None:
@@ -245,12 +241,31 @@ class Scout(Part):
     @on_message(Replace)
     def handle_replace(self, peer: PeerId, message: Replace, now: float) -> None:
         """Forget the filters of a peer but these."""
-        self._hear(peer, message, self._passage.handle_replace, now)
+        self._hear(peer, message, self._replace_filters, now)
+
+    def _replace_filters(self, peer: PeerId, message: Replace, now: float) -> None:
+        left = tuple(foreign_predicate(text, self._config.attributes) for text in message.predicates)
+        if any(message.attribute not in predicate.names for predicate in left):
+            raise RemoteError(Reason.MALFORMED, "a predicate without the attribute that it goes by")
+        if not self.table.replace(peer, message.attribute, left) and left:
+            self.table.replace(peer, message.attribute, ())
+            raise RemoteError(Reason.STALE, "it had asked for nothing")
+        self._backups.tell_change(message.attribute, peer, left, True, now)
+        self._upstream.withdraw(message.attribute)
 
     @on_message(Publish)
     def handle_publish(self, peer: PeerId, message: Publish, now: float) -> None:
         """Bring an event further on its way to a rendezvous."""
-        self._hear(peer, message, self._passage.handle_publish, now)
+        self._hear(peer, message, self._bring_up, now)
+
+    def _bring_up(self, peer: PeerId, message: Publish, now: float) -> None:
+        passing = check(message.unit, message.card, self._context, self._config, now)
+        self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=True)
+        way = (passing.id, message.attribute)
+        if self._walks.is_known(way):
+            self._walks.repeat_answer(peer, way)
+        else:
+            self._walks.begin(message.attribute, passing, peer, message.hops, now)
 
     @on_message(Taken)
     def handle_taken(self, peer: PeerId, message: Taken, now: float) -> None:
@@ -265,7 +280,22 @@ class Scout(Part):
     @on_message(Notice)
     def handle_notice(self, peer: PeerId, message: Notice, now: float) -> None:
         """Bring an event to those below this node who want it."""
-        self._hear(peer, message, self._passage.handle_notice, now)
+        self._hear(peer, message, self._bring_down, now)
+
+    def _bring_down(self, peer: PeerId, message: Notice, now: float) -> None:
+        passing = check(message.unit, message.card, self._context, self._config, now)
+        self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=False)
+        base = base_of(message.attribute)
+        way = (passing.id, base)
+        if self._notices.is_known(way):
+            self._notices.repeat_answer(peer, way, message.attribute)
+            return
+        hops, patience = message.hops, message.patience / 1000
+        self._out.record(Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=hops, note=NOTICE))
+        said, own_only = message.attribute, is_part(message.attribute) and base in self.elections.held
+        self._notices.send_down(
+            base, passing, hops, peer, None, now, patience, said_as=said, own_only=own_only
+        )
 
     @on_message(Held)
     def handle_held(self, peer: PeerId, message: Held, now: float) -> None:
@@ -287,7 +317,11 @@ class Scout(Part):
     @on_message(StandIn)
     def handle_stand_in(self, peer: PeerId, message: StandIn, now: float) -> None:
         """Tell a peer which routes of a node that is gone want an event."""
-        self._hear(peer, message, self._keeping.handle_stand_in, now)
+        self._hear(peer, message, self._name_routes, now)
+
+    def _name_routes(self, peer: PeerId, message: StandIn, now: float) -> None:
+        for answer in self._copies.answers(message):
+            self._reach.answer(peer, answer)
 
     @on_message(Routes)
     def handle_routes(self, peer: PeerId, message: Routes, now: float) -> None:
@@ -297,29 +331,54 @@ class Scout(Part):
     @on_message(Backup)
     def handle_backup(self, peer: PeerId, message: Backup, now: float) -> None:
         """Keep filters of a peer."""
-        refusal = self._hear(peer, message, self._keeping.handle_backup, now)
+        refusal = self._hear(peer, message, self._keep_backup, now)
         if refusal is not None:
             self._reach.answer(peer, Kept(message.number, refusal))
+
+    def _keep_backup(self, peer: PeerId, message: Backup, now: float) -> None:
+        self._copies.keep(peer, message)
+        self._reach.answer(peer, Kept(message.number, None))
 
     @on_message(Kept)
     def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
         """Note whether a peer keeps our filters."""
-        self._hear(peer, message, self._keeping.handle_kept, now)
+        self._hear(peer, message, self._note_kept, now)
+
+    def _note_kept(self, peer: PeerId, message: Kept, now: float) -> None:
+        self._backups.handle_kept(peer, message, now)
+        self._name_keepers(now)
+
+    def _name_keepers(self, now: float) -> None:
+        """Tell those who send us what we asked for who keeps our filters, if that is others now."""
+        for peer in self._backups.take_untold(now):
+            self._reach.answer(peer, Keepers(self._backups.contacts(now)))
 
     @on_message(Keepers)
     def handle_keepers(self, peer: PeerId, message: Keepers, now: float) -> None:
         """Note who keeps the filters of a route."""
-        self._hear(peer, message, self._keeping.handle_keepers, now)
+        self._hear(peer, message, self._note_keepers, now)
+
+    def _note_keepers(self, peer: PeerId, message: Keepers, now: float) -> None:
+        self._book.learn(peer, message.backups, self._reach.contact(peer))
 
     @on_message(Log)
     def handle_log(self, peer: PeerId, message: Log, now: float) -> None:
         """Track an event for its rendezvous."""
-        self._hear(peer, message, self._keeping.handle_log, now)
+        self._hear(peer, message, self._track_event, now)
+
+    def _track_event(self, peer: PeerId, message: Log, now: float) -> None:
+        passing = check(message.unit, message.card, self._context, self._config, now)
+        check_asked(message.attribute, passing.attributes, message.hops)
+        self._trackers.add_log(peer, (passing.id, message.attribute), passing, message.hops, now)
 
     @on_message(Logged)
     def handle_logged(self, peer: PeerId, message: Logged, now: float) -> None:
         """Note how far events are that are tracked here."""
-        self._hear(peer, message, self._keeping.handle_logged, now)
+        self._hear(peer, message, self._note_logged, now)
+
+    def _note_logged(self, peer: PeerId, message: Logged, now: float) -> None:
+        for way, passing, hops in self._trackers.handle_logged(peer, message):
+            self._notices.replay_tracked(WentBy(now, way, passing, hops, peer), now)
 
     @on_message(Claim)
     def handle_claim(self, peer: PeerId, message: Claim, now: float) -> None:
@@ -383,7 +442,7 @@ class Scout(Part):
         for attribute in self._backups.kept_by(peer) if self.elections.is_avoided(peer, now) else ():
             self._doubts.handle_keeper_loss(attribute, now)
         self._backups.replace_keeper(peer, now)
-        self._keeping.name_keepers(now)
+        self._name_keepers(now)
         self._upstream.handle_link_down(peer, now)
         self._notices.handle_link_down(peer, now)
         self._successions.handle_link_down(peer, now)
@@ -438,7 +497,7 @@ class Scout(Part):
     def resend_backup(self, timer: BackupDue, now: float) -> None:
         """Have our filters kept by one who did not answer, or by another."""
         self._backups.handle_timeout(timer, now)
-        self._keeping.name_keepers(now)
+        self._name_keepers(now)
 
     @on_timer(LogDue)
     def tell_trackers(self, timer: LogDue, now: float) -> None:
@@ -469,7 +528,8 @@ class Scout(Part):
         self.elections.tidy(now)
         self._claims.begin_period()
         self._budgets.turn()
-        self._keeping.tidy(now)
+        self._copies.turn()
+        self._trackers.tidy(now)
         self._successions.tidy()
         self._predecessors.tidy(now)
         self._walks.tidy(now)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.content.commands import Via
-from linnet.content.kept import NAME_BYTES
+from linnet.content.inbox import NAME_BYTES
 from linnet.content.predicate import TEXT_CHARS
 from linnet.node.control_types import EndedView, HeartbeatView, Seconds, SubscribedView
 

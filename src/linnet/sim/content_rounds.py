@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from linnet.content.config import ContentConfig
-from linnet.content.notices import NOTICE
+from linnet.content.delivery_path import NOTICE
 from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.core.ids import EventId, PeerId
 from linnet.sim.content_workload import SAID, SUBSCRIBED, Publication

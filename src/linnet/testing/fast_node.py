@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import TypeVar
 
+from linnet.content.attribute_keys import Located
 from linnet.content.commands import Match
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Located
 from linnet.content.fast.commands import FastCommand, JoinGroups, OpenGroup
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.delivery import FastDelivery

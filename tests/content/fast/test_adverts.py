@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from linnet.content.attribute_keys import Locate, attribute_key, distance
 from linnet.content.commands import Ended
-from linnet.content.directory import Locate
 from linnet.content.fast.commands import CloseGroup, OpenGroup
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.delivery import IdleDue, RenewDue
 from linnet.content.fast.messages import Post, Posted
-from linnet.content.keys import attribute_key, distance
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from linnet.content.attribute_keys import attribute_key
 from linnet.content.commands import Ended, GroupAt
 from linnet.content.fast.commands import (
     CloseGroup,
@@ -35,7 +36,6 @@ from linnet.content.fast.messages import (
     Quit,
 )
 from linnet.content.fast.signed import group_id, make_enrolment
-from linnet.content.keys import attribute_key
 from linnet.core.effects import Deliver, Send
 from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason

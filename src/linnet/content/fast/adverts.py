@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.directory import Locate, Located
+from linnet.content.attribute_keys import Locate, Located, attribute_key
 from linnet.content.fast.boards import Boards
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.group import Group
@@ -10,7 +10,6 @@ from linnet.content.fast.messages import Post, Posted, Posting
 from linnet.content.fast.places import closest
 from linnet.content.fast.signed import make_posting
 from linnet.content.fast.tasks import Advertising, GroupRequests
-from linnet.content.keys import attribute_key
 from linnet.content.predicate import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TypeVar, assert_never
 
 from linnet.content.application import Hand
+from linnet.content.attribute_keys import Directory, Located
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Directory, Located
 from linnet.content.fast.adverts import Adverts
 from linnet.content.fast.boards import Boards
 from linnet.content.fast.charges import Charges, ReceiptsDue

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.directory import Directory, Located
-from linnet.content.keys import attribute_key, distance
+from linnet.content.attribute_keys import Directory, Located, attribute_key, distance
 from linnet.core.ids import Contact, PeerId
 from linnet.overlay.kademlia.ids import NodeId
 

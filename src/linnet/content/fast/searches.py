@@ -6,7 +6,7 @@ Several nodes have that board: one that is gone, hides something or disagrees wh
 
 from __future__ import annotations
 
-from linnet.content.directory import Locate, Located
+from linnet.content.attribute_keys import Locate, Located, attribute_key, nearest_name
 from linnet.content.fast.boards import Boards
 from linnet.content.fast.commands import Listing
 from linnet.content.fast.config import FastConfig
@@ -14,7 +14,6 @@ from linnet.content.fast.messages import Browse, Browsed, Posting
 from linnet.content.fast.places import closest
 from linnet.content.fast.signed import check_posting, group_id
 from linnet.content.fast.tasks import Browsing, GroupRequests
-from linnet.content.keys import attribute_key, nearest_name
 from linnet.content.predicate import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.content.one_scout import FAR, IDENTITIES, NEAR, OWN, LoneScout
 
-from linnet.content.keys import distance
+from linnet.content.attribute_keys import distance
 from linnet.content.messages import Replace, Subscribe
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId

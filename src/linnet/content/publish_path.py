@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 
-from linnet.content.backups import Backups
-from linnet.content.branches import Count, Way
+from linnet.content.attribute_keys import attribute_key, base_of, distance, is_part
+from linnet.content.branch_ledger import Count, Way
 from linnet.content.config import ContentConfig
-from linnet.content.copies import Copies
-from linnet.content.elections import OURS, PENDING, Elections
-from linnet.content.keys import attribute_key, distance
+from linnet.content.delivery_path import Notices
+from linnet.content.event_tracking import Trackers
+from linnet.content.filter_backup import Backups, Copies
+from linnet.content.filter_table import FilterTable
+from linnet.content.hot_attributes import Splits
 from linnet.content.messages import Publish, Settled, SoFar, Taken
-from linnet.content.notices import Notices
-from linnet.content.parts import base_of, is_part
 from linnet.content.passing import Passing
-from linnet.content.predecessors import Predecessors
 from linnet.content.reach import Reach
-from linnet.content.splits import Splits
-from linnet.content.trackers import Trackers
+from linnet.content.rendezvous import OURS, PENDING, Claims, Elections
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
@@ -29,6 +27,8 @@ _SLOW = 2
 """Sendings without a word after which the publisher is told that the next hop is silent."""
 _SLOWER = 3
 """The same where a rendezvous has it and says no more: it has to hear from those below first."""
+_PREDECESSORS = 4
+"""Predecessors of one attribute."""
 
 
 class WalkDue(Timer, frozen=True, gc=False):
@@ -380,3 +380,67 @@ class Walks:
             if self._walks[way].passing is not None:
                 self._end(way, Count(0, 0), Reason.TOO_MANY)
             del self._walks[way]
+
+
+class Predecessors:
+    """Who was the rendezvous before this node, by attribute, and may have subscriptions that it has not.
+
+    A node that becomes the rendezvous is *young* until a period is over, in which all subscriptions are told
+    again (Agostinho 2021, section 3.7: the age rule). Until then it sends each event to its predecessor as
+    well, as if that were a route which wants everything. If the predecessor does not answer, those are asked
+    that keep its filters; and if nobody has them, it counts as a branch that was missed: the publisher is
+    told.
+    """
+
+    def __init__(
+        self, ours: PeerId, config: ContentConfig, claims: Claims, copies: Copies, table: FilterTable
+    ) -> None:
+        self._ours = ours
+        self._config = config
+        self._claims = claims
+        self._copies = copies
+        self._table = table
+        self._since: dict[str, float] = {}
+        self._known: dict[str, dict[PeerId, Contact]] = {}
+
+    def is_young(self, attribute: str, now: float) -> bool:
+        """Whether subscriptions may be known to others alone."""
+        return attribute in self._since and now < self._since[attribute] + self._config.refresh
+
+    def begin(self, attribute: str, now: float) -> None:
+        """Note who came before, as this node is the rendezvous of an attribute now and was not."""
+        self._since[attribute] = now
+        known = self._known[attribute] = {}
+        claimant = self._claims.claimant(attribute)
+        for contact in [claimant] if claimant is not None else []:
+            known[contact.peer] = contact
+        for peer in self._copies.rendezvous(attribute)[:_PREDECESSORS]:
+            known.setdefault(peer, Contact(peer))
+        known.pop(self._ours, None)
+
+    def forget(self, attribute: str) -> None:
+        """Forget who came before, as another is the rendezvous now."""
+        self._since.pop(attribute, None)
+        self._known.pop(attribute, None)
+
+    def learn(self, attribute: str, contact: Contact, now: float) -> bool:
+        """Somebody names a predecessor; whether that is of any use."""
+        if not self.is_young(attribute, now) or contact.peer == self._ours:
+            return False
+        known = self._known[attribute]
+        if contact.peer not in known and len(known) >= _PREDECESSORS:
+            return False
+        known[contact.peer] = contact
+        return True
+
+    def of(self, attribute: str, now: float) -> list[Contact]:
+        """Who has to be sent an event beside those who asked here; who asked is a route like others."""
+        if is_part(attribute) or not self.is_young(attribute, now):
+            return []
+        routes = self._table.routes(attribute)
+        return [contact for peer, contact in self._known[attribute].items() if peer not in routes]
+
+    def tidy(self, now: float) -> None:
+        """Forget what no longer counts."""
+        for attribute in [name for name in self._since if not self.is_young(name, now)]:
+            self.forget(attribute)

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from tests.content.one_event import event
 from tests.content.one_scout import FAR, FARTHER, KEY, NEAR, published, scout
 
-from linnet.content.backups import Backups
-from linnet.content.branches import Count
+from linnet.content.attribute_keys import attribute_key, distance
+from linnet.content.branch_ledger import Count
 from linnet.content.config import ContentConfig
-from linnet.content.elections import Elections
+from linnet.content.event_tracking import Trackers
+from linnet.content.filter_backup import Backups
 from linnet.content.filter_table import FilterTable
-from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import LOGGED, Answered, Log, Logged, Notice, Subscribe, Tracked
 from linnet.content.reach import Reach
+from linnet.content.rendezvous import Elections
 from linnet.content.routes import RouteBook
-from linnet.content.trackers import Trackers
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
-from linnet.content.keys import attribute_key, distance
 from linnet.sim.content_world import ContentWorld
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from linnet.content.backups import Backups
 from linnet.content.config import ContentConfig
-from linnet.content.elections import PENDING, Elections, Verdict
+from linnet.content.filter_backup import Backups
 from linnet.content.filter_table import Filters, FilterTable
 from linnet.content.messages import REPLACED, Replace, Subscribe, Subscribed
 from linnet.content.predicate import Predicate
 from linnet.content.reach import Reach
+from linnet.content.rendezvous import PENDING, Elections, Verdict
 from linnet.content.routes import RouteBook
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from linnet.content.branches import Branch, Count, Ledger, Way
+from linnet.content.attribute_keys import base_of
+from linnet.content.branch_ledger import Branch, Count, Ledger, Ledgers, Way
 from linnet.content.config import ContentConfig
-from linnet.content.copies import Copies
+from linnet.content.event_tracking import Lately, WentBy
+from linnet.content.filter_backup import Copies
 from linnet.content.filter_table import FilterTable
-from linnet.content.lately import Lately, WentBy
-from linnet.content.ledgers import Ledgers
 from linnet.content.messages import (
     MOST_PATIENCE,
     SILENT,
@@ -29,8 +29,8 @@ from linnet.content.messages import (
     SoFar,
     StandIn,
 )
-from linnet.content.parts import base_of
 from linnet.content.passing import Passing
+from linnet.content.predicate import Predicate
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook
 from linnet.core.counts import counted
@@ -305,14 +305,14 @@ class Notices:
                     self._seek(way, ledger, route_gone, now)
             self._close(way, ledger, now)
 
-    def adopt(self, event: WentBy) -> None:
+    def _adopt(self, event: WentBy) -> None:
         """Treat an event that went down elsewhere as if it had gone down here."""
         if event.way in self._ledgers:
             return
         self.lately.went_down(event)
         self._put(event.way, Ledger(event.passing, event.hops, None))
 
-    def resend(self, route: PeerId, event: WentBy, now: float) -> None:
+    def _resend(self, route: PeerId, event: WentBy, now: float) -> None:
         """Send what went down here to one route, whether or not it was sent to it before."""
         ledger = self._ledgers.get(event.way)
         if ledger is None or route in (ledger.upstream, self._ours):
@@ -327,6 +327,28 @@ class Notices:
         ledger.served.pop(route, None)
         self._begin(event.way, ledger, self._book.contact(route), now)
         self._close(event.way, ledger, now)
+
+    def replay(self, route: PeerId, attribute: str, predicate: Predicate, now: float) -> None:
+        """Send a route that was elsewhere what it wants of what there was, for its own sake."""
+        self.lately.came_back(attribute, route, now)
+        for event in self.lately.elsewhere(attribute, now):
+            if predicate.covers(event.passing.attributes):
+                self._adopt(event)
+        for event in self.lately.here(attribute, now):
+            if predicate.covers(event.passing.attributes):
+                self._resend(route, event, now)
+
+    def replay_tracked(self, event: WentBy, now: float) -> None:
+        """Send a finished event that was tracked here to those who came back before we had it."""
+        self.lately.finished_elsewhere(event)
+        attribute = event.way[1]
+        wanted = self._table.interested(attribute, event.passing.attributes)
+        back = [route for route in wanted if self.lately.is_back(attribute, route, now)]
+        if not back or self.is_known(event.way):
+            return
+        self._adopt(event)
+        for route in back:
+            self._resend(route, event, now)
 
     def _patience(self) -> float:
         """Seconds until a branch is given up, at a rendezvous: all tries, each twice as long as the last."""

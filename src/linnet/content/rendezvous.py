@@ -3,7 +3,8 @@
 Each step of a walk goes to a node that is strictly closer to the key, so a walk ends. Where a node knows of
 nobody closer, the published system makes it the rendezvous; with gaps in what nodes know there are several at
 once, and events miss subscriptions. Here it first looks all over the network (`Locate`); it acts as
-rendezvous only if nobody closer answered, and for a limited time.
+rendezvous only if nobody closer answered, and for a limited time. Two that both act as one find each other
+by their claims.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
+from linnet.content.attribute_keys import Directory, Locate, Located, attribute_key, distance
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Directory, Locate, Located
-from linnet.content.keys import attribute_key, distance
+from linnet.content.filter_table import FilterTable
+from linnet.content.messages import Before, Claim, Closer
+from linnet.content.reach import Reach
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId
+from linnet.trace.records import Kind, Record
 
 _CANDIDATES = 8
 _UNNEEDED = (Reason.NOT_NEEDED, Reason.DUPLICATE_LINK)
@@ -196,3 +201,115 @@ class Elections:
             if how_far < nearest:
                 closest, nearest = contact, how_far
         return closest
+
+
+class Claims:
+    """Who claims what, as far as this node heard: so rendezvous that disagree find each other.
+
+    Lookups may disagree too, after a partition or where nodes know few others. So a rendezvous claims its
+    attribute at the closest nodes that its lookup found; two that claim the same one are likely to meet at
+    some of these. Whoever hears a claim and knows somebody closer says so; the farther one subscribes there
+    as any other node, and sends on the events that came to it lately. The closer one is told who came before
+    it.
+    """
+
+    def __init__(self, config: ContentConfig, directory: Directory, reach: Reach, out: Outbox) -> None:
+        self._config = config
+        self._out = out
+        self._directory = directory
+        self._reach = reach
+        self._claims: dict[str, Contact] = {}
+        self._older: dict[str, Contact] = {}
+        """Those of the period before."""
+
+    def claim(self, attribute: str, found: tuple[Contact, ...]) -> None:
+        """Tell the closest that a lookup found that this node is the rendezvous of an attribute."""
+        for contact in found[: self._config.claims]:
+            self._reach.send(contact, Claim(attribute))
+
+    def handle_claim(self, peer: PeerId, attribute: str) -> None:
+        """Tell a peer that claims an attribute who is closer, or else who claimed it before."""
+        key = attribute_key(attribute)
+        claimant = self._reach.contact(peer)
+        before = self.claimant(attribute)
+        known = [*self._directory.closest(key, 1), *([] if before is None else [before])]
+        closest = min(known, key=lambda contact: distance(contact.peer, key), default=claimant)
+        if distance(closest.peer, key) < distance(peer, key):
+            self._reach.answer(peer, Closer(attribute, closest))
+            return
+        if before is None and len(self._claims) >= self._config.routes:
+            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.TOO_MANY, note="Claim"))
+            return
+        self._claims[attribute] = claimant
+        if before is None or before.peer == peer:
+            return
+        self._reach.send(before, Closer(attribute, claimant))
+        self._reach.answer(peer, Before(attribute, before))
+
+    def claimant(self, attribute: str) -> Contact | None:
+        """Who claimed an attribute last, as far as this node heard."""
+        return self._claims.get(attribute) or self._older.get(attribute)
+
+    def begin_period(self) -> None:
+        """Begin to forget claims: who still is a rendezvous will say so again."""
+        self._older, self._claims = self._claims, {}
+
+
+class LookDue(Timer, frozen=True, gc=False):
+    """A rendezvous has waited long enough to look again for somebody closer to its attribute."""
+
+    attribute: str
+
+
+class Doubts:
+    """The attributes of which this node may not be the only rendezvous, and how often it looked.
+
+    It looks again if somebody closer is gone, or who keeps its filters. Whoever is gone may come back without
+    its memory, and so may all others at once: then nobody knows of this node and what is asked for here, and
+    nobody will tell it. So it looks by itself: soon, and then at least as often as events are kept for those
+    who were elsewhere, so that it is sent what it missed. Who is asked in a lookup knows of it again.
+    """
+
+    def __init__(self, config: ContentConfig, elections: Elections, table: FilterTable, out: Outbox) -> None:
+        self._config = config
+        self._out = out
+        self._elections = elections
+        self._table = table
+        self._looks: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+
+    def begin(self, attribute: str, now: float) -> None:
+        """Look for a period, since somebody closer was there and is not found, or nobody is."""
+        self._begin(attribute, now + self._config.refresh)
+
+    def handle_keeper_loss(self, attribute: str, now: float) -> None:
+        """Look for a while, since one is gone who keeps our filters as rendezvous."""
+        self._begin(attribute, now + 2 * self._config.avoided)
+
+    def _begin(self, attribute: str, until: float) -> None:
+        is_new = attribute not in self._until
+        self._until[attribute] = max(until, self._until.get(attribute, until))
+        if not is_new:
+            return
+        self._looks[attribute] = 0
+        self._set_timer(attribute)
+
+    def look_again(self, timer: LookDue, now: float) -> None:
+        """Look again, unless another is the rendezvous now, or it makes no difference here."""
+        attribute = timer.attribute
+        if not self._is_open(attribute) or now >= self._until[attribute]:
+            del self._until[attribute], self._looks[attribute]
+            return
+        self._looks[attribute] += 1
+        self._elections.look_up(attribute)
+        self._set_timer(attribute)
+
+    def _is_open(self, attribute: str) -> bool:
+        """Whether somebody waits here for what others may be told, or others for what is said here."""
+        is_asked = attribute in self._table.attributes and attribute in self._elections.held
+        return is_asked or self._elections.is_lost(attribute)
+
+    def _set_timer(self, attribute: str) -> None:
+        most = self._config.lately or self._config.confirmed
+        wait = min(most, self._config.resend * 2 ** min(16, self._looks[attribute]))
+        self._out.set_timer(wait, LookDue(attribute))

@@ -9,11 +9,18 @@ rendezvous: nothing is lost while an attribute is split, nor when one of these n
 
 from __future__ import annotations
 
-from linnet.content.backups import Backups
+from linnet.content.attribute_keys import (
+    MOST_PARTS,
+    Locate,
+    Located,
+    attribute_key,
+    distance,
+    is_part,
+    part_name,
+    part_of,
+)
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Locate, Located
-from linnet.content.keys import attribute_key, distance
-from linnet.content.parts import MOST_PARTS, is_part, part_name, part_of
+from linnet.content.filter_backup import Backups
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox

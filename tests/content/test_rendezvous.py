@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from linnet.content.attribute_keys import Locate, Located, attribute_key, distance
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Locate, Located
-from linnet.content.elections import OURS, PENDING, Elections, Verdict
-from linnet.content.keys import attribute_key, distance
+from linnet.content.rendezvous import OURS, PENDING, Elections, Verdict
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Notice, Outbox

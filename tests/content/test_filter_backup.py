@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from linnet.content.backups import Backups
+from linnet.content.attribute_keys import attribute_key, distance, position
 from linnet.content.commands import Fate, Outcome
 from linnet.content.config import ContentConfig
-from linnet.content.elections import Elections
+from linnet.content.filter_backup import Backups
 from linnet.content.filter_table import FilterTable
-from linnet.content.keys import attribute_key, distance, position
 from linnet.content.messages import Backup, Kept
 from linnet.content.predicate import read_predicate
 from linnet.content.reach import Reach
+from linnet.content.rendezvous import Elections
 from linnet.content.routes import RouteBook
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId

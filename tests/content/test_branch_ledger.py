@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tests.content.one_event import event
 
-from linnet.content.branches import Branch, Ledger, Way
+from linnet.content.branch_ledger import Branch, Ledger, Ledgers, Way
 from linnet.content.config import ContentConfig
-from linnet.content.ledgers import Ledgers
 from linnet.core.ids import Contact, EventId, PeerId
 
 PASSING = event()
