@@ -8,7 +8,7 @@ from tests.content.one_event import event
 
 from linnet.content.branch_ledger import Count
 from linnet.content.config import ContentConfig
-from linnet.content.delivery_path import Notices
+from linnet.content.delivery_path import DeliveryPath
 from linnet.content.event_tracking import WentBy
 from linnet.content.filter_backup import Copies
 from linnet.content.filter_table import FilterTable
@@ -37,7 +37,9 @@ class Node:
             reach.handle_link_up(route)
             self.table.add(route, "stock", STOCK)
         book, copies = RouteBook(config, reach, out), Copies(config)
-        self.notices = Notices(OURS, config, reach, self.table, book, copies, lambda *_: Count(1, 0), out)
+        self.notices = DeliveryPath(
+            OURS, config, reach, self.table, book, copies, lambda *_: Count(1, 0), out
+        )
 
     def after(self, act: Callable[..., None], *inputs: object) -> list[Effect]:
         """What comes of an input."""

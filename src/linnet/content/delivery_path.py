@@ -57,7 +57,7 @@ class NoticeDue(Timer, frozen=True, gc=False):
     attribute: str
 
 
-class Notices:
+class DeliveryPath:
     """The way down."""
 
     def __init__(

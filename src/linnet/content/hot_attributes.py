@@ -31,7 +31,7 @@ WINDOW = 10.0
 """Seconds over which events are counted."""
 
 
-class Splits:
+class HotAttributes:
     """What is split here, and what others are known to have split."""
 
     def __init__(self, ours: PeerId, config: ContentConfig, backups: Backups, out: Outbox) -> None:

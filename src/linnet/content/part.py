@@ -28,7 +28,7 @@ from linnet.content.commands import (
 from linnet.content.config import ContentConfig
 from linnet.content.fast.commands import JoinGroups, LeaveGroups
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.delivery import FastDelivery
+from linnet.content.fast.fast_delivery import FastDelivery
 from linnet.content.fast.memberships import GroupsSought
 from linnet.content.inbox import Inbox, Wanted
 from linnet.content.predicate import read_predicate

@@ -7,11 +7,11 @@ from collections import deque
 from linnet.content.attribute_keys import attribute_key, base_of, distance, is_part
 from linnet.content.branch_ledger import Count, Way
 from linnet.content.config import ContentConfig
-from linnet.content.delivery_path import Notices
+from linnet.content.delivery_path import DeliveryPath
 from linnet.content.event_tracking import Trackers
 from linnet.content.filter_backup import Backups, Copies
 from linnet.content.filter_table import FilterTable
-from linnet.content.hot_attributes import Splits
+from linnet.content.hot_attributes import HotAttributes
 from linnet.content.messages import Publish, Settled, SoFar, Taken
 from linnet.content.passing import Passing
 from linnet.content.reach import Reach
@@ -57,7 +57,7 @@ class _Walk:
         """What became of it, as far as anybody answers."""
 
 
-class Walks:
+class PublishPath:
     """The way up. What ends at this node because it began here is in `ended`."""
 
     def __init__(
@@ -65,24 +65,24 @@ class Walks:
         config: ContentConfig,
         elections: Elections,
         reach: Reach,
-        notices: Notices,
+        notices: DeliveryPath,
         predecessors: Predecessors,
         backups: Backups,
         trackers: Trackers,
-        splits: Splits,
+        splits: HotAttributes,
         copies: Copies,
         out: Outbox,
     ) -> None:
         self._config = config
         self._out = out
-        self._splits = splits
+        self._hot = splits
         self._copies = copies
         self._trackers = trackers
         self._predecessors = predecessors
         self._backups = backups
         self._elections = elections
         self._reach = reach
-        self._notices = notices
+        self._delivery_path = notices
         self._walks: dict[Way, _Walk] = {}
         self._parked: dict[str, list[Way]] = {}
         self._lately: deque[tuple[float, Way, Passing]] = deque(maxlen=config.waiting)
@@ -139,9 +139,9 @@ class Walks:
             self._out.set_timer(wait, WalkDue(*way))
             return
         walk.passing = None
-        if not self._notices.is_known(way):
+        if not self._delivery_path.is_known(way):
             # On the way up those below each node hear of it at once; the next one leaves them out.
-            self._notices.send_down(way[1], passing, walk.hops, None, walk.before, now)
+            self._delivery_path.send_down(way[1], passing, walk.hops, None, walk.before, now)
 
     def _arrive(self, way: Way, walk: _Walk, passing: Passing, now: float) -> None:
         """This node is the rendezvous."""
@@ -150,16 +150,16 @@ class Walks:
         if is_part(way[1]) and base_of(way[1]) not in self._elections.held:
             self._serve_part(way, walk, passing, now)
             return
-        if self._notices.is_known(way):
+        if self._delivery_path.is_known(way):
             if self._config.reliable:
                 self._send_back(walk, Taken(*way, None))
-            known = self._notices.count(way)
+            known = self._delivery_path.count(way)
             if known is not None:
                 self._end(way, known, None)
             return
-        self._splits.count_arrival(way[1], now)
+        self._hot.count_arrival(way[1], now)
         self._trackers.lead(way, passing, walk.hops, now)
-        parts = self._splits.parts(base_of(way[1]))
+        parts = self._hot.parts(base_of(way[1]))
         if self._config.reliable:
             self._send_back(walk, Taken(*way, None, parts))
         if walk.before is None:
@@ -167,7 +167,7 @@ class Walks:
         but = None if self._config.reliable else walk.before
         before = self._predecessors.of(way[1], now)
         keepers = self._backups.around(way[1], now) if before else ()
-        self._notices.send_down(
+        self._delivery_path.send_down(
             way[1],
             passing,
             walk.hops,
@@ -193,17 +193,17 @@ class Walks:
         owner = min(owners, key=lambda peer: distance(peer, key))
         routes = self._copies.routes(owner, way[1], passing.attributes)
         self._send_back(walk, Taken(*way, None))
-        if not self._notices.is_known(way):
-            self._notices.send_down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
+        if not self._delivery_path.is_known(way):
+            self._delivery_path.send_down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
 
     def fall_back(self, now: float) -> None:
         """Use what was learned of parts, and send to the rendezvous what found no holder."""
         for attribute, parts in self.learned:
-            self._splits.learn(attribute, parts, now)
+            self._hot.learn(attribute, parts, now)
         self.learned.clear()
         while self.fallen:
             base, passing = self.fallen.pop(0)
-            self._splits.learn(base, 1, now)
+            self._hot.learn(base, 1, now)
             if not self.is_known((passing.id, base)):
                 self.begin(base, passing, None, 0, now)
 
@@ -224,7 +224,7 @@ class Walks:
                 self._lately.append((at, way, passing))
                 continue
             self._send_up_again(way, passing, now)
-        for event in self._notices.lately.elsewhere(attribute, now):
+        for event in self._delivery_path.lately.elsewhere(attribute, now):
             # Tracked here for one who is gone: the new rendezvous may be it, back without its memory.
             if not self.is_known(event.way):
                 self.begin(attribute, event.passing, None, event.hops, now)
@@ -250,7 +250,7 @@ class Walks:
         walk = self._walks.get(way)
         if walk is None or walk.fate is not None or walk.next is not None:
             return
-        self._note_stall(way, walk, so_far, self._splits.parts(base_of(way[1])))
+        self._note_stall(way, walk, so_far, self._hot.parts(base_of(way[1])))
 
     def _note_stall(self, way: Way, walk: _Walk, so_far: SoFar, parts: int) -> None:
         walk.so_far = so_far

@@ -56,7 +56,7 @@ _ANSWERS = 4
 """Answers that an event may cost: it is taken, waited for, reached all below, and settled."""
 
 
-class Budgets:
+class Quotas:
     """Messages of each peer in this period."""
 
     def __init__(self, config: ContentConfig) -> None:

@@ -15,11 +15,11 @@ from linnet.content.attribute_keys import Directory, Located, base_of, is_part
 from linnet.content.branch_ledger import Count
 from linnet.content.commands import PublishContent
 from linnet.content.config import ContentConfig
-from linnet.content.delivery_path import NOTICE, NoticeDue, Notices
+from linnet.content.delivery_path import NOTICE, DeliveryPath, NoticeDue
 from linnet.content.event_tracking import LogDue, Successions, Trackers, WentBy
 from linnet.content.filter_backup import BackupDue, Backups, Copies
 from linnet.content.filter_table import FilterTable
-from linnet.content.hot_attributes import Splits
+from linnet.content.hot_attributes import HotAttributes
 from linnet.content.messages import (
     Backup,
     Before,
@@ -44,12 +44,12 @@ from linnet.content.messages import (
 )
 from linnet.content.passing import check, check_asked
 from linnet.content.predicate import Predicate, foreign_predicate
-from linnet.content.publish_path import Predecessors, WalkDue, Walks
-from linnet.content.quotas import Budgets
+from linnet.content.publish_path import Predecessors, PublishPath, WalkDue
+from linnet.content.quotas import Quotas
 from linnet.content.reach import Promise, Reach
 from linnet.content.rendezvous import Claims, Doubts, Elections, LookDue
 from linnet.content.routes import RouteBook, RouteLapse
-from linnet.content.subscription_router import SubscribeDue, Upstream
+from linnet.content.subscription_router import SubscribeDue, SubscriptionRouter
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
@@ -94,17 +94,17 @@ class Scout(Part):
         book = self._book = RouteBook(config, reach, out)
         copies = self._copies = Copies(config)
         backups = self._backups = Backups(ours, config, directory, elections, reach, table, book, out)
-        self._upstream = Upstream(ours, config, elections, reach, table, backups, book, out)
+        self._router = SubscriptionRouter(ours, config, elections, reach, table, backups, book, out)
         self._claims = Claims(config, directory, reach, out)
         self._doubts = Doubts(config, elections, table, out)
         self._predecessors = Predecessors(ours, config, self._claims, copies, table)
         self._application = Application(context, config, out, hand, promise)
         take = self._application.take
-        notices = self._notices = Notices(ours, config, reach, table, book, copies, take, out)
+        notices = self._delivery_path = DeliveryPath(ours, config, reach, table, book, copies, take, out)
         self._trackers = Trackers(config, reach, backups, out)
         self._successions = Successions(ours, reach, self._claims, notices.lately)
-        self._splits = Splits(ours, config, backups, out)
-        self._walks = Walks(
+        self._hot = HotAttributes(ours, config, backups, out)
+        self._publish_path = PublishPath(
             config,
             elections,
             reach,
@@ -112,11 +112,11 @@ class Scout(Part):
             self._predecessors,
             backups,
             self._trackers,
-            self._splits,
+            self._hot,
             copies,
             out,
         )
-        self._budgets = Budgets(config)
+        self._quotas = Quotas(config)
 
     @property
     def is_settled(self) -> bool:
@@ -124,14 +124,16 @@ class Scout(Part):
 
         Where none of the nodes can be reached that it knows, subscriptions stand with nobody.
         """
-        parts = (self._upstream, self._walks, self._notices, self._backups)
+        parts = (self._router, self._publish_path, self._delivery_path, self._backups)
         asked = {attribute: None for attribute, _ in self._application.own.values()}
         return all(part.is_settled for part in parts) and not any(map(self.elections.is_lost, asked))
 
     @property
     def remembered(self) -> int:
         """What is kept of events, of all kinds: it has to stay the same however many there were."""
-        return len(self._walks) + len(self._notices) + len(self._trackers) + len(self._application)
+        return (
+            len(self._publish_path) + len(self._delivery_path) + len(self._trackers) + len(self._application)
+        )
 
     @property
     def subscriptions(self) -> int:
@@ -141,7 +143,7 @@ class Scout(Part):
     @property
     def arrivals(self) -> int:
         """Events that came to this node as the rendezvous of an attribute, or of a part."""
-        return self._walks.arrivals
+        return self._publish_path.arrivals
 
     def start(self, now: float) -> None:
         """Begin to tell subscriptions again, from a moment of this node's own."""
@@ -166,7 +168,7 @@ class Scout(Part):
         attribute, left = self._application.unsubscribe(number)
         self.table.replace(self._ours, attribute, left)
         self._backups.tell_change(attribute, self._ours, left, True, now)
-        self._upstream.withdraw(attribute)
+        self._router.withdraw(attribute)
 
     def reads(self, subscription: int) -> bool:
         """Whether a subscription of the application is one of these."""
@@ -176,7 +178,7 @@ class Scout(Part):
         for piece in predicate.pieces:
             stands = self.table.add(self._ours, attribute, piece).stands
             self._backups.tell_change(attribute, self._ours, (piece,), False, now)
-            self._upstream.tell(attribute, stands, 0, [], now, moved=returns)
+            self._router.tell(attribute, stands, 0, [], now, moved=returns)
 
     @on_command(PublishContent)
     def publish(self, request: int, command: PublishContent, now: float) -> None:
@@ -184,8 +186,8 @@ class Scout(Part):
         passing = self._application.sign(command, now)
         self._application.note_published(request, passing, command.confirm)
         for attribute in passing.attributes.names:
-            name = self._splits.choose(attribute, passing.id, now)
-            self._walks.begin(name, passing, None, 0, now)
+            name = self._hot.choose(attribute, passing.id, now)
+            self._publish_path.begin(name, passing, None, 0, now)
         self._finish(now)
 
     # Messages.
@@ -196,7 +198,7 @@ class Scout(Part):
         """Handle a message within the budget of its peer; why it is refused, which a record says as well."""
         before = self._out.mark()
         try:
-            self._budgets.spend(peer, message)
+            self._quotas.spend(peer, message)
             handle(peer, message, now)
         except RemoteError as error:
             self._out.forget_since(before)
@@ -223,9 +225,9 @@ class Scout(Part):
         waiters = [(peer, message.number)] if self._config.reliable else []
         hops, moved = message.hops + 1, message.moved
         self._backups.tell_change(message.attribute, peer, (predicate,), False, now)
-        self._upstream.tell(message.attribute, stands, hops, waiters, now, moved)
+        self._router.tell(message.attribute, stands, hops, waiters, now, moved)
         if moved:
-            self._notices.replay(peer, message.attribute, predicate, now)
+            self._delivery_path.replay(peer, message.attribute, predicate, now)
 
     def _check_way(self, peer: PeerId, attribute: str, asked: Predicate, hops: int, upwards: bool) -> None:
         """Walks go to nodes closer to the rendezvous, and notices come from them: none goes in circles."""
@@ -236,7 +238,7 @@ class Scout(Part):
     @on_message(Subscribed)
     def handle_subscribed(self, peer: PeerId, message: Subscribed, now: float) -> None:
         """Note whether a predicate stands all the way to the rendezvous."""
-        self._hear(peer, message, self._upstream.handle_answer, now)
+        self._hear(peer, message, self._router.handle_answer, now)
 
     @on_message(Replace)
     def handle_replace(self, peer: PeerId, message: Replace, now: float) -> None:
@@ -251,7 +253,7 @@ class Scout(Part):
             self.table.replace(peer, message.attribute, ())
             raise RemoteError(Reason.STALE, "it had asked for nothing")
         self._backups.tell_change(message.attribute, peer, left, True, now)
-        self._upstream.withdraw(message.attribute)
+        self._router.withdraw(message.attribute)
 
     @on_message(Publish)
     def handle_publish(self, peer: PeerId, message: Publish, now: float) -> None:
@@ -262,20 +264,20 @@ class Scout(Part):
         passing = check(message.unit, message.card, self._context, self._config, now)
         self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=True)
         way = (passing.id, message.attribute)
-        if self._walks.is_known(way):
-            self._walks.repeat_answer(peer, way)
+        if self._publish_path.is_known(way):
+            self._publish_path.repeat_answer(peer, way)
         else:
-            self._walks.begin(message.attribute, passing, peer, message.hops, now)
+            self._publish_path.begin(message.attribute, passing, peer, message.hops, now)
 
     @on_message(Taken)
     def handle_taken(self, peer: PeerId, message: Taken, now: float) -> None:
         """Note that the rendezvous has an event, or that the next hop could not bring it there."""
-        self._hear(peer, message, self._walks.handle_taken, now)
+        self._hear(peer, message, self._publish_path.handle_taken, now)
 
     @on_message(Settled)
     def handle_settled(self, peer: PeerId, message: Settled, now: float) -> None:
         """Note what became of an event at its rendezvous."""
-        self._hear(peer, message, self._walks.handle_settled, now)
+        self._hear(peer, message, self._publish_path.handle_settled, now)
 
     @on_message(Notice)
     def handle_notice(self, peer: PeerId, message: Notice, now: float) -> None:
@@ -287,20 +289,20 @@ class Scout(Part):
         self._check_way(peer, message.attribute, passing.attributes, message.hops, upwards=False)
         base = base_of(message.attribute)
         way = (passing.id, base)
-        if self._notices.is_known(way):
-            self._notices.repeat_answer(peer, way, message.attribute)
+        if self._delivery_path.is_known(way):
+            self._delivery_path.repeat_answer(peer, way, message.attribute)
             return
         hops, patience = message.hops, message.patience / 1000
         self._out.record(Record(Kind.RECEIVED, event=passing.id, peer=peer, hops=hops, note=NOTICE))
         said, own_only = message.attribute, is_part(message.attribute) and base in self.elections.held
-        self._notices.send_down(
+        self._delivery_path.send_down(
             base, passing, hops, peer, None, now, patience, said_as=said, own_only=own_only
         )
 
     @on_message(Held)
     def handle_held(self, peer: PeerId, message: Held, now: float) -> None:
         """Note that a route has an event and waits for others."""
-        self._hear(peer, message, self._notices.handle_held, now)
+        self._hear(peer, message, self._delivery_path.handle_held, now)
 
     @on_message(Reached)
     def handle_reached(self, peer: PeerId, message: Reached, now: float) -> None:
@@ -309,10 +311,10 @@ class Scout(Part):
 
     def _count_reached(self, peer: PeerId, message: Reached, now: float) -> None:
         way = (message.event, message.attribute)
-        if self._notices.owes(peer, way):
+        if self._delivery_path.owes(peer, way):
             count = Count(message.delivered, message.missed, message.again, message.matches)
             self._trackers.note_answer(way, peer, count)
-        self._notices.handle_reached(peer, message, now)
+        self._delivery_path.handle_reached(peer, message, now)
 
     @on_message(StandIn)
     def handle_stand_in(self, peer: PeerId, message: StandIn, now: float) -> None:
@@ -326,7 +328,7 @@ class Scout(Part):
     @on_message(Routes)
     def handle_routes(self, peer: PeerId, message: Routes, now: float) -> None:
         """Send an event to the routes of one that is gone."""
-        self._hear(peer, message, self._notices.handle_routes, now)
+        self._hear(peer, message, self._delivery_path.handle_routes, now)
 
     @on_message(Backup)
     def handle_backup(self, peer: PeerId, message: Backup, now: float) -> None:
@@ -378,7 +380,7 @@ class Scout(Part):
 
     def _note_logged(self, peer: PeerId, message: Logged, now: float) -> None:
         for way, passing, hops in self._trackers.handle_logged(peer, message):
-            self._notices.replay_tracked(WentBy(now, way, passing, hops, peer), now)
+            self._delivery_path.replay_tracked(WentBy(now, way, passing, hops, peer), now)
 
     @on_message(Claim)
     def handle_claim(self, peer: PeerId, message: Claim, now: float) -> None:
@@ -418,9 +420,9 @@ class Scout(Part):
     def _leave(self, attribute: str, now: float) -> None:
         """Who is closer is young: it is helped by being told at once what we know, and what came lately."""
         self._predecessors.forget(attribute)
-        self._splits.unsplit(attribute)
-        self._upstream.retell(attribute, now)
-        self._walks.send_on(attribute, now)
+        self._hot.unsplit(attribute)
+        self._router.retell(attribute, now)
+        self._publish_path.send_on(attribute, now)
 
     # Links and lookups.
 
@@ -443,20 +445,20 @@ class Scout(Part):
             self._doubts.handle_keeper_loss(attribute, now)
         self._backups.replace_keeper(peer, now)
         self._name_keepers(now)
-        self._upstream.handle_link_down(peer, now)
-        self._notices.handle_link_down(peer, now)
+        self._router.handle_link_down(peer, now)
+        self._delivery_path.handle_link_down(peer, now)
         self._successions.handle_link_down(peer, now)
-        self._walks.note_lost_owner(peer, now)
-        self._walks.handle_link_down(peer, now)
+        self._publish_path.note_lost_owner(peer, now)
+        self._publish_path.handle_link_down(peer, now)
         for attribute, passing, hops in self._trackers.unfinished_of(peer):
-            if not self._walks.is_known((passing.id, attribute)):
-                self._walks.begin(attribute, passing, None, hops, now)
+            if not self._publish_path.is_known((passing.id, attribute)):
+                self._publish_path.begin(attribute, passing, None, hops, now)
         self._finish(now)
 
     def handle_nodes_found(self, found: Located, now: float) -> None:
         """Go on with what waited for a lookup."""
         before = self.elections.held
-        self._splits.handle_nodes_found(found)
+        self._hot.handle_nodes_found(found)
         attribute = self.elections.handle_nodes_found(found, now)
         if attribute is None:
             return
@@ -468,10 +470,10 @@ class Scout(Part):
                 self._doubts.begin(attribute, now)
         else:
             self._predecessors.forget(attribute)
-            self._splits.unsplit(attribute)
+            self._hot.unsplit(attribute)
         self._backups.handle_nodes_found(attribute, found.contacts, now)
-        self._upstream.resume(attribute, now)
-        self._walks.resume(attribute, now)
+        self._router.resume(attribute, now)
+        self._publish_path.resume(attribute, now)
         self._finish(now)
 
     # Time.
@@ -479,18 +481,18 @@ class Scout(Part):
     @on_timer(SubscribeDue)
     def resend_subscription(self, timer: SubscribeDue, now: float) -> None:
         """Tell the next hop a predicate once more."""
-        self._upstream.handle_timeout(timer, now)
+        self._router.handle_timeout(timer, now)
 
     @on_timer(WalkDue)
     def resend_event(self, timer: WalkDue, now: float) -> None:
         """Send an event up once more."""
-        self._walks.handle_timeout(timer, now)
+        self._publish_path.handle_timeout(timer, now)
         self._finish(now)
 
     @on_timer(NoticeDue)
     def resend_notice(self, timer: NoticeDue, now: float) -> None:
         """Send an event down once more."""
-        self._notices.handle_timeout(timer, now)
+        self._delivery_path.handle_timeout(timer, now)
         self._finish(now)
 
     @on_timer(BackupDue)
@@ -519,7 +521,7 @@ class Scout(Part):
         """Forget a route that is gone for so long that all below it have moved elsewhere."""
         for attribute in self.table.drop(timer.peer) if self._book.forget_lapsed(timer.peer) else ():
             self._backups.tell_change(attribute, timer.peer, (), True, now)
-            self._upstream.withdraw(attribute)
+            self._router.withdraw(attribute)
 
     @on_timer(PeriodDue)
     def begin_period(self, timer: PeriodDue, now: float) -> None:
@@ -527,21 +529,21 @@ class Scout(Part):
         self.table.turn()
         self.elections.tidy(now)
         self._claims.begin_period()
-        self._budgets.turn()
+        self._quotas.turn()
         self._copies.turn()
         self._trackers.tidy(now)
         self._successions.tidy()
         self._predecessors.tidy(now)
-        self._walks.tidy(now)
-        self._notices.tidy(now)
+        self._publish_path.tidy(now)
+        self._delivery_path.tidy(now)
         self._application.tidy(now)
-        self._splits.begin_period(now)
+        self._hot.begin_period(now)
         self._backups.begin_period(now)
-        self._upstream.begin_period(now)
+        self._router.begin_period(now)
         for attribute, predicate in self._application.own.values():
             self._tell_own(attribute, predicate, now)
         self._book.keep_shortcuts({name: self.table.routes(name) for name in self.table.attributes})
-        hops = {**self._upstream.next_hops, **self._walks.next_hops}
+        hops = {**self._router.next_hops, **self._publish_path.next_hops}
         self._reach.release_idle({**hops, **self._backups.keepers, **self._book.shortcuts})
         self._out.set_timer(self._config.refresh, PeriodDue())
 
@@ -550,17 +552,17 @@ class Scout(Part):
         while self.elections.left:
             self._leave(self.elections.left.pop(), now)
         self._application.hand_over()
-        for way, so_far in self._notices.stalled:
-            self._walks.stall(way, so_far)
-        self._notices.stalled.clear()
-        for way, count in self._notices.counted:
-            self._walks.settle(way, count)
+        for way, so_far in self._delivery_path.stalled:
+            self._publish_path.stall(way, so_far)
+        self._delivery_path.stalled.clear()
+        for way, count in self._delivery_path.counted:
+            self._publish_path.settle(way, count)
             self._trackers.note_end(way)
-        self._notices.counted.clear()
-        self._walks.fall_back(now)
-        for (event, attribute), count, reason in self._walks.ended:
+        self._delivery_path.counted.clear()
+        self._publish_path.fall_back(now)
+        for (event, attribute), count, reason in self._publish_path.ended:
             self._application.note_end(event, base_of(attribute), count, reason)
-        self._walks.ended.clear()
-        for (event, attribute), so_far in self._walks.stalled:
+        self._publish_path.ended.clear()
+        for (event, attribute), so_far in self._publish_path.stalled:
             self._application.note_stall(event, base_of(attribute), so_far)
-        self._walks.stalled.clear()
+        self._publish_path.stalled.clear()

@@ -41,7 +41,7 @@ class _Ask:
         self.moved = False
 
 
-class Upstream:
+class SubscriptionRouter:
     """What was told to whom, and what is still open."""
 
     def __init__(

@@ -7,10 +7,9 @@ from linnet.content.commands import Match
 from linnet.content.config import ContentConfig
 from linnet.content.fast.commands import GroupsJoined, Listing, MembershipStatus, NotJoined
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.group_requests import Entering, GroupRequests, Leaving
 from linnet.content.fast.messages import PREDICATES, Enrol, Enrolled, Quit
-from linnet.content.fast.receipts import KEY_BYTES, receipt
-from linnet.content.fast.signed import TEXTS_CHARS, make_enrolment
-from linnet.content.fast.tasks import Entering, GroupRequests, Leaving
+from linnet.content.fast.signed_records import KEY_BYTES, TEXTS_CHARS, make_enrolment, receipt
 from linnet.content.filter_table import Filters
 from linnet.content.passing import Passing
 from linnet.content.predicate import Predicate

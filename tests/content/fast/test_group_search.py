@@ -10,7 +10,7 @@ from linnet.content.attribute_keys import Locate, attribute_key, distance
 from linnet.content.fast.commands import GroupsFound, SearchGroups
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import POSTINGS, Browse, Browsed, Posting
-from linnet.content.fast.signed import group_id, make_posting
+from linnet.content.fast.signed_records import group_id, make_posting
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig

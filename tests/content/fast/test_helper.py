@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from linnet.content.commands import GroupAt
-from linnet.content.fast.charges import ReceiptsDue
 from linnet.content.fast.commands import JoinGroups, PublishToGroup
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.group_requests import AnswerDue
+from linnet.content.fast.helper import ReceiptsDue
 from linnet.content.fast.messages import (
     Convey,
     Conveyed,
@@ -16,9 +17,7 @@ from linnet.content.fast.messages import (
     Entrusted,
     Quit,
 )
-from linnet.content.fast.receipts import receipt
-from linnet.content.fast.signed import make_enrolment
-from linnet.content.fast.tasks import AnswerDue
+from linnet.content.fast.signed_records import make_enrolment, receipt
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact, TopicId
 from linnet.core.reasons import Reason

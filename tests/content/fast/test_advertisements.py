@@ -6,7 +6,7 @@ from linnet.content.attribute_keys import Locate, attribute_key, distance
 from linnet.content.commands import Ended
 from linnet.content.fast.commands import CloseGroup, OpenGroup
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.delivery import IdleDue, RenewDue
+from linnet.content.fast.fast_delivery import IdleDue, RenewDue
 from linnet.content.fast.messages import Post, Posted
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact

@@ -12,9 +12,7 @@ from typing import TypeVar, assert_never
 from linnet.content.application import Hand
 from linnet.content.attribute_keys import Directory, Located
 from linnet.content.config import ContentConfig
-from linnet.content.fast.adverts import Adverts
-from linnet.content.fast.boards import Boards
-from linnet.content.fast.charges import Charges, ReceiptsDue
+from linnet.content.fast.advertisements import Advertisements, Boards, is_near
 from linnet.content.fast.commands import (
     CloseGroup,
     ExamineGroups,
@@ -25,6 +23,20 @@ from linnet.content.fast.commands import (
     SearchGroups,
 )
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.group_requests import (
+    Advertising,
+    AnswerDue,
+    Browsing,
+    Entering,
+    Entrusting,
+    Forwarding,
+    GroupRequests,
+    Leaving,
+    Publishing,
+    Task,
+)
+from linnet.content.fast.group_search import Searches, Subscriptions
+from linnet.content.fast.helper import Helper, ReceiptsDue
 from linnet.content.fast.memberships import Memberships
 from linnet.content.fast.messages import (
     Browse,
@@ -41,24 +53,9 @@ from linnet.content.fast.messages import (
     Posted,
     Quit,
 )
-from linnet.content.fast.places import is_near
 from linnet.content.fast.publications import GroupConfirmDue
 from linnet.content.fast.publisher import Publisher
-from linnet.content.fast.searches import Searches
-from linnet.content.fast.signed import check_enrolment, check_posting
-from linnet.content.fast.subscriptions import Subscriptions
-from linnet.content.fast.tasks import (
-    Advertising,
-    AnswerDue,
-    Browsing,
-    Entering,
-    Entrusting,
-    Forwarding,
-    GroupRequests,
-    Leaving,
-    Publishing,
-    Task,
-)
+from linnet.content.fast.signed_records import check_enrolment, check_posting
 from linnet.content.passing import check
 from linnet.content.predicate import foreign_predicate
 from linnet.content.reach import Promise
@@ -110,10 +107,10 @@ class FastDelivery(Part):
         self._out = out
         requests = self._requests = GroupRequests(config, out, promise)
         boards = self._boards = Boards(config)
-        adverts = self._adverts = Adverts(context, config, requests, boards, listens, out)
+        adverts = self._advertisements = Advertisements(context, config, requests, boards, listens, out)
         self._searches = Searches(context, config, content.attributes, requests, boards, out)
         self.memberships = Memberships(context, config, content, requests, listens, out, hand)
-        self._charges = Charges(requests, config.publications, out)
+        self._helper = Helper(requests, config.publications, out)
         self.publisher = Publisher(
             context, config, content, requests, adverts, self.memberships, out, promise
         )
@@ -124,7 +121,7 @@ class FastDelivery(Part):
     @property
     def is_settled(self) -> bool:
         """Whether everything that was asked has been answered, as far as this node knows."""
-        return not len(self._requests) and not len(self._searches) and self._adverts.is_settled
+        return not len(self._requests) and not len(self._searches) and self._advertisements.is_settled
 
     def start(self, now: float) -> None:
         """Begin to renew, from a moment of this node's own."""
@@ -163,9 +160,9 @@ class FastDelivery(Part):
     def end_subscription(self, number: int, now: float) -> None:
         """Leave groups of which nothing else is wanted."""
         self._subscriptions.leave(number, now)
-        for group in list(self._charges.counts):
+        for group in list(self._helper.counts):
             if group not in self.memberships:
-                self._charges.release(group)
+                self._helper.release(group)
         self._finish(now)
 
     @on_command(OpenGroup)
@@ -195,7 +192,7 @@ class FastDelivery(Part):
     @on_command(ExamineGroups)
     def examine_groups(self, request: int, command: ExamineGroups, now: float) -> None:
         """Tell how groups stand."""
-        memberships = self.memberships.status(self._charges.counts)
+        memberships = self.memberships.status(self._helper.counts)
         self._out.reply(request, GroupsStatus(self.publisher.status(), memberships, len(self._boards)))
         self._finish(now)
 
@@ -262,7 +259,7 @@ class FastDelivery(Part):
             raise RemoteError(Reason.NOT_A_MEMBER, "no group of its that this node is in")
         predicates = [check_enrolment(each, self._content.attributes, now) for each in message.added]
         promised = self.memberships.promised(message.group)
-        self._charges.entrust(message, predicates, promised, now)
+        self._helper.entrust(message, predicates, promised, now)
         self._requests.answer(peer, Entrusted(message.number, None))
 
     @on_message(Convey)
@@ -287,7 +284,7 @@ class FastDelivery(Part):
         given = self.memberships.receipt(group, passing.id)
         answer = Conveyed(message.number, passing.id, given, fresh, False, (), None)
         if message.serve and peer == publisher:
-            self._charges.forward(peer, message, passing, answer, now)
+            self._helper.forward(peer, message, passing, answer, now)
         else:
             self._requests.answer(peer, answer)
 
@@ -299,7 +296,7 @@ class FastDelivery(Part):
     def _leave_or_forget(self, peer: PeerId, message: Quit, now: float) -> None:
         self._requests.answer(peer, Parted(message.number))
         if self.memberships.publisher(message.group) == peer:
-            self._charges.release(message.group)
+            self._helper.release(message.group)
             self.memberships.handle_close(message.group)
         else:
             self.publisher.remove_member(peer, message.group)
@@ -346,7 +343,7 @@ class FastDelivery(Part):
         task = self._requests.handle_answer(peer, message.number)
         match task, message:
             case Advertising(), Posted():
-                self._adverts.handle_answer(task, message)
+                self._advertisements.handle_answer(task, message)
             case Browsing(), Browsed():
                 self._searches.handle_answer(task, message, now)
             case Entering(), Enrolled():
@@ -356,7 +353,7 @@ class FastDelivery(Part):
             case Publishing(), Conveyed():
                 self.publisher.publications.handle_answer(task, message, now)
             case Forwarding(), Conveyed():
-                self._charges.handle_answer(task, message)
+                self._helper.handle_answer(task, message)
             case Leaving(), Parted():
                 pass
             case _:
@@ -368,7 +365,7 @@ class FastDelivery(Part):
         """Go on without an answer."""
         match task:
             case Advertising():
-                self._adverts.handle_failure(task, reason)
+                self._advertisements.handle_failure(task, reason)
             case Browsing():
                 self._searches.handle_failure(task, reason, now)
             case Entering():
@@ -378,7 +375,7 @@ class FastDelivery(Part):
             case Publishing():
                 self.publisher.publications.handle_failure(task, reason, now)
             case Forwarding():
-                self._charges.handle_failure(task)
+                self._helper.handle_failure(task)
             case Leaving():
                 pass
             case _:
@@ -409,14 +406,14 @@ class FastDelivery(Part):
 
     def handle_nodes_found(self, found: Located, now: float) -> None:
         """Go on with what waited for a lookup."""
-        self._adverts.handle_nodes_found(found, now)
+        self._advertisements.handle_nodes_found(found, now)
         self._searches.handle_nodes_found(found, now)
         self._finish(now)
 
     @on_timer(ReceiptsDue)
     def end_gathering(self, timer: ReceiptsDue, now: float) -> None:
         """Leave it to a publisher to see to those who gave no receipt."""
-        self._charges.end_gathering(timer)
+        self._helper.end_gathering(timer)
         self._finish(now)
 
     @on_timer(GroupConfirmDue)
@@ -427,7 +424,7 @@ class FastDelivery(Part):
     @on_timer(IdleDue)
     def release_idle(self, timer: IdleDue, now: float) -> None:
         """Let links go, and look again for what was not found: boards, and groups."""
-        needed = {**self.publisher.linked, **self._charges.linked, **self.memberships.linked}
+        needed = {**self.publisher.linked, **self._helper.linked, **self.memberships.linked}
         self._requests.release_idle(needed)
         self.publisher.advertise_again(now)
         self._subscriptions.look_again(lacking=True)

@@ -35,7 +35,7 @@ from linnet.content.fast.messages import (
     Posted,
     Quit,
 )
-from linnet.content.fast.signed import group_id, make_enrolment
+from linnet.content.fast.signed_records import group_id, make_enrolment
 from linnet.core.effects import Deliver, Send
 from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.group_requests import PURPOSE, AnswerDue, GroupRequests, Leaving
 from linnet.content.fast.messages import Conveyed, Parted, Quit
-from linnet.content.fast.tasks import PURPOSE, AnswerDue, GroupRequests, Leaving
 from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId

@@ -6,8 +6,8 @@ links at most. It answers with their receipts.
 
 from __future__ import annotations
 
+from linnet.content.fast.group_requests import Forwarding, GroupRequests
 from linnet.content.fast.messages import Convey, Conveyed, Enrolment, Entrust
-from linnet.content.fast.tasks import Forwarding, GroupRequests
 from linnet.content.matching_index import Index
 from linnet.content.passing import Passing
 from linnet.content.predicate import Predicate
@@ -60,7 +60,7 @@ class _Gathering:
         self.receipts: list[tuple[PeerId, bytes]] = []
 
 
-class Charges:
+class Helper:
     """Whom this node serves."""
 
     def __init__(self, requests: GroupRequests, remembered: int, out: Outbox) -> None:

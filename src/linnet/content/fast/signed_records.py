@@ -1,7 +1,13 @@
-"""What is signed by who says it: advertisements and enrolments; and the names of groups."""
+"""What is signed or proved by who says it: advertisements, enrolments and receipts; and the names of groups.
+
+Who serves members for a publisher cannot make up that they have an event. A member shares a key with the
+publisher alone, told when it joins over a link that is theirs. Its receipt for an event is a message
+authentication code: 3 microseconds, where a signature would cost the publisher 65 for each member and event.
+"""
 
 from __future__ import annotations
 
+import hmac
 from hashlib import sha256
 
 from msgspec import msgpack, structs
@@ -9,7 +15,7 @@ from msgspec import msgpack, structs
 from linnet.content.fast.messages import Enrolment, Posting
 from linnet.content.predicate import Predicate, foreign_predicate
 from linnet.core.errors import RemoteError
-from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.identity.cards import check_dates
@@ -84,3 +90,18 @@ def check_enrolment(enrolment: Enrolment, attributes: int, now: float) -> tuple[
 
 def _signed(tag: bytes, said: Posting | Enrolment) -> bytes:
     return tag + _encode(structs.astuple(said)[:-1])
+
+
+KEY_BYTES = 32
+RECEIPT_BYTES = 16
+_TAG = b"linnet/fast/receipt/1"
+
+
+def receipt(key: bytes, event: EventId) -> bytes:
+    """A member's word to its publisher that it has this event."""
+    return hmac.digest(key, _TAG + event, "sha256")[:RECEIPT_BYTES]
+
+
+def is_receipt(key: bytes, event: EventId, given: bytes | None) -> bool:
+    """Whether the member with this key gave it for this event."""
+    return given is not None and hmac.compare_digest(receipt(key, event), given)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.group import Group
 from linnet.content.fast.messages import Enrolment
-from linnet.content.fast.receipts import receipt
+from linnet.content.fast.publisher_groups import Group
+from linnet.content.fast.signed_records import receipt
 from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId

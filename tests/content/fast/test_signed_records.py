@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from linnet.content.fast.messages import Posting
-from linnet.content.fast.signed import (
+from linnet.content.fast.signed_records import (
     check_enrolment,
     check_posting,
     group_id,
