@@ -70,11 +70,6 @@ class Helper:
         self._charges: dict[TopicId, _Charge] = {}
         self._gathering: dict[EventId, _Gathering] = {}
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether no receipts are awaited."""
-        return not any(each.open for each in self._gathering.values())
-
     def entrust(
         self, message: Entrust, predicates: list[tuple[Predicate, ...]], promised: int, now: float
     ) -> None:

@@ -100,11 +100,6 @@ class Memberships:
     def __contains__(self, group: TopicId) -> bool:
         return group in self._memberships
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether no answer of a publisher is awaited."""
-        return not any(each.asking for each in self._memberships.values())
-
     def publisher(self, group: TopicId) -> PeerId | None:
         """Whose group it is, if this node is a member."""
         known = self._memberships.get(group)
