@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 
 from bench.results import Measure, Plan
-from linnet.content.index import Index
-from linnet.content.predicates import Attributes, Predicate, read_attributes, read_predicate
+from linnet.content.matching_index import Index
+from linnet.content.predicate import Attributes, Predicate, read_attributes, read_predicate
 
 SECTION = "content"
 SIZES = (10, 1_000, 100_000)

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from linnet.cli.moments import wall_clock
 from linnet.cli.play.nodes import LiveNode
-from linnet.content.predicates import read_attributes, read_predicate
+from linnet.content.predicate import read_attributes, read_predicate
 from linnet.core.errors import LinnetError
 from linnet.core.ids import Contact
 from linnet.node.addresses import contact_text, parse_hint

@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.results import Plan
 
 from bench import content
-from linnet.content.predicates import read_attributes
+from linnet.content.predicate import read_attributes
 
 
 def test_index_scan_and_memory_are_measured(tmp_path: Path) -> None:

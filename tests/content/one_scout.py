@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from linnet.content.attribute_keys import Directory, Located, attribute_key, distance
 from linnet.content.commands import Match, PublishContent
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Directory, Located
-from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Publish, Subscribe, Subscribed
 from linnet.content.scout import Scout
 from linnet.core.effects import Send

@@ -9,7 +9,7 @@ from tests.content.test_scout import chain, outcome
 
 from linnet.content.commands import Fate
 from linnet.content.config import ContentConfig
-from linnet.content.predicates import read_attributes, read_predicate
+from linnet.content.predicate import read_attributes, read_predicate
 from linnet.sim.content_world import ContentWorld
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Kind

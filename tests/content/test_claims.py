@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from linnet.content.claims import Claims
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.config import ContentConfig
-from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Before, Claim, Closer
 from linnet.content.reach import Reach
+from linnet.content.rendezvous import Claims
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from linnet.content.config import ContentConfig
-from linnet.content.copies import Copies
+from linnet.content.filter_backup import Copies
 from linnet.content.messages import ROUTES, Backup, KeptRoute, Routes, StandIn
-from linnet.content.predicates import read_attributes
+from linnet.content.predicate import read_attributes
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.content.test_elections import FAR, KEY, NEAR, OURSELVES, Known
+from tests.content.test_rendezvous import FAR, KEY, NEAR, OURSELVES, Known
 
+from linnet.content.attribute_keys import Locate, Located, attribute_key, distance
 from linnet.content.commands import Fate, Outcome
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Locate, Located
-from linnet.content.doubts import Doubts, LookDue
-from linnet.content.elections import Elections
-from linnet.content.keys import attribute_key, distance
-from linnet.content.predicates import read_predicate
-from linnet.content.table import FilterTable
+from linnet.content.filter_table import FilterTable
+from linnet.content.predicate import read_predicate
+from linnet.content.rendezvous import Doubts, Elections, LookDue
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason

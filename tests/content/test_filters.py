@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.filters import Filters
-from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.filter_table import Filters
+from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.testing.predicates import events_of, near, predicates
 
 

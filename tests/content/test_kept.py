@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linnet.content.commands import Match, Overflow
-from linnet.content.kept import TAKEN, Kept, KeptStore
+from linnet.content.inbox import TAKEN, Kept, KeptStore
 from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
 from linnet.store.memory import MemoryStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from linnet.content.keys import attribute_key, distance, nearest_name, position
+from linnet.content.attribute_keys import attribute_key, distance, nearest_name, position
 from linnet.core.ids import PeerId
 from linnet.overlay.kademlia.ids import NodeId
 

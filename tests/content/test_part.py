@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.commands import (
     ContentCommand,
     ContentIs,
@@ -16,7 +17,6 @@ from linnet.content.commands import (
     SubscribeContent,
 )
 from linnet.content.config import ContentConfig
-from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Publish, Subscribe
 from linnet.content.part import ABSENT, UNFOUND
 from linnet.core.effects import Reply, Send

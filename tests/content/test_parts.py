@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.content.parts import MOST_PARTS, base_of, check_part, is_part, part_name, part_of
+from linnet.content.attribute_keys import MOST_PARTS, base_of, check_part, is_part, part_name, part_of
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from linnet.content.claims import Claims
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.config import ContentConfig
-from linnet.content.copies import Copies
-from linnet.content.keys import attribute_key, distance
+from linnet.content.filter_backup import Copies
+from linnet.content.filter_table import FilterTable
 from linnet.content.messages import Backup
-from linnet.content.predecessors import Predecessors
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
+from linnet.content.publish_path import Predecessors
 from linnet.content.reach import Reach
-from linnet.content.table import FilterTable
+from linnet.content.rendezvous import Claims
 from linnet.core.ids import Contact, PeerId
 from linnet.machine.outbox import Outbox
 from linnet.overlay.kademlia.ids import NodeId

@@ -6,18 +6,17 @@ from collections.abc import Callable
 
 from tests.content.one_event import event
 
-from linnet.content.branches import Count
+from linnet.content.branch_ledger import Count
 from linnet.content.config import ContentConfig
-from linnet.content.copies import Copies
-from linnet.content.lately import WentBy
+from linnet.content.delivery_path import DeliveryPath
+from linnet.content.event_tracking import WentBy
+from linnet.content.filter_backup import Copies
+from linnet.content.filter_table import FilterTable
 from linnet.content.messages import Notice
-from linnet.content.notices import Notices
 from linnet.content.passing import Passing
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
 from linnet.content.reach import Reach
-from linnet.content.replays import Replays
 from linnet.content.routes import RouteBook
-from linnet.content.table import FilterTable
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId
 from linnet.machine.outbox import Effect, Outbox
@@ -38,8 +37,9 @@ class Node:
             reach.handle_link_up(route)
             self.table.add(route, "stock", STOCK)
         book, copies = RouteBook(config, reach, out), Copies(config)
-        self.notices = Notices(OURS, config, reach, self.table, book, copies, lambda *_: Count(1, 0), out)
-        self.replays = Replays(self.notices, self.table)
+        self.notices = DeliveryPath(
+            OURS, config, reach, self.table, book, copies, lambda *_: Count(1, 0), out
+        )
 
     def after(self, act: Callable[..., None], *inputs: object) -> list[Effect]:
         """What comes of an input."""
@@ -58,25 +58,25 @@ def told(effects: list[object]) -> list[PeerId]:
 def test_who_comes_back_is_sent_what_went_down_here_or_was_tracked_here() -> None:
     node, pear = Node(), event("pear/stock")
     node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)
-    assert node.after(node.replays.replay_tracked, tracked(pear), 0.0) == [], "nobody is back"
-    assert told([*node.after(node.replays.replay, ROUTE, "stock", STOCK, 1.0)]) == [ROUTE, ROUTE]
-    assert told([*node.after(node.replays.replay, OTHER, "stock", read_predicate("pear/stock"), 1.0)]) == [
+    assert node.after(node.notices.replay_tracked, tracked(pear), 0.0) == [], "nobody is back"
+    assert told([*node.after(node.notices.replay, ROUTE, "stock", STOCK, 1.0)]) == [ROUTE, ROUTE]
+    assert told([*node.after(node.notices.replay, OTHER, "stock", read_predicate("pear/stock"), 1.0)]) == [
         OTHER
     ]
 
 
 def test_what_is_heard_of_later_goes_to_who_is_back_alone_and_once() -> None:
     node = Node()
-    assert node.after(node.replays.replay, ROUTE, "stock", STOCK, 0.0) == []
-    assert told([*node.after(node.replays.replay_tracked, tracked(), 1.0)]) == [ROUTE]
-    assert node.after(node.replays.replay_tracked, tracked(), 1.0) == []
-    assert node.after(node.replays.replay_tracked, tracked(event("stock/apple")), 31.0) == [], (
+    assert node.after(node.notices.replay, ROUTE, "stock", STOCK, 0.0) == []
+    assert told([*node.after(node.notices.replay_tracked, tracked(), 1.0)]) == [ROUTE]
+    assert node.after(node.notices.replay_tracked, tracked(), 1.0) == []
+    assert node.after(node.notices.replay_tracked, tracked(event("stock/apple")), 31.0) == [], (
         "it came back too long ago"
     )
 
 
 def test_what_went_down_here_is_not_sent_again_because_it_was_tracked_too() -> None:
     node = Node()
-    node.after(node.replays.replay, ROUTE, "stock", STOCK, 0.0)
+    node.after(node.notices.replay, ROUTE, "stock", STOCK, 0.0)
     assert told([*node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)]) == [ROUTE, OTHER]
-    assert node.after(node.replays.replay_tracked, tracked(), 1.0) == []
+    assert node.after(node.notices.replay_tracked, tracked(), 1.0) == []

@@ -9,7 +9,7 @@ import pytest
 
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
-from linnet.content.predicates import read_attributes, read_predicate
+from linnet.content.predicate import read_attributes, read_predicate
 from linnet.sim.content_world import ContentWorld
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))

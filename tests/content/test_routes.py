@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from tests.content.one_scout import FAR, FARTHER, NEAR, published, scout
 
+from linnet.content.attribute_keys import attribute_key, distance, nearest_name
 from linnet.content.config import ContentConfig
-from linnet.content.keys import attribute_key, distance, nearest_name
 from linnet.content.messages import Notice, Subscribe
 from linnet.content.reach import Reach
 from linnet.content.routes import RouteBook, RouteLapse

@@ -13,9 +13,9 @@ from tests.content.one_scout import (
     sends,
 )
 
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.commands import Ended, Fate, Outcome, PublishContent
 from linnet.content.config import ContentConfig
-from linnet.content.keys import attribute_key, distance
 from linnet.content.messages import Notice, Reached, Subscribe
 from linnet.content.scout import PeriodDue
 from linnet.core.effects import Reply, Send, SetTimer

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from tests.content.one_event import event
 
-from linnet.content.claims import Claims
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.config import ContentConfig
-from linnet.content.keys import attribute_key, distance
-from linnet.content.lately import Lately, WentBy
+from linnet.content.event_tracking import Lately, Successions, WentBy
 from linnet.content.messages import LOGGED, Log, Logged, Tracked
 from linnet.content.reach import Reach
-from linnet.content.successions import Successions
+from linnet.content.rendezvous import Claims
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason

@@ -14,7 +14,7 @@ from tests.node.killed_course import CourseSize, Kill, KilledCourse
 from tests.node.killed_world import until
 from tests.node.lasting_reader import UNREACHED
 
-from linnet.content.predicates import read_attributes
+from linnet.content.predicate import read_attributes
 from linnet.node.client import ControlError
 from linnet.node.content_types import ContentPublishReply
 

@@ -13,7 +13,7 @@ from tests.node.killed_world import KilledWorld, bootstraps, configure, until
 from tests.node.lasting_reader import LastingReader
 
 from linnet.cli.play.nodes import LiveNode
-from linnet.content.predicates import Predicate, read_predicate
+from linnet.content.predicate import Predicate, read_predicate
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
 from linnet.node.content_section import ContentSection

@@ -15,7 +15,7 @@ from tests.node.content_world import BRISK, TABLE
 from tests.node.killed_world import configure, until
 from tests.node.struck_world import SUBSCRIBES, Recorder, StruckWorld
 
-from linnet.content.keys import attribute_key, distance
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.core.ids import EventId
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linnet.content.config import ContentConfig
-from linnet.content.predicates import read_attributes, read_predicate
+from linnet.content.predicate import read_attributes, read_predicate
 from linnet.sim.content_rounds import (
     LONG_REFRESH,
     STAGES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.predicates import read_attributes, read_predicate
+from linnet.content.predicate import read_attributes, read_predicate
 from linnet.sim.content_workload import Course, Workload
 
 NAMES = [f"n{number}" for number in range(60)]

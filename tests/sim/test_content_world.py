@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.keys import attribute_key, distance
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.core.ids import PeerId
 from linnet.sim.content_world import Tables
 

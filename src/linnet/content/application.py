@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
-from linnet.content.branches import Count
+from linnet.content.attribute_keys import nearest_name
+from linnet.content.branch_ledger import Count
 from linnet.content.commands import Fate, Match, Outcome, PublishContent
 from linnet.content.config import ContentConfig
-from linnet.content.index import Index
-from linnet.content.keys import nearest_name
+from linnet.content.matching_index import Index
 from linnet.content.messages import SoFar
 from linnet.content.passing import KIND, Passing
-from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.content.reach import Promise
 from linnet.core.counts import counted
 from linnet.core.errors import Refused

@@ -1,6 +1,6 @@
 """What this node's subscriptions have taken and their readers have not handled yet.
 
-The machine of content finds what a subscription accepts; here it waits, in order and counted, until the
+The machines of content find what a subscription accepts; here it waits, in order and counted, until the
 application has handled it. A reader is handed a window ahead; what waits is bounded, and what is not taken
 is counted and told. A subscription with a name is kept: what it takes is written down before anybody is told
 that it arrived, so that after a crash it is handed over again with the same number, and never twice.
@@ -9,14 +9,15 @@ that it arrived, so that after a crash it is handed over again with the same num
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from linnet.content.commands import ContentItem, GroupAt, Match, Overflow, SubscriptionIs, Via
 from linnet.content.config import ContentConfig
-from linnet.content.kept import NAME_BYTES, Kept, KeptStore
 from linnet.core.errors import Refused
+from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.machine.outbox import Committed, Outbox
@@ -249,3 +250,90 @@ class Inbox:
     def _numbered(self) -> int:
         self._last += 1
         return self._last
+
+
+NAME_BYTES = 64
+SUBSCRIPTIONS, ITEMS, TAKEN = "content_kept", "content_items", "content_taken"
+_NUMBER_BYTES = 8
+_encode = msgpack.Encoder().encode
+
+
+class Kept(Struct, frozen=True, array_like=True):
+    """One subscription as it is written down."""
+
+    predicate: str
+    next: int
+    """The number of the next thing that it takes."""
+    via: Via = Via.SCOUT
+    at: GroupAt | None = None
+
+
+class _Row(Struct, frozen=True, array_like=True):
+    match: Match | None
+    lost: Overflow | None
+
+
+_kept = msgpack.Decoder(Kept)
+_row = msgpack.Decoder(_Row)
+
+
+class KeptStore:
+    """The cells of kept subscriptions."""
+
+    def __init__(self, cells: Cells, remembered: int) -> None:
+        self._cells = cells
+        self._remembered = remembered
+        self._taken: dict[EventId, bytes] = {EventId(event): key for key, event in cells.scan(TAKEN)}
+        """Events that were taken lately, the oldest first, and where each is written."""
+        self._last = int.from_bytes(next(reversed(self._taken.values()), b""))
+
+    def subscriptions(self) -> Iterator[tuple[str, Kept]]:
+        """All of them, by name."""
+        for name, value in self._cells.scan(SUBSCRIPTIONS):
+            yield name.decode(), _kept.decode(value)
+
+    def items(self) -> Iterator[tuple[str, ContentItem]]:
+        """All that waits, in its order, with the name of its subscription."""
+        for key, value in self._cells.scan(ITEMS):
+            row = _row.decode(value)
+            item = row.match if row.match is not None else row.lost
+            if item is not None:
+                yield key[1 : 1 + key[0]].decode(), item
+
+    def put(self, name: str, kept: Kept) -> None:
+        """Write a subscription down."""
+        self._cells.put(SUBSCRIPTIONS, name.encode(), _encode(kept))
+
+    def put_item(self, name: str, item: ContentItem) -> None:
+        """Write down something that waits."""
+        row = _Row(item, None) if isinstance(item, Match) else _Row(None, item)
+        self._cells.put(ITEMS, _key(name, item.number), _encode(row))
+
+    def drop_item(self, name: str, number: int) -> None:
+        """It was handled."""
+        self._cells.delete(ITEMS, _key(name, number))
+
+    def drop(self, name: str) -> None:
+        """A subscription is gone; what waits in it is dropped one by one before."""
+        self._cells.delete(SUBSCRIPTIONS, name.encode())
+
+    def has_taken(self, event: EventId) -> bool:
+        """Whether an event was taken already, perhaps before a restart."""
+        return event in self._taken
+
+    def take(self, event: EventId) -> None:
+        """An event is taken: it is known again, until many others were."""
+        if event in self._taken:
+            return
+        self._last += 1
+        key = self._last.to_bytes(_NUMBER_BYTES)
+        self._taken[event] = key
+        self._cells.put(TAKEN, key, event)
+        if len(self._taken) > self._remembered:
+            oldest = next(iter(self._taken))
+            self._cells.delete(TAKEN, self._taken.pop(oldest))
+
+
+def _key(name: str, number: int) -> bytes:
+    raw = name.encode()
+    return bytes([len(raw)]) + raw + number.to_bytes(_NUMBER_BYTES)

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from linnet.content.predicates import NAME_CHARS, TEXT_CHARS
+from linnet.content.predicate import NAME_CHARS, TEXT_CHARS
 from linnet.core.ids import Contact, Count, WireEventId, WirePeerId
 from linnet.core.messages import BulkMessage, Message
 from linnet.core.reasons import Reason
@@ -14,7 +14,7 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 
 Attribute = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS + 3)]
-"""A name, or a part of a hot one (`content.parts`)."""
+"""A name, or a part of a hot one (`content.attribute_keys`)."""
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS)]
 REPLACED = 256
 """Predicates in one `Replace` at most."""

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from linnet.content.attribute_keys import Directory, Locate, Located
 from linnet.content.commands import (
     ContentIs,
     Ended,
@@ -25,13 +26,12 @@ from linnet.content.commands import (
     Via,
 )
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Directory, Locate, Located
 from linnet.content.fast.commands import JoinGroups, LeaveGroups
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.delivery import FastDelivery
+from linnet.content.fast.fast_delivery import FastDelivery
 from linnet.content.fast.memberships import GroupsSought
 from linnet.content.inbox import Inbox, Wanted
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
 from linnet.content.scout import Scout
 from linnet.core.errors import BadText, Refused
 from linnet.core.ids import Contact, PeerId

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from linnet.content.attribute_keys import base_of, check_part
 from linnet.content.config import ContentConfig
-from linnet.content.parts import base_of, check_part
-from linnet.content.predicates import Attributes, Predicate, foreign_attributes
+from linnet.content.predicate import Attributes, Predicate, foreign_attributes
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId
 from linnet.core.limits import CLEAR_BYTES

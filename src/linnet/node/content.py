@@ -28,7 +28,7 @@ from linnet.content.fast.commands import (
     PublishToGroup,
     SearchGroups,
 )
-from linnet.content.predicates import MOST_ATTRIBUTES, read_attributes, read_predicate
+from linnet.content.predicate import MOST_ATTRIBUTES, read_attributes, read_predicate
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
 from linnet.node.answers import expected

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.content.commands import Via
-from linnet.content.kept import NAME_BYTES
-from linnet.content.predicates import TEXT_CHARS
+from linnet.content.inbox import NAME_BYTES
+from linnet.content.predicate import TEXT_CHARS
 from linnet.node.control_types import EndedView, HeartbeatView, Seconds, SubscribedView
 
 PredicateText = Annotated[

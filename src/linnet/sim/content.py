@@ -8,13 +8,13 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from linnet.content.attribute_keys import attribute_key
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
+from linnet.content.delivery_path import NOTICE
 from linnet.content.fast.commands import GroupOutcome
 from linnet.content.fast.memberships import CONVEY
-from linnet.content.keys import attribute_key
-from linnet.content.notices import NOTICE
-from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.core.ids import EventId, PeerId
 from linnet.sim.content_groups import GroupsWorld
 from linnet.sim.content_workload import Course, Publication, Workload

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from linnet.content.config import ContentConfig
-from linnet.content.notices import NOTICE
-from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.delivery_path import NOTICE
+from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.core.ids import EventId, PeerId
 from linnet.sim.content_workload import SAID, SUBSCRIBED, Publication
 from linnet.sim.content_world import ContentWorld

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from linnet.content.attribute_keys import distance, position
 from linnet.content.commands import InGroups, Match, PublishContent, SubscribeContent, UnsubscribeContent
 from linnet.content.config import ContentConfig
-from linnet.content.fast.delivery import FastDelivery
-from linnet.content.keys import distance, position
+from linnet.content.fast.fast_delivery import FastDelivery
 from linnet.content.scout import Scout
 from linnet.core.effects import Deliver
 from linnet.core.ids import Contact, EventId, PeerId

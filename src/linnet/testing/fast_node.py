@@ -5,15 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import TypeVar
 
+from linnet.content.attribute_keys import Located
 from linnet.content.commands import Match
 from linnet.content.config import ContentConfig
-from linnet.content.directory import Located
 from linnet.content.fast.commands import FastCommand, JoinGroups, OpenGroup
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.delivery import FastDelivery
+from linnet.content.fast.fast_delivery import FastDelivery
 from linnet.content.fast.messages import Convey, Conveyed, Enrol, Entrust, Entrusted, FastMessage
-from linnet.content.fast.receipts import receipt
-from linnet.content.fast.signed import group_id, make_enrolment
+from linnet.content.fast.signed_records import group_id, make_enrolment, receipt
 from linnet.core.effects import AfterCommit, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, PeerId

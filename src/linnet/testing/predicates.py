@@ -6,12 +6,11 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.kinds import Condition
-from linnet.content.kinds.span import DateRange, NumberRange
-from linnet.content.kinds.topic import TOPIC, Topic
-from linnet.content.kinds.words import Words
-from linnet.content.predicates import Attributes, Predicate
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.numbers import DateRange, NumberRange
+from linnet.content.attribute_types.registry import Condition
+from linnet.content.attribute_types.text import TOPIC, Topic, Words
+from linnet.content.predicate import Attributes, Predicate
 
 NUMBERS = (-2.5, 0.0, 1.0, 1.5, 2.0, 3.0, 10.0)
 DAY = 86_400_000.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.content.fast.boards import Boards
+from linnet.content.fast.advertisements import Boards
 from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import POSTINGS, Posting
-from linnet.content.fast.signed import group_id
-from linnet.content.predicates import read_predicate
+from linnet.content.fast.signed_records import group_id
+from linnet.content.predicate import read_predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason

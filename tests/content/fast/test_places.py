@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from linnet.content.directory import Located
-from linnet.content.fast.places import closest, is_near
-from linnet.content.keys import attribute_key, distance
+from linnet.content.attribute_keys import Located, attribute_key, distance
+from linnet.content.fast.advertisements import closest, is_near
 from linnet.core.ids import Contact, PeerId
 from linnet.overlay.kademlia.ids import NodeId
 

@@ -6,9 +6,9 @@ import pytest
 
 from linnet.content.fast.commands import GroupOutcome, PublishToGroup, Relieved
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.group_requests import AnswerDue
 from linnet.content.fast.messages import Convey, Conveyed, Quit
-from linnet.content.fast.receipts import receipt
-from linnet.content.fast.tasks import AnswerDue
+from linnet.content.fast.signed_records import receipt
 from linnet.core.effects import SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.content.fast.receipts import RECEIPT_BYTES, is_receipt, receipt
+from linnet.content.fast.signed_records import RECEIPT_BYTES, is_receipt, receipt
 from linnet.core.ids import EventId
 
 KEY, EVENT = b"k" * 32, EventId(b"e" * 32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.fast.regions import Errand, Region
+from linnet.content.fast.publisher_groups import Errand, Region
 from linnet.core.ids import PeerId
 
 

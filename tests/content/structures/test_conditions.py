@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.kinds import FINDERS, Condition, covers
-from linnet.content.kinds.words import Words
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.registry import FINDERS, Condition, covers
+from linnet.content.attribute_types.text import Words
 from linnet.content.structures.conditions import Beginnings
 from linnet.testing.predicates import conditions, values
 

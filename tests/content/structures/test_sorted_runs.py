@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.content.structures.sorted_runs import SortedRuns
+from linnet.content.structures.interval_tree import SortedRuns
 
 PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=60)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from linnet.content.kinds.words import Words
+from linnet.content.attribute_types.text import Words
 from linnet.lab.matching.drawn import draw_records
 
 

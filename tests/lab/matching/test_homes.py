@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.content.predicates import Predicate, read_attributes, read_predicate
+from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.lab.matching.drawn import draw_records
 from linnet.lab.matching.homes import Home, Plan, Rarity, Settlement, keys_of, make_plan, place_of
 from linnet.lab.matching.subscribing import draw_predicate, widths_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from linnet.content.predicates import read_attributes
+from linnet.content.predicate import read_attributes
 from linnet.lab.matching.columns import MATCHES, PAIRS, PREDICATES
 from linnet.lab.matching.oracle import differences, oracle_of, pairs_of
 

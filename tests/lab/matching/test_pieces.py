@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from linnet.content.predicates import read_attributes, read_predicate
+from linnet.content.predicate import read_attributes, read_predicate
 from linnet.lab.matching.columns import EVENTS, PREDICATES
 from linnet.lab.matching.homes import Rarity, make_plan
 from linnet.lab.matching.oracle import pairs_of

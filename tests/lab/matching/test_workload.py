@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from linnet.content.predicates import read_predicate
+from linnet.content.predicate import read_predicate
 from linnet.lab.matching.subscribing import widths_of
 from linnet.lab.matching.workload import events_frame, harvest_of, predicates_frame, records_frame
 

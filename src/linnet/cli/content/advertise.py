@@ -37,7 +37,7 @@ def advertise(
     Say things in it with linnet content publish --via fast. It is there again when the node is.
     """
     from linnet.cli.running_node import control
-    from linnet.content.predicates import MOST_ATTRIBUTES, read_predicate
+    from linnet.content.predicate import MOST_ATTRIBUTES, read_predicate
 
     canonical = read_predicate(predicate, MOST_ATTRIBUTES).text
     if close and unlisted:

@@ -23,7 +23,7 @@ PredicateArgument = Annotated[
 def groups(predicate: PredicateArgument = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Groups of this node and those that it is in; or, with a predicate, all that are advertised for it."""
     from linnet.cli.running_node import control
-    from linnet.content.predicates import MOST_ATTRIBUTES, read_predicate
+    from linnet.content.predicate import MOST_ATTRIBUTES, read_predicate
 
     if predicate is not None:
         read_predicate(predicate, MOST_ATTRIBUTES)

@@ -61,7 +61,7 @@ def publish(
     member who wants it gives a receipt.
     """
     from linnet.cli.running_node import control
-    from linnet.content.predicates import MOST_ATTRIBUTES, read_attributes
+    from linnet.content.predicate import MOST_ATTRIBUTES, read_attributes
 
     read_attributes(attributes, MOST_ATTRIBUTES)
     raw = sys.stdin.buffer.read() if body == "-" else (body or "").encode("utf-8", "surrogateescape")

@@ -76,7 +76,7 @@ def subscribe(
     """
     from linnet.cli.content.printing import MatchPrinter
     from linnet.cli.running_node import control
-    from linnet.content.predicates import MOST_ATTRIBUTES, read_predicate
+    from linnet.content.predicate import MOST_ATTRIBUTES, read_predicate
 
     read_predicate(predicate, MOST_ATTRIBUTES)
     if detach and (name is None or count is not None):

@@ -7,13 +7,12 @@ from linnet.content.commands import Match
 from linnet.content.config import ContentConfig
 from linnet.content.fast.commands import GroupsJoined, Listing, MembershipStatus, NotJoined
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.group_requests import Entering, GroupRequests, Leaving
 from linnet.content.fast.messages import PREDICATES, Enrol, Enrolled, Quit
-from linnet.content.fast.receipts import KEY_BYTES, receipt
-from linnet.content.fast.signed import TEXTS_CHARS, make_enrolment
-from linnet.content.fast.tasks import Entering, GroupRequests, Leaving
-from linnet.content.filters import Filters
+from linnet.content.fast.signed_records import KEY_BYTES, TEXTS_CHARS, make_enrolment, receipt
+from linnet.content.filter_table import Filters
 from linnet.content.passing import Passing
-from linnet.content.predicates import Predicate
+from linnet.content.predicate import Predicate
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
@@ -100,11 +99,6 @@ class Memberships:
 
     def __contains__(self, group: TopicId) -> bool:
         return group in self._memberships
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether no answer of a publisher is awaited."""
-        return not any(each.asking for each in self._memberships.values())
 
     def publisher(self, group: TopicId) -> PeerId | None:
         """Whose group it is, if this node is a member."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from linnet.content.fast.commands import GroupOutcome, Relieved
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.group import Group
+from linnet.content.fast.group_requests import GroupRequests, Publishing
 from linnet.content.fast.messages import Convey, Conveyed
-from linnet.content.fast.tasks import GroupRequests, Publishing
+from linnet.content.fast.publisher_groups import Group
 from linnet.content.passing import Passing
 from linnet.content.reach import Promise
 from linnet.core.counts import counted

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from linnet.content.commands import Ended
 from linnet.content.config import ContentConfig
-from linnet.content.fast.adverts import Adverts
+from linnet.content.fast.advertisements import Advertisements
 from linnet.content.fast.commands import GroupOpened, GroupStatus, OpenGroup, PublishToGroup
 from linnet.content.fast.config import FastConfig
-from linnet.content.fast.group import Group
+from linnet.content.fast.group_requests import Entrusting, GroupRequests, Leaving
 from linnet.content.fast.memberships import Memberships
 from linnet.content.fast.messages import Enrol, Enrolled, Entrust, Entrusted, Quit
 from linnet.content.fast.publications import Publications
-from linnet.content.fast.signed import check_enrolment, group_id
-from linnet.content.fast.tasks import Entrusting, GroupRequests, Leaving
+from linnet.content.fast.publisher_groups import Group
+from linnet.content.fast.signed_records import check_enrolment, group_id
 from linnet.content.passing import KIND, Passing
-from linnet.content.predicates import foreign_predicate, read_attributes, read_predicate
+from linnet.content.predicate import foreign_predicate, read_attributes, read_predicate
 from linnet.content.reach import Promise
 from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.ids import PeerId, TopicId
@@ -40,7 +40,7 @@ class Publisher:
         config: FastConfig,
         content: ContentConfig,
         requests: GroupRequests,
-        adverts: Adverts,
+        adverts: Advertisements,
         memberships: Memberships,
         out: Outbox,
         promise: Promise,
@@ -51,7 +51,7 @@ class Publisher:
         self._config = config
         self._content = content
         self._requests = requests
-        self._adverts = adverts
+        self._advertisements = adverts
         self._memberships = memberships
         self.groups: dict[TopicId, Group] = {}
         self.publications = Publications(config, requests, out, promise)
@@ -65,7 +65,7 @@ class Publisher:
         self._cells.put(GROUPS, group.predicate.text.encode(), b"1" if command.listed else b"0")
         self._out.committed.reply(request, GroupOpened(group.id, group.predicate.text))
         if group.listed:
-            self._adverts.advertise(group, now)
+            self._advertisements.advertise(group, now)
 
     def reopen(self, now: float) -> None:
         """Open the groups that there were before a restart."""
@@ -78,7 +78,7 @@ class Publisher:
                 self._out.record(Record(Kind.DROPPED, reason=refusal.reason, note=note))
                 continue
             if group.listed:
-                self._adverts.advertise(group, now)
+                self._advertisements.advertise(group, now)
 
     def _open(self, command: OpenGroup) -> Group:
         predicate = read_predicate(command.predicate, self._content.attributes)
@@ -102,7 +102,7 @@ class Publisher:
             self._requests.ask(number, group.contact(peer), Quit(number, group.id), task)
         if group.id in self._memberships:
             self._memberships.handle_close(group.id)
-        self._adverts.withdraw(group, now)
+        self._advertisements.withdraw(group, now)
 
     def publish(self, request: int, command: PublishToGroup, now: float) -> None:
         """Send an event to the members of a group."""
@@ -197,13 +197,13 @@ class Publisher:
                     Record(Kind.EXPIRED, peer=peer, topic=group.id, reason=Reason.STALE, note="a member")
                 )
             if group.listed:
-                self._adverts.advertise(group, now)
+                self._advertisements.advertise(group, now)
 
     def advertise_again(self, now: float) -> None:
         """Look once more for boards where groups are on none, as when this node had not found others yet."""
         for group in self.groups.values():
-            if group.listed and self._adverts.is_alone(group.id):
-                self._adverts.advertise(group, now)
+            if group.listed and self._advertisements.is_alone(group.id):
+                self._advertisements.advertise(group, now)
 
     @property
     def linked(self) -> dict[PeerId, None]:
@@ -212,4 +212,4 @@ class Publisher:
 
     def status(self) -> tuple[GroupStatus, ...]:
         """How groups stand."""
-        return tuple(group.status(self._adverts.boards(group.id)) for group in self.groups.values())
+        return tuple(group.status(self._advertisements.boards(group.id)) for group in self.groups.values())

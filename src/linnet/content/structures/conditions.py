@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.numbers import ordinal
-from linnet.content.kinds.span import Span
-from linnet.content.kinds.words import Words
-from linnet.content.structures.intervals import Intervals
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.numbers import Span, ordinal
+from linnet.content.attribute_types.text import Words
+from linnet.content.structures.interval_tree import Intervals
 
 C_contra = TypeVar("C_contra", contravariant=True)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.kinds import Condition
-from linnet.content.kinds.numbers import plain_number
-from linnet.content.kinds.span import DateRange, NumberRange
-from linnet.content.kinds.topic import TOPIC
-from linnet.content.kinds.words import Words
-from linnet.content.predicates import Attributes
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.numbers import DateRange, NumberRange, plain_number
+from linnet.content.attribute_types.registry import Condition
+from linnet.content.attribute_types.text import TOPIC, Words
+from linnet.content.predicate import Attributes
 from linnet.lab.matching.streams import Harvest
 from linnet.sim.luck import named_luck
 

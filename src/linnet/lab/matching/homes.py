@@ -15,11 +15,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.kinds import Condition
-from linnet.content.kinds.topic import Topic
-from linnet.content.kinds.words import Words
-from linnet.content.predicates import Attributes, Predicate
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.registry import Condition
+from linnet.content.attribute_types.text import Topic, Words
+from linnet.content.predicate import Attributes, Predicate
 
 Place = tuple[str, str]
 """Name and kind of an attribute."""

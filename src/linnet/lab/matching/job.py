@@ -8,7 +8,7 @@ from msgspec import Struct
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from linnet.content.predicates import MOST_ATTRIBUTES, read_attributes
+from linnet.content.predicate import MOST_ATTRIBUTES, read_attributes
 from linnet.lab.manifest import Origin
 from linnet.lab.matching.columns import EVENTS, HOMES, MATCHES, PAIRS, PLACED, PREDICATES, RECORDS, WRITTEN
 from linnet.lab.matching.homes import Plan, Rarity, make_plan

@@ -8,8 +8,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from linnet.content.index import Index
-from linnet.content.predicates import MOST_ATTRIBUTES, Attributes, read_predicate
+from linnet.content.matching_index import Index
+from linnet.content.predicate import MOST_ATTRIBUTES, Attributes, read_predicate
 from linnet.lab.matching.columns import PAIRS, PAIRS_ARROW, batch_of
 
 Sample = Sequence[tuple[int, Attributes]]

@@ -12,8 +12,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from linnet.content.index import Index
-from linnet.content.predicates import MOST_ATTRIBUTES, read_attributes, read_predicate
+from linnet.content.matching_index import Index
+from linnet.content.predicate import MOST_ATTRIBUTES, read_attributes, read_predicate
 from linnet.lab.matching.columns import (
     HOMES,
     HOMES_ARROW,

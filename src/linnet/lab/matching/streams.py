@@ -17,13 +17,11 @@ from typing import Any, TextIO
 
 from msgspec import Struct
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.kinds import Condition
-from linnet.content.kinds.numbers import plain_number
-from linnet.content.kinds.span import DateRange, NumberRange
-from linnet.content.kinds.topic import TOPIC
-from linnet.content.kinds.words import Words
-from linnet.content.predicates import Attributes
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.numbers import DateRange, NumberRange, plain_number
+from linnet.content.attribute_types.registry import Condition
+from linnet.content.attribute_types.text import TOPIC, Words
+from linnet.content.predicate import Attributes
 from linnet.core.errors import BadText
 from linnet.lab.errors import LabError
 

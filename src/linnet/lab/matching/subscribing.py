@@ -10,13 +10,11 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from random import Random
 
-from linnet.content.kinds.box import Box
-from linnet.content.kinds.kinds import Condition
-from linnet.content.kinds.numbers import plain_number
-from linnet.content.kinds.span import DateRange, NumberRange
-from linnet.content.kinds.topic import Topic
-from linnet.content.kinds.words import Words
-from linnet.content.predicates import Attributes, Predicate
+from linnet.content.attribute_types.geo_box import Box
+from linnet.content.attribute_types.numbers import DateRange, NumberRange, plain_number
+from linnet.content.attribute_types.registry import Condition
+from linnet.content.attribute_types.text import Topic, Words
+from linnet.content.predicate import Attributes, Predicate
 
 Widths = Mapping[tuple[str, str], float]
 """By stream and attribute, how far most of its values lie apart."""

@@ -9,7 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from linnet.content.predicates import MOST_ATTRIBUTES, read_attributes
+from linnet.content.predicate import MOST_ATTRIBUTES, read_attributes
 from linnet.lab.matching.columns import PREDICATES, PREDICATES_ARROW, RECORDS, batch_of
 from linnet.lab.matching.drawn import draw_records
 from linnet.lab.matching.streams import Harvest, read_streams

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.commands import (
     Match,
     Outcome,
@@ -13,7 +14,6 @@ from linnet.content.commands import (
     UnsubscribeContent,
 )
 from linnet.content.config import ContentConfig
-from linnet.content.keys import attribute_key, distance
 from linnet.core.effects import Deliver
 from linnet.core.ids import EventId, PeerId
 from linnet.delivery.commands import Consumed

@@ -1,0 +1,106 @@
+"""Hot attributes are split, and nothing is lost for it."""
+
+from __future__ import annotations
+
+from linnet.content.attribute_keys import attribute_key, distance
+from linnet.content.commands import Outcome
+from linnet.content.config import ContentConfig
+from linnet.sim.content_world import ContentWorld
+
+
+class Busy:
+    """A network in which some publish once a second, and who should have had what."""
+
+    def __init__(self, **more: object) -> None:
+        config = ContentConfig(**more)  # type: ignore[arg-type] # its fields
+        self.world = ContentWorld(24, 4, config)
+        self.readers = self.world.names[:8]
+        self.writers = self.world.names[14:22]
+        self.expected: dict[str, list[bytes]] = {}
+        self.requests: list[int] = []
+        self.world.run(0.5)
+        for name in self.readers:
+            self.world.subscribe(name, "stock")
+        self.world.run(5.0)
+
+    def publish(self, seconds: int) -> None:
+        for _ in range(seconds):
+            for name in self.writers:
+                if self.world.network.is_up(self.world.identities[name].peer):
+                    body = f"{len(self.requests)}".encode()
+                    self.requests.append(self.world.publish(name, "stock", body))
+                    for reader in self.readers:
+                        self.expected.setdefault(reader, []).append(body)
+            self.world.run(1.0)
+
+    def loads(self) -> list[int]:
+        return sorted((scout.arrivals for scout in self.world.scouts.values()), reverse=True)
+
+    def missing(self) -> int:
+        handed = {name: self.world.bodies(name) for name in self.readers}
+        return sum(body not in handed[name] for name in self.readers for body in self.expected.get(name, ()))
+
+    def wrongly_told(self) -> int:
+        outcomes = [self.world.network.answers.get(request) for request in self.requests]
+        return sum(
+            not isinstance(each, Outcome) or any(fate.missed or fate.reason for fate in each.fates)
+            for each in outcomes
+        )
+
+
+def test_events_of_a_hot_attribute_are_spread_and_none_is_missing_or_told_wrongly() -> None:
+    whole, split = Busy(hot=0.0), Busy(hot=2.0)
+    for busy in (whole, split):
+        busy.publish(30)
+        busy.world.run(20.0)
+        assert (busy.missing(), busy.wrongly_told()) == (0, 0)
+    assert whole.loads()[:2] == [240, 0]
+    assert split.loads()[0] < 150
+    assert sum(count > 0 for count in split.loads()) >= 4
+
+
+def test_who_subscribes_while_it_is_split_misses_nothing_that_is_said_after_it_stands() -> None:
+    busy = Busy(hot=2.0)
+    busy.publish(15)
+    late = busy.world.names[10]
+    busy.world.subscribe(late, "stock")
+    busy.world.run(1.0)
+    busy.readers.append(late)
+    busy.publish(15)
+    busy.world.run(20.0)
+    assert busy.missing() == 0
+
+
+def test_when_the_rendezvous_crashes_its_parts_are_held_no_more_and_nothing_is_lost() -> None:
+    busy = Busy(hot=2.0)
+    busy.publish(20)
+    key = attribute_key("stock")
+    nearest = min(busy.world.names, key=lambda name: distance(busy.world.identities[name].peer, key))
+    busy.readers = [name for name in busy.readers if name != nearest]
+    busy.world.crash(nearest)
+    busy.publish(10)
+    busy.world.run(150.0)
+    assert busy.missing() == 0
+
+
+def test_when_who_holds_a_part_crashes_its_events_go_to_the_rendezvous() -> None:
+    busy = Busy(hot=2.0)
+    busy.publish(20)
+    key = attribute_key("stock/1")
+    holder = min(busy.world.names, key=lambda name: distance(busy.world.identities[name].peer, key))
+    busy.readers = [name for name in busy.readers if name != holder]
+    busy.world.crash(holder)
+    busy.publish(10)
+    busy.world.run(150.0)
+    assert busy.missing() == 0
+
+
+def test_what_has_cooled_down_is_whole_again() -> None:
+    busy = Busy(hot=2.0, refresh=60.0, confirmed=30.0)
+    busy.publish(20)
+    busy.world.run(130.0)
+    before = busy.loads()
+    busy.publish(2)
+    busy.world.run(10.0)
+    assert busy.missing() == 0
+    assert sum(now != then for now, then in zip(busy.loads(), before, strict=True)) == 1

@@ -1,0 +1,164 @@
+"""Who is the rendezvous: nobody is before a lookup says so."""
+
+from __future__ import annotations
+
+from linnet.content.attribute_keys import Locate, Located, attribute_key, distance
+from linnet.content.config import ContentConfig
+from linnet.content.rendezvous import OURS, PENDING, Elections, Verdict
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.machine.outbox import Notice, Outbox
+from linnet.overlay.kademlia.ids import NodeId
+
+KEY = attribute_key("stock")
+NEAR, OURSELVES, FAR = sorted(
+    (PeerId(bytes([number]) * 32) for number in range(1, 4)), key=lambda peer: distance(peer, KEY)
+)
+
+
+class Known:
+    """A directory of a few."""
+
+    def __init__(self, *peers: PeerId) -> None:
+        self.peers = [*peers]
+
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        ordered = sorted(self.peers, key=lambda peer: distance(peer, key))
+        return [Contact(peer) for peer in ordered[:count]]
+
+
+class Chosen(Elections):
+    """Elections with an outbox of their own."""
+
+    def __init__(self, config: ContentConfig, *known: PeerId) -> None:
+        self.out = Outbox()
+        super().__init__(OURSELVES, config, Known(*known), self.out)
+
+    def decision(self, now: float) -> tuple[Contact | Verdict, list[Notice]]:
+        """What is decided, and what is looked up for it."""
+        return self.decide("stock", now), self.out.take_notices()
+
+
+def elections(*known: PeerId, confirm: bool = True) -> Chosen:
+    return Chosen(ContentConfig(confirm=confirm), *known)
+
+
+def test_a_walk_goes_to_who_is_closer() -> None:
+    assert elections(NEAR, FAR).decision(0.0) == (Contact(NEAR), [])
+
+
+def test_who_knows_of_nobody_closer_looks_first_and_only_once() -> None:
+    chosen = elections(FAR)
+    assert chosen.decision(0.0) == (PENDING, [Locate(KEY)])
+    assert chosen.decision(0.0) == (PENDING, [])
+    assert chosen.held == []
+    assert chosen.handle_nodes_found(Located(KEY, (Contact(FAR),)), 1.0) == "stock"
+    assert chosen.decision(1.0) == (OURS, [])
+    assert chosen.held == ["stock"]
+
+
+def test_a_lookup_that_finds_somebody_closer_decides() -> None:
+    chosen = elections(FAR)
+    chosen.decision(0.0)
+    chosen.handle_nodes_found(Located(KEY, (Contact(NEAR, ("tls://a:1",)), Contact(FAR))), 1.0)
+    assert chosen.decision(1.0) == (Contact(NEAR, ("tls://a:1",)), [])
+
+
+def test_what_was_confirmed_is_looked_up_again_after_a_while() -> None:
+    chosen = elections()
+    chosen.decision(0.0)
+    chosen.handle_nodes_found(Located(KEY, ()), 0.0)
+    assert chosen.decision(299.0) == (OURS, [])
+    assert chosen.decision(300.0) == (PENDING, [Locate(KEY)])
+
+
+def test_who_did_not_answer_is_left_out_for_a_while() -> None:
+    chosen = elections(NEAR, confirm=False)
+    chosen.avoid(NEAR, 0.0)
+    assert chosen.decision(1.0) == (OURS, [])
+    assert chosen.decision(61.0) == (Contact(NEAR), [])
+    assert chosen.held == []
+    chosen.avoid(NEAR, 61.0)
+    chosen.forgive(NEAR)
+    chosen.tidy(61.0)
+    assert chosen.decision(61.0) == (Contact(NEAR), [])
+
+
+def test_who_cut_us_off_is_left_out_though_a_link_comes_up_and_a_lookup_names_it() -> None:
+    chosen = elections(NEAR, confirm=False)
+    chosen.handle_link_down(NEAR, Reason.NOT_NEEDED, 0.0)
+    assert chosen.decision(0.0) == (Contact(NEAR), [])
+    chosen.handle_link_down(NEAR, Reason.FLOODING, 0.0)
+    chosen.forgive(NEAR)
+    assert chosen.decision(1.0) == (OURS, [])
+    chosen.tidy(61.0)
+    assert chosen.decision(61.0) == (Contact(NEAR), [])
+
+
+def test_who_answers_a_lookup_is_not_left_out_though_a_link_to_it_broke() -> None:
+    chosen = elections(NEAR)
+    chosen.avoid(NEAR, 0.0)
+    assert chosen.decision(1.0) == (PENDING, [Locate(KEY)])
+    chosen.handle_nodes_found(Located(KEY, (Contact(NEAR),)), 1.0)
+    assert chosen.decision(1.0) == (Contact(NEAR), [])
+    assert chosen.held == []
+
+
+def test_a_lookup_that_nobody_asked_for_decides_nothing() -> None:
+    assert elections().handle_nodes_found(Located(KEY, ()), 0.0) is None
+
+
+def test_closer_is_closer_to_the_attribute() -> None:
+    chosen = elections()
+    assert chosen.is_closer(NEAR, "stock")
+    assert not chosen.is_closer(FAR, "stock")
+    assert not chosen.is_closer(OURSELVES, "stock")
+
+
+def test_who_names_a_rendezvous_that_cannot_be_reached_is_not_heeded_again_and_others_are() -> None:
+    """Anybody can make up an id that is closer: a rendezvous is led astray once by each, and comes back."""
+    chosen = elections(FAR)
+
+    def becomes_rendezvous() -> None:
+        chosen.decision(0.0)
+        chosen.handle_nodes_found(Located(KEY, (Contact(FAR),)), 0.0)
+        assert chosen.decision(0.0) == (OURS, [])
+
+    becomes_rendezvous()
+    liar, honest = PeerId(b"l" * 32), PeerId(b"h" * 32)
+    assert chosen.yield_to("stock", Contact(NEAR), 0.0, liar)
+    assert chosen.decision(0.0) == (Contact(NEAR), [])
+    chosen.avoid(NEAR, 0.0)
+    becomes_rendezvous()
+    chosen.forgive(NEAR)
+    assert not chosen.yield_to("stock", Contact(NEAR), 1.0, liar)
+    assert chosen.yield_to("stock", Contact(NEAR), 1.0, honest)
+
+
+def test_a_false_rendezvous_that_is_farther_changes_nothing() -> None:
+    chosen = elections()
+    chosen.decision(0.0)
+    chosen.handle_nodes_found(Located(KEY, ()), 0.0)
+    assert not chosen.yield_to("stock", Contact(FAR), 0.0, FAR)
+    assert chosen.held == ["stock"]
+
+
+def test_who_finds_nobody_though_others_are_known_is_lost_and_who_knows_of_none_is_not() -> None:
+    chosen = elections(FAR)
+
+    def looks(*found: PeerId) -> bool:
+        chosen.look_up("stock")
+        chosen.handle_nodes_found(Located(KEY, tuple(map(Contact, found))), 0.0)
+        return chosen.is_lost("stock")
+
+    assert not looks()
+    chosen.handle_link_down(FAR, Reason.UNSUPPORTED, 0.0)
+    assert not looks(), "who takes no part in content is not missed"
+    chosen.forgive(FAR)
+    chosen.handle_link_down(FAR, Reason.CRASHED, 0.0)
+    assert looks()
+    assert not chosen.lost_sight("stock", 0.0)
+    assert not looks(FAR)
+    chosen.handle_link_down(NEAR, Reason.CRASHED, 0.0)
+    assert chosen.lost_sight("stock", 0.0)
+    assert not chosen.lost_sight("stock", 60.0), "for as long as it is left out"
