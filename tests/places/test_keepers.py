@@ -8,8 +8,8 @@ import pytest
 
 from linnet.core.reasons import Reason
 from linnet.peer.config import PeerConfig
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.fragment_store import Fragments
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Announce,
     Announced,

@@ -23,7 +23,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.event.event import Tail, Unverified
 from linnet.peer.interface import Input
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Decision, DeedIs, Enter, Replayed, RollIs, StateIs

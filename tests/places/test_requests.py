@@ -8,7 +8,7 @@ from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
 from linnet.places import requests
-from linnet.places.channel.psyc import Modifier, Packet
+from linnet.places.channel.packet import Modifier, Packet
 from linnet.places.requests import Requests, items_of
 from linnet.store.memory import MemoryStore
 

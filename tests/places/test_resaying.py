@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shared_place, split
 
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Entered, EnterPlace, GuestsAre, ListGuests
 from linnet.places.items import AGAIN, Said
 from linnet.sim.places_world import HOST

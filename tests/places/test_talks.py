@@ -8,7 +8,7 @@ from linnet.core.effects import AfterCommit, Send
 from linnet.core.inputs import Received
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
-from linnet.places.channel.psyc import render
+from linnet.places.channel.packet import render
 from linnet.places.commands import Talked, TalkTo
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Heard

@@ -9,7 +9,7 @@ from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended
 from linnet.places import watcher
-from linnet.places.channel.psyc import Modifier, Packet
+from linnet.places.channel.packet import Modifier, Packet
 from linnet.places.items import Body, Changed, Knocked, Said
 from linnet.trace.records import Kind
 

@@ -14,7 +14,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.psyc import Modifier, parse
+from linnet.places.channel.packet import Modifier, parse
 from linnet.places.commands import AtDoor, Entered, Turned
 from linnet.places.messages import Decision
 from linnet.places.multicast.head import Flag, Head

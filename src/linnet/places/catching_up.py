@@ -10,8 +10,8 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.ordering import NotTaken, Outcome
-from linnet.places.channel.sync import Delta, Full, Pages, Unknown
+from linnet.places.channel.state_order import NotTaken, Outcome
+from linnet.places.channel.state_sync import Delta, Full, Pages, Unknown
 from linnet.places.messages import AskState, Code, Replayed, StateIs
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record

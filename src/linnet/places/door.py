@@ -17,7 +17,7 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.psyc import Modifier, Packet, parse, render
+from linnet.places.channel.packet import Modifier, Packet, parse, render
 from linnet.places.items import Knocked
 from linnet.places.messages import Away, Decision, Enter
 from linnet.places.parts import Parts

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.places.channel.assembly import Began, Broken, Finished, More, Piece
 from linnet.places.channel.history import History, HistoryStep, Told, Unheld
+from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece
 from linnet.places.commands import WatchPlace
 from linnet.places.handing import Handing
 from linnet.places.items import Body, Lost, PlaceItem, Said

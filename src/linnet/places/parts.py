@@ -12,11 +12,10 @@ from linnet.delivery.context import Context
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.assembly import Assembly, Began
-from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.fragment_store import Fragments, Row
 from linnet.places.channel.membership import Membership, Verdict
-from linnet.places.channel.ordering import Outcome, StateOrder
-from linnet.places.channel.rows import Row
+from linnet.places.channel.reassembly import Assembly, Began
+from linnet.places.channel.state_order import Outcome, StateOrder
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, PastTerm, Policy, check_deed
 from linnet.places.multicast.entering import Entering

@@ -14,7 +14,7 @@ from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.places.channel.psyc import Modifier, Packet
+from linnet.places.channel.packet import Modifier, Packet
 from linnet.places.items import Body, Said
 
 MOST = 4096

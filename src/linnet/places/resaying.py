@@ -12,9 +12,8 @@ from typing import NamedTuple
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
-from linnet.places.channel.header import LARGEST_HEADER, Header, read_header
-from linnet.places.channel.psyc import Modifier, Packet, parse_section
-from linnet.places.channel.rows import Row
+from linnet.places.channel.fragment_store import Row
+from linnet.places.channel.packet import LARGEST_HEADER, Header, Modifier, Packet, parse_section, read_header
 from linnet.places.items import AGAIN
 from linnet.places.multicast.head import Change, Flag, head_of
 from linnet.places.parts import Parts

@@ -16,9 +16,8 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.groups.ids import Device
-from linnet.places.channel.assembly import Began
-from linnet.places.channel.header import Header, encode_header
-from linnet.places.channel.psyc import Modifier, render
+from linnet.places.channel.packet import Header, Modifier, encode_header, render
+from linnet.places.channel.reassembly import Began
 from linnet.places.multicast.cutting import Cutting, Piece
 from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Head, encode_head
 from linnet.places.multicast.numbering import Message, Numbering

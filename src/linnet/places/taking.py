@@ -20,11 +20,10 @@ from linnet.event.event import Unverified, Verified
 from linnet.event.signing import unit_head
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox, Promise
-from linnet.places.channel.assembly import Began, Broken, Finished, Step
-from linnet.places.channel.fragments import Conflict, New
-from linnet.places.channel.ordering import Applied, Forked, NotTaken, Outcome, Rebuilt
+from linnet.places.channel.fragment_store import Conflict, Mark, New, Row
+from linnet.places.channel.reassembly import Began, Broken, Finished, Step
 from linnet.places.channel.retention import ORPHANS, forget_orphans
-from linnet.places.channel.rows import Mark, Row
+from linnet.places.channel.state_order import Applied, Forked, NotTaken, Outcome, Rebuilt
 from linnet.places.items import Changed
 from linnet.places.multicast.head import KEYS, OPENING, Change, Head, head_of
 from linnet.places.multicast.terms import Shift, Where, opening_of

@@ -21,7 +21,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.psyc import Modifier, Packet, check_transient, parse, render
+from linnet.places.channel.packet import Modifier, Packet, check_transient, parse, render
 from linnet.places.commands import Talked
 from linnet.places.messages import Heard, Talk, Unheard
 from linnet.places.multicast.hearing import Request

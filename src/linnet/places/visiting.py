@@ -16,7 +16,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.event.event import Unverified, Verified
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.psyc import Modifier, render
+from linnet.places.channel.packet import Modifier, render
 from linnet.places.messages import Away, Decision, Enter
 from linnet.places.multicast.entering import make_enter
 from linnet.places.multicast.head import Head, head_of

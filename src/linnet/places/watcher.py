@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.places.channel.assembly import Began, Broken, Finished, More, Piece, Step
+from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece, Step
 from linnet.places.handing import TAKEN, Handing, request_mark
 from linnet.places.items import Body, Lost, PlaceItem, Said, TakenBack
 from linnet.places.looking_back import author_of

@@ -14,8 +14,8 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.delivery.config import DeliveryConfig
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.assembly import Broken, Step
-from linnet.places.channel.psyc import Packet
+from linnet.places.channel.packet import Packet
+from linnet.places.channel.reassembly import Broken, Step
 from linnet.places.commands import WatchPlace
 from linnet.places.handing import Handing
 from linnet.places.items import Changed, Knocked, PlaceItem

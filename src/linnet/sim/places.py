@@ -9,10 +9,9 @@ from functools import cached_property, partial
 from msgspec import Struct
 
 from linnet.core.ids import AuthorId
-from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.fragment_store import Fragments, Row
 from linnet.places.channel.membership import Membership, Verdict
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.rows import Row
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Eject, EnterPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy

@@ -13,7 +13,9 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Event, Tail, Verified
 from linnet.event.signing import sign_unit
-from linnet.places.channel.assembly import (
+from linnet.places.channel.fragment_store import Fragments, New, Row
+from linnet.places.channel.packet import Header, Modifier, encode_header, render
+from linnet.places.channel.reassembly import (
     TOLD_AT_ONCE,
     Assembly,
     Began,
@@ -23,10 +25,6 @@ from linnet.places.channel.assembly import (
     Piece,
     Step,
 )
-from linnet.places.channel.fragments import Fragments, New
-from linnet.places.channel.header import Header, encode_header
-from linnet.places.channel.psyc import Modifier, render
-from linnet.places.channel.rows import Row
 from linnet.places.config import PlacesConfig
 from linnet.places.multicast.head import FRAGMENT, Flag, Head, encode_head
 from linnet.store.memory import MemoryStore

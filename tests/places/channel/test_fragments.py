@@ -17,8 +17,7 @@ from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
-from linnet.places.channel.fragments import Conflict, Fragments, New, Same, Stored
-from linnet.places.channel.rows import Mark, Row
+from linnet.places.channel.fragment_store import Conflict, Fragments, Mark, New, Row, Same, Stored
 from linnet.places.multicast.head import FRAGMENT, SEALED_BYTES, Change, Cut, Flag, Head, encode_head, head_of
 from linnet.places.multicast.numbering import Standing
 from linnet.store.base import CommittingStore

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
-from linnet.places.channel.header import LARGEST_HEADER, Header, encode_header, read_header
+from linnet.places.channel.packet import LARGEST_HEADER, Header, encode_header, read_header
 from linnet.places.config import PlacesConfig
 
 _deltas = st.none() | st.integers(0, 2**63 - 1)

@@ -9,11 +9,10 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail
 from linnet.event.signing import sign_unit
-from linnet.places.channel.assembly import Assembly, Began, Finished
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.header import Header, encode_header
+from linnet.places.channel.fragment_store import Fragments
 from linnet.places.channel.history import MOST_MESSAGES, History, HistoryStep, Told, Unheld, Wanted
-from linnet.places.channel.psyc import render
+from linnet.places.channel.packet import Header, encode_header, render
+from linnet.places.channel.reassembly import Assembly, Began, Finished
 from linnet.places.multicast.head import FRAGMENT, Flag, Head, encode_head
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.places.channel.keywords import NAME_CHARS, covers, is_name, slices
+from linnet.places.channel.packet import NAME_CHARS, covers, is_name, slices
 
 _names = st.text("_ab", min_size=1, max_size=8)
 

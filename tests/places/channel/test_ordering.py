@@ -11,9 +11,18 @@ from tests.places.channel.lines import PLACE, fresh, line, offer, seeds
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.places.channel.ordering import Applied, Forked, Held, NotTaken, Outcome, Past, Rebuilt, StateOrder
-from linnet.places.channel.psyc import Ignored, Modifier
+from linnet.places.channel.packet import Ignored, Modifier
 from linnet.places.channel.state import State
+from linnet.places.channel.state_order import (
+    Applied,
+    Forked,
+    Held,
+    NotTaken,
+    Outcome,
+    Past,
+    Rebuilt,
+    StateOrder,
+)
 from linnet.places.config import PlacesConfig
 from linnet.store.memory import MemoryStore
 

@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.reasons import Reason
-from linnet.places.channel.header import Header, encode_header, read_header
-from linnet.places.channel.psyc import (
+from linnet.places.channel.packet import (
     OPERATORS,
+    Header,
     Ignored,
     Modifier,
     Packet,
     Parser,
     check_transient,
+    encode_header,
     is_text,
     parse,
     parse_section,
+    read_header,
     render,
 )
 from linnet.places.config import PlacesConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import msgpack
 
 from linnet.core.ids import TopicId
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.steps import MESSAGE_BYTES, Meta, Step, Steps
+from linnet.places.channel.packet import Modifier
+from linnet.places.channel.state_log import MESSAGE_BYTES, Meta, Step, Steps
 from linnet.places.config import PlacesConfig
 from linnet.store.memory import MemoryStore
 

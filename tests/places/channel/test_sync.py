@@ -10,10 +10,10 @@ from tests.places.channel.lines import PLACE, fresh, line, offer, seeds
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
-from linnet.places.channel.ordering import StateOrder
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.steps import Step
-from linnet.places.channel.sync import (
+from linnet.places.channel.packet import Modifier
+from linnet.places.channel.state_log import Step
+from linnet.places.channel.state_order import StateOrder
+from linnet.places.channel.state_sync import (
     Delta,
     Full,
     Pages,

@@ -10,8 +10,7 @@ from linnet.delivery.context import Context
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit, verify_unit
 from linnet.groups.ids import Device
-from linnet.places.channel.fragments import Fragments, New
-from linnet.places.channel.rows import Row
+from linnet.places.channel.fragment_store import Fragments, New, Row
 from linnet.places.multicast.head import FRAGMENT, Cut, Flag, Head, encode_head
 from linnet.places.sealed.epochs import Ring
 from linnet.places.sealed.opening import Opening

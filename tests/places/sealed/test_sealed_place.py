@@ -10,9 +10,8 @@ from linnet.groups.ids import Device
 from linnet.identity.cards import CARD_DAYS, issue_card
 from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.rows import Row
+from linnet.places.channel.fragment_store import Fragments, Row
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Announce,
     Announced,

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.places.channel.assembly import Assembly, Step
-from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.fragment_store import Fragments
+from linnet.places.channel.reassembly import Assembly, Step
 
 MOST_MESSAGES = 100_000
 """Messages of one range; whoever wants more asks again."""

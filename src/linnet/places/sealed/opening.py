@@ -15,8 +15,7 @@ from linnet.delivery.context import Context
 from linnet.event.event import Event
 from linnet.groups.ids import Device
 from linnet.groups.prekeys import DAY, Prekeys, due, encode_bundle, make_prekeys, prune, renew
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.rows import Row
+from linnet.places.channel.fragment_store import Fragments, Row
 from linnet.places.multicast.head import SEALED
 from linnet.places.sealed.boxes import LONGEST, Box, Spoken, decode_boxes, find_box, open_box
 from linnet.places.sealed.epochs import Ring

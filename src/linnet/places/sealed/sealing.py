@@ -20,7 +20,7 @@ from linnet.delivery.context import Context
 from linnet.event.event import Tail
 from linnet.groups.ids import Device
 from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, key_pair
-from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.fragment_store import Fragments
 from linnet.places.multicast.head import Flag
 from linnet.places.sealed.boxes import LONGEST, Box, Spoken, encode_boxes, seal_box
 from linnet.places.sealed.epochs import EPOCH_BYTES, STEPS, EpochKey, Ring

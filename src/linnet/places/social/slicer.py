@@ -14,7 +14,7 @@ from msgspec import Struct
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.places.channel.keywords import is_name, slices
+from linnet.places.channel.packet import is_name, slices
 
 OPEN_MESSAGES = 1024
 """Messages whose later pieces are still expected, at once; each costs about 200 bytes."""

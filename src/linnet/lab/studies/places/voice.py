@@ -14,9 +14,9 @@ from linnet.identity.keys import SigningKey
 from linnet.lab.errors import CheckFailed
 from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
-from linnet.places.channel.assembly import Began
-from linnet.places.channel.fragments import New
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.fragment_store import New
+from linnet.places.channel.packet import Modifier
+from linnet.places.channel.reassembly import Began
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.multicast.head import Head

@@ -3,11 +3,23 @@
 Toth 2013, section 5.1: a fragment is found by its number, and by its message and offset. What came
 is never changed and never stored twice. All that is known at the start is in a few cells: nothing of
 a large place is read through. A body of any size goes through here piece by piece.
+
+Beside the rows of fragments there are three indexes. Which numbers were seen is kept as ranges: what gaps are
+found by. A number stays seen when its fragment is evicted, and counts as seen if it is not for us to see.
+Which bytes of an unfinished message are held is kept as sorted spans. And the messages that change state or
+carry its hash are kept, those since the last verified hash and some before: what somebody needs who is given
+the whole state as of it, and so what is never evicted. Before it, since a cut may take the hash itself out of
+the line, and then the voice has to name what changed state last: it is the distance to that message by which
+others know where the next change belongs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from enum import IntFlag
+from struct import Struct as Packing
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,17 +31,374 @@ from linnet.core.stores import Cells, Entry, EventLog
 from linnet.delivery.ranges import Range
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
-from linnet.places.channel.numbers import Numbers
-from linnet.places.channel.rows import Mark, Row, Rows, decode_row, encode_row, make_row
-from linnet.places.channel.spans import MOST_SPANS, Spans, decode_spans, encode_spans
-from linnet.places.channel.state_index import StateIndex
-from linnet.places.multicast.head import HASH, STATE, Head, head_of
+from linnet.places.multicast.head import FIRST, HASH, LAST, STATE, Head, head_of
 from linnet.places.multicast.numbering import Standing
 
+_FRAGMENTS = "place fragment"
+_MESSAGES = "place message"
+_packing = Packing(">32sQQQQQIBB")
+_number = Packing(">Q")
+_pair = Packing(">QQ")
+MOST_RANGES = 65_536
+"""Ranges that are kept apart; a few megabytes. What would make more has to wait for the gaps before it."""
+MOST_SPANS = 65_536
+"""Spans of one message: with pieces of 60 KiB it would take holes in eight gigabytes."""
+_STATE = 128
+"""In a cell, beside the marks: the message changes state."""
+BEFORE = 4096
+"""Messages before the last verified hash that stay known, at least: as many as `StateOrder` can undo."""
 _COUNTERS = "place counters"
 _SPANS = "place spans"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Standing).decode
+
+
+class Mark(IntFlag):
+    """What became of a message's modifiers here (Toth 2013, table 5.1, `psyc_flags`)."""
+
+    APPLIED = 1
+    """They were applied to the state; this may be later than they came."""
+    HASH = 2
+    """Its hash was compared with our state and fits."""
+    CHANGE = 4
+    """It announces a change of membership."""
+
+
+_APPLIED, _HASH = int(Mark.APPLIED), int(Mark.HASH)
+
+
+class Row(NamedTuple):
+    """One fragment of the line, without its bytes."""
+
+    fragment: int
+    event: EventId
+    position: int
+    """Where the log had it when it was stored; 0: not known."""
+    term: int
+    message: int
+    offset: int
+    generation: int
+    length: int
+    """Bytes of the message, without what encryption adds."""
+    flags: int
+    marks: int
+
+    @property
+    def is_first(self) -> bool:
+        """Whether its message begins here."""
+        return self.flags & FIRST != 0
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its message ends here."""
+        return self.flags & LAST != 0
+
+    @property
+    def end(self) -> int:
+        """The offset of the piece that follows."""
+        return self.offset + self.length
+
+    @property
+    def next_generation(self) -> int:
+        """The generation of what follows, as far as this fragment tells."""
+        leaves = self.marks & _CHANGE != 0 and not self.flags & _JOINS
+        return self.generation + leaves
+
+
+_CHANGE = int(Mark.CHANGE)
+_JOINS = 128
+"""In a row's flags: the change that it announces is a join."""
+
+
+def make_row(head: Head, event: EventId, position: int, length: int) -> Row:
+    """The row of a fragment that was just stored."""
+    marks, flags = 0, head.flags
+    if head.change is not None:
+        marks, flags = _CHANGE, flags | (_JOINS if head.change.joins else 0)
+    return Row(
+        head.fragment,
+        event,
+        position,
+        head.term,
+        head.message,
+        head.offset,
+        head.generation,
+        length,
+        flags,
+        marks,
+    )
+
+
+def encode_row(row: Row) -> bytes:
+    """A row for a cell, without its number, which the key has."""
+    return _packing.pack(*row[1:])
+
+
+def decode_row(fragment: int, raw: bytes) -> Row:
+    """A row from a cell of our own."""
+    return Row(fragment, *_packing.unpack(raw))
+
+
+class Rows:
+    """The rows of one place, by their number and by message and offset."""
+
+    def __init__(self, place: TopicId, cells: Cells) -> None:
+        self._place = place
+        self._cells = cells
+
+    def get(self, fragment: int) -> Row | None:
+        """The row of this number."""
+        raw = self._cells.get(_FRAGMENTS, self._place + _number.pack(fragment))
+        return None if raw is None else decode_row(fragment, raw)
+
+    def at(self, message: int, offset: int) -> Row | None:
+        """The row of the piece of a message that begins here."""
+        raw = self._cells.get(_MESSAGES, self._place + _pair.pack(message, offset))
+        return None if raw is None else self.get(_number.unpack(raw)[0])
+
+    def put(self, row: Row) -> None:
+        """Write a row anew."""
+        self._cells.put(_FRAGMENTS, self._place + _number.pack(row.fragment), encode_row(row))
+        key = self._place + _pair.pack(row.message, row.offset)
+        self._cells.put(_MESSAGES, key, _number.pack(row.fragment))
+
+    def update(self, row: Row) -> None:
+        """Write a row whose message and offset stay."""
+        self._cells.put(_FRAGMENTS, self._place + _number.pack(row.fragment), encode_row(row))
+
+    def delete(self, row: Row) -> None:
+        """Forget a row."""
+        self._cells.delete(_FRAGMENTS, self._place + _number.pack(row.fragment))
+        self._cells.delete(_MESSAGES, self._place + _pair.pack(row.message, row.offset))
+
+
+class Numbers:
+    """The ranges of one place; one cell each, so that a number more changes one or two of them."""
+
+    def __init__(self, place: TopicId, cells: Cells, most: int = MOST_RANGES) -> None:
+        self._cells = cells
+        self._most = most
+        self._space = f"place numbers {place.hex()}"
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        for first, last in cells.scan(self._space):
+            self._firsts.append(_number.unpack(first)[0])
+            self._lasts.append(_number.unpack(last)[0])
+
+    @property
+    def ranges(self) -> list[Range]:
+        """What was seen, lowest first."""
+        return list(zip(self._firsts, self._lasts, strict=True))
+
+    @property
+    def last(self) -> int:
+        """The highest number seen; -1: none."""
+        return self._lasts[-1] if self._lasts else -1
+
+    @property
+    def upto(self) -> int:
+        """The first number that was not seen."""
+        return self._lasts[0] + 1 if self._firsts and self._firsts[0] == 0 else 0
+
+    def has(self, number: int) -> bool:
+        """Whether a number was seen."""
+        at = bisect_right(self._firsts, number) - 1
+        return at >= 0 and number <= self._lasts[at]
+
+    def before(self, number: int) -> int:
+        """The highest number seen that is not above this one; -1: none."""
+        at = bisect_right(self._firsts, number) - 1
+        return min(number, self._lasts[at]) if at >= 0 else -1
+
+    def has_room(self, first: int, last: int) -> bool:
+        """Whether these can be added: it may be that too many ranges are open already."""
+        low, high = self._touching(first, last)
+        return low < high or len(self._firsts) < self._most
+
+    def add(self, first: int, last: int) -> None:
+        """Count numbers as seen."""
+        low, high = self._touching(first, last)
+        if low < high:
+            if self._firsts[low] <= first and last <= self._lasts[low]:
+                return
+            first, last = min(first, self._firsts[low]), max(last, self._lasts[high - 1])
+        self._replace(low, high, [(first, last)])
+
+    def missing(self, below: int, most: int) -> list[Range]:
+        """Numbers below a bound that were not seen, lowest first, so many ranges at most."""
+        holes: list[Range] = []
+        at, index = 0, 0
+        while at < below and len(holes) < most:
+            first = self._firsts[index] if index < len(self._firsts) else below
+            if first > at:
+                holes.append((at, min(first, below) - 1))
+            at = self._lasts[index] + 1 if index < len(self._lasts) else below
+            index += 1
+        return holes
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Numbers that are free again, in order: another term will use them."""
+        if not numbers:
+            return
+        low = bisect_left(self._lasts, numbers[0])
+        left: list[Range] = []
+        at = 0
+        for first, last in self.ranges[low:]:
+            begin = first
+            while at < len(numbers) and numbers[at] <= last:
+                if begin < numbers[at]:
+                    left.append((begin, numbers[at] - 1))
+                begin = max(begin, numbers[at] + 1)
+                at += 1
+            if begin <= last:
+                left.append((begin, last))
+        self._replace(low, len(self._firsts), left)
+
+    def _touching(self, first: int, last: int) -> tuple[int, int]:
+        """The ranges that overlap or touch these numbers, by their places in the lists."""
+        return bisect_left(self._lasts, first - 1), bisect_right(self._firsts, last + 1)
+
+    def _replace(self, low: int, high: int, ranges: list[Range]) -> None:
+        kept = {first: None for first, _ in ranges}
+        for first in self._firsts[low:high]:
+            if first not in kept:
+                self._cells.delete(self._space, _number.pack(first))
+        for first, last in ranges:
+            self._cells.put(self._space, _number.pack(first), _number.pack(last))
+        self._firsts[low:high] = [first for first, _ in ranges]
+        self._lasts[low:high] = [last for _, last in ranges]
+
+
+class Spans(Struct, array_like=True):
+    """Begins and ends, and where the message ends if that is known. An end is the byte behind."""
+
+    begins: list[int]
+    ends: list[int]
+    total: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing."""
+        return self.total is not None and self.begins == [0] and self.ends == [self.total]
+
+    def fits(self, offset: int, length: int, last: bool) -> bool:
+        """Whether a piece can be part of the same message as those that are held."""
+        end = offset + length
+        if self.total is not None and (last or end > self.total or (not length and offset == self.total)):
+            return False
+        if last and self.ends and self.ends[-1] > end:
+            return False
+        at = bisect_right(self.begins, offset) - 1
+        free_before = at < 0 or self.ends[at] <= offset
+        free_behind = at + 1 >= len(self.begins) or end <= self.begins[at + 1]
+        return free_before and free_behind
+
+    def add(self, offset: int, length: int, last: bool) -> None:
+        """Hold a piece that `fits`."""
+        end = offset + length
+        if last:
+            self.total = end
+        if not length and (offset or not last):
+            return
+        low = bisect_left(self.ends, offset)
+        high = bisect_right(self.begins, end)
+        if low < high:
+            offset, end = min(offset, self.begins[low]), max(end, self.ends[high - 1])
+        self.begins[low:high] = [offset]
+        self.ends[low:high] = [end]
+
+    def remove(self, offset: int, end: int) -> None:
+        """Do not hold a piece any more. Without any piece nothing is known of the end either."""
+        at = bisect_right(self.begins, offset) - 1
+        if at >= 0 and end <= self.ends[at]:
+            begin, behind = self.begins[at], self.ends[at]
+            left = [(begin, offset), (end, behind)]
+            self.begins[at : at + 1] = [first for first, last in left if first < last]
+            self.ends[at : at + 1] = [last for first, last in left if first < last]
+        if end == self.total or not self.begins:
+            self.total = None
+
+
+_decode_held = msgspec.msgpack.Decoder(Spans).decode
+
+
+def encode_spans(spans: Spans) -> bytes:
+    """The bytes of a cell."""
+    return _encode(spans)
+
+
+def decode_spans(raw: bytes) -> Spans:
+    """Spans from a cell of our own."""
+    return _decode_held(raw)
+
+
+class StateIndex:
+    """Those of one place, one cell each: all that are held from the lowest of them on."""
+
+    def __init__(self, place: TopicId, cells: Cells) -> None:
+        self._cells = cells
+        self._space = f"place state index {place.hex()}"
+        self._marks = {int.from_bytes(key, "big"): raw[0] for key, raw in cells.scan(self._space)}
+        self.base = self._last(Mark.HASH)
+        """The last message whose hash was verified; 0: none."""
+        self.applied = self._last(Mark.APPLIED)
+        """The last message whose modifiers were applied; 0: none."""
+
+    def messages(self) -> list[int]:
+        """The messages behind the base that change state."""
+        found = (number for number, marks in self._marks.items() if marks & _STATE and number > self.base)
+        return sorted(found)
+
+    def needs(self, message: int) -> bool:
+        """Whether a message must be kept for the sake of state."""
+        return message in self._marks and message >= self.base
+
+    def highest(self, most: int) -> int | None:
+        """The last message up to this one that changes state; None: it is not known here."""
+        known = (number for number, marks in self._marks.items() if marks & _STATE and number <= most)
+        return max(known, default=None)
+
+    @property
+    def lowest(self) -> int | None:
+        """From this message on all that are held are known here; None: none is."""
+        return min(self._marks, default=None)
+
+    def add(self, message: int, changes_state: bool) -> None:
+        """A message that changes state, or carries its hash, has begun."""
+        # Before the hash there are no gaps in what is known: one that is older than all of it stays out.
+        if message > self.base or message > min(self._marks, default=message):
+            self._set(message, self._marks.get(message, 0) | (_STATE if changes_state else 0))
+
+    def mark(self, message: int, marks: Mark) -> None:
+        """Note what became of it. A verified hash lets go of what is long before it."""
+        flags = int(marks)
+        self._set(message, self._marks.get(message, 0) | flags)
+        if flags & _APPLIED:
+            self.applied = max(self.applied, message)
+        if flags & _HASH and message > self.base:
+            self.base = message
+            if len(self._marks) > 2 * BEFORE:
+                before = sorted(number for number in self._marks if number < message)
+                for number in before[:-BEFORE]:
+                    self._delete(number)
+
+    def cut(self, after: int) -> None:
+        """Messages behind this one are no part of the line any more."""
+        for number in [number for number in self._marks if number > after]:
+            self._delete(number)
+        self.base = self._last(Mark.HASH)
+        self.applied = self._last(Mark.APPLIED)
+
+    def _last(self, mark: Mark) -> int:
+        return max((number for number, marks in self._marks.items() if marks & mark), default=0)
+
+    def _set(self, message: int, marks: int) -> None:
+        self._marks[message] = marks
+        self._cells.put(self._space, message.to_bytes(8, "big"), bytes([marks]))
+
+    def _delete(self, message: int) -> None:
+        del self._marks[message]
+        self._cells.delete(self._space, message.to_bytes(8, "big"))
 
 
 class New(Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from linnet.core.ids import TopicId
 from linnet.core.stores import Cells
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.channel.state import Changes, State
 from linnet.places.config import PlacesConfig
 

@@ -16,10 +16,17 @@ from msgspec import Struct
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.header import LARGEST_HEADER, Header, encode_header, read_header
-from linnet.places.channel.psyc import Ignored, Modifier, Packet, parse_section
-from linnet.places.channel.rows import Row
+from linnet.places.channel.fragment_store import Fragments, Row
+from linnet.places.channel.packet import (
+    LARGEST_HEADER,
+    Header,
+    Ignored,
+    Modifier,
+    Packet,
+    encode_header,
+    parse_section,
+    read_header,
+)
 from linnet.places.config import PlacesConfig
 from linnet.places.multicast.head import KEYS, SEALED
 

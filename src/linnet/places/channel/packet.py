@@ -1,6 +1,10 @@
-"""The text form of PSYC: modifiers, the method, the body (the PSYC specification, "packet").
+"""The text form of PSYC: names, modifiers, the method, the body, and the header before it.
 
-::
+Names of methods and variables are keywords from the general to the specific, each behind an underscore:
+``_message_public_shout`` is a ``_message_public``, and that is a ``_message``. Whoever does not know the
+specific name can still make sense of the general one (Toth 2013, section 6.5: try and slice).
+
+The text (the PSYC specification, "packet")::
 
     :_volume<TAB>100                    for this message only
     =_location_planet<TAB>Earth         stays, as part of the state
@@ -11,21 +15,34 @@
 
 Routing header, length and the closing bar of the specification are left out, since fragments have
 what they say (Toth 2013, section 4.1). The parser takes bytes as they come and never looks at one twice.
+
+The header says how far the modifiers go, and where a message stands in the state. Toth 2013, section 4.1,
+names its fields and leaves the layout open. Here::
+
+    version u8 | flags u8 | modifier length u32 | [state delta u64] | [state hash, 32 bytes]
+
+The length is that of everything in front of the body. With it the method is called as soon as the
+modifiers are there, however long the body is.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
 
 from linnet.core.errors import Refused, RemoteError
+from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.places.channel.keywords import NAME_CHARS, is_name
 from linnet.places.config import PlacesConfig
 
+NAME_CHARS = 256
+"""Longest name; what is tried for one name is bounded by it too."""
+
+_NAME = re.compile(r"[0-9A-Za-z_]{1,256}", re.ASCII)
 TRANSIENT = ":"
 ASSIGN = "="
 AUGMENT = "+"
@@ -38,6 +55,33 @@ _LF, _TAB, _SP = 10, 9, 32
 _name = re.compile(rb"[0-9A-Za-z_]*").match
 _digits = re.compile(rb"[0-9]*").match
 _LENGTH_DIGITS = 10
+VERSION = 1
+HASH_BYTES = 32
+LARGEST_HEADER = 6 + 8 + HASH_BYTES
+
+_HAS_DELTA = 1
+_HAS_HASH = 2
+_fixed = struct.Struct(">BBI")
+_delta = struct.Struct(">Q")
+
+
+def is_name(text: str) -> bool:
+    """Whether this may name a method or a variable (the PSYC specification: `kwchar`)."""
+    return _NAME.fullmatch(text) is not None
+
+
+def slices(name: str) -> tuple[str, ...]:
+    """The name, and what is left when its last keyword goes, down to the empty name that covers all."""
+    found = [name]
+    while name:
+        name = name[: max(name.rfind("_"), 0)]
+        found.append(name)
+    return tuple(found)
+
+
+def covers(prefix: str, name: str) -> bool:
+    """Whether `prefix` is among the slices of `name`: whole keywords, so `_a_b` does not cover `_a_bc`."""
+    return not prefix or name == prefix or name.startswith(prefix + "_")
 
 
 class Modifier(Struct, frozen=True, array_like=True, gc=False):
@@ -296,3 +340,49 @@ class Parser:
 
     def _fault(self, at: int, what: str, reason: Reason = Reason.MALFORMED) -> RemoteError:
         return RemoteError(reason, f"offset {self._base + at}: {what}")
+
+
+class Header(Struct, frozen=True, gc=False):
+    """What the text itself does not say."""
+
+    modifier_bytes: int
+    """Bytes of the text up to the body."""
+    delta: int | None = None
+    """How many messages ago the state was changed last; 0: it begins anew. None: state is not touched."""
+    hash: bytes | None = None
+    """SHA-256 of the state behind this message's own modifiers. Only with a delta: otherwise nobody
+    could know whether a message that they miss changes what is hashed."""
+
+
+def encode_header(header: Header) -> bytes:
+    """Its bytes."""
+    flags = _HAS_DELTA * (header.delta is not None) | _HAS_HASH * (header.hash is not None)
+    data = _fixed.pack(VERSION, flags, header.modifier_bytes)
+    if header.delta is not None:
+        data += _delta.pack(header.delta)
+    return data + (header.hash or b"")
+
+
+def read_header(data: bytes, limits: PlacesConfig | None = None) -> tuple[Header, int] | None:
+    """The header that a message begins with and its length; None: more bytes are needed.
+
+    `LARGEST_HEADER` bytes are always enough. `RemoteError` if this is no header.
+    """
+    if len(data) < _fixed.size:
+        return None
+    version, flags, length = _fixed.unpack_from(data)
+    if version != VERSION:
+        raise RemoteError(Reason.UNSUPPORTED, f"offset 0: version {version} of the header")
+    if flags & ~(_HAS_DELTA | _HAS_HASH) or flags == _HAS_HASH:
+        raise RemoteError(Reason.MALFORMED, f"offset 1: flags {flags}")
+    if length > (limits or PlacesConfig()).modifier_bytes:
+        raise RemoteError(Reason.TOO_LARGE, f"offset 2: {length} bytes of modifiers")
+    if length == 0:
+        raise RemoteError(Reason.MALFORMED, "offset 2: no method")
+    end = _fixed.size + _delta.size * bool(flags & _HAS_DELTA) + HASH_BYTES * bool(flags & _HAS_HASH)
+    if len(data) < end:
+        return None
+    delta = _delta.unpack_from(data, _fixed.size)[0] if flags & _HAS_DELTA else None
+    if delta is not None and delta > LARGEST_COUNT:
+        raise RemoteError(Reason.MALFORMED, f"offset {_fixed.size}: delta {delta}")
+    return Header(length, delta, bytes(data[end - HASH_BYTES : end]) if flags & _HAS_HASH else None), end

@@ -15,8 +15,8 @@ from msgspec import Struct
 from linnet.core.errors import RemoteError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.places.channel.ordering import StateOrder
-from linnet.places.channel.steps import Step
+from linnet.places.channel.state_log import Step
+from linnet.places.channel.state_order import StateOrder
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import STATE_PAGE_BYTES, StateIs
 

@@ -19,9 +19,9 @@ from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.places.channel.psyc import Ignored, Modifier
+from linnet.places.channel.packet import Ignored, Modifier
 from linnet.places.channel.state import Changes, State
-from linnet.places.channel.steps import Meta, Step, Steps
+from linnet.places.channel.state_log import Meta, Step, Steps
 from linnet.places.config import PlacesConfig
 
 HELD_MESSAGES = 1024
