@@ -23,7 +23,7 @@ from linnet.places.commands import (
     PlacesAre,
 )
 from linnet.places.deed import Policy
-from linnet.places.sealed.epochs import Ring
+from linnet.places.sealed.epoch_keys import Ring
 from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places_world import HINTS, HOST, PlacesWorld

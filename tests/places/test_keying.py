@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.core.reasons import Reason
 from linnet.places.commands import Announce, Announced, EnterPlace, HostPlace, PlaceIs
 from linnet.places.deed import Policy
-from linnet.places.sealed.epochs import Ring
+from linnet.places.sealed.epoch_keys import Ring
 from linnet.sim.places_world import HOST, PlacesWorld
 
 

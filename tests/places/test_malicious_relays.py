@@ -27,7 +27,7 @@ from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Decision, DeedIs, Enter, Replayed, RollIs, StateIs
-from linnet.places.multicast.head import Head, encode_head
+from linnet.places.multicast.fragmentation import Head, encode_head
 from linnet.places.multicast.tree import RESERVE
 from linnet.sim.places_world import HOST
 from linnet.trace.records import Kind

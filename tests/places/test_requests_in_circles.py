@@ -17,7 +17,7 @@ from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.messages import Heard, Talk, Unheard
-from linnet.places.multicast.talking import Talking, sign_heard
+from linnet.places.multicast.sealed_requests import Talking, sign_heard
 from linnet.places.parts import Parts
 from linnet.places.talks import Talks
 from linnet.sim.luck import SeededEntropy

@@ -13,7 +13,7 @@ from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.messages import AskState
-from linnet.places.multicast.head import Change
+from linnet.places.multicast.fragmentation import Change
 from linnet.places.parts import Parts
 from linnet.places.state_telling import tell_state
 from linnet.testing.identities import known_identity

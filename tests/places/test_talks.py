@@ -12,7 +12,7 @@ from linnet.places.channel.packet import render
 from linnet.places.commands import Talked, TalkTo
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Heard
-from linnet.places.multicast.talking import Talking
+from linnet.places.multicast.sealed_requests import Talking
 from linnet.sim.luck import SeededEntropy
 from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.trace.records import Record

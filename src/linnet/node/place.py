@@ -53,7 +53,7 @@ from linnet.places.commands import (
 )
 from linnet.places.deed import Policy
 from linnet.places.items import Changed, Knocked
-from linnet.places.multicast.head import PIECE_BYTES
+from linnet.places.multicast.fragmentation import PIECE_BYTES
 
 MESSAGE = "_message"
 REQUEST = "_request"

@@ -17,7 +17,7 @@ from linnet.machine.outbox import Outbox
 from linnet.places.channel.packet import Modifier, parse
 from linnet.places.commands import AtDoor, Entered, Turned
 from linnet.places.messages import Decision
-from linnet.places.multicast.head import Flag, Head
+from linnet.places.multicast.fragmentation import Flag, Head
 from linnet.places.multicast.terms import opening_of
 from linnet.places.parts import Parts
 from linnet.places.visiting import MADE_UP, Visiting, own_notice, refused_record, told_membership

@@ -14,7 +14,7 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.places.messages import TERMS, AskTerms, DeedIs, TermsAre
-from linnet.places.multicast.numbering import FIRST_TERM
+from linnet.places.multicast.fragmentation import FIRST_TERM
 from linnet.places.parts import Parts
 from linnet.places.taking import Taking
 from linnet.places.visiting import refused_record

@@ -19,16 +19,15 @@ from linnet.places.channel.state_order import Outcome, StateOrder
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, PastTerm, Policy, check_deed
 from linnet.places.multicast.entering import Entering
-from linnet.places.multicast.head import KEYS, Head, head_of
-from linnet.places.multicast.hearing import Hearing
-from linnet.places.multicast.missing import RANGES, Missing
-from linnet.places.multicast.relaying import Relaying
-from linnet.places.multicast.replaying import Found, Replaying
+from linnet.places.multicast.fragment_repair import RANGES, Found, Missing, Replaying
+from linnet.places.multicast.fragmentation import KEYS, Head, head_of
+from linnet.places.multicast.relay_filter import Relaying
+from linnet.places.multicast.sealed_requests import Hearing
 from linnet.places.multicast.terms import Base, Opening, Shift, Spoken, Terms
 from linnet.places.multicast.tree import Tree
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.opening import Opening as KeyOpening
-from linnet.places.sealed.sealing import Sealing
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.guest_keys import Opening as KeyOpening
+from linnet.places.sealed.host_keys import Sealing
 
 DEEDS = "place deed"
 _OPENINGS = "place opening"

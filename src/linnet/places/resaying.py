@@ -15,7 +15,7 @@ from linnet.core.reasons import Reason
 from linnet.places.channel.fragment_store import Row
 from linnet.places.channel.packet import LARGEST_HEADER, Header, Modifier, Packet, parse_section, read_header
 from linnet.places.items import AGAIN
-from linnet.places.multicast.head import Change, Flag, head_of
+from linnet.places.multicast.fragmentation import Change, Flag, head_of
 from linnet.places.parts import Parts
 from linnet.places.speaking import KEEPALIVE, NOTICE_VOICE, Speaking, Spoken
 from linnet.trace.records import Kind, Record

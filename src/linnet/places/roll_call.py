@@ -18,7 +18,7 @@ from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.places.channel.roll import read_lines
 from linnet.places.messages import ROLL_PAGE_BYTES, AskRoll, RollIs
-from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.fragmentation import Head, head_of
 from linnet.places.multicast.terms import Where
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record

@@ -18,9 +18,17 @@ from linnet.event.signing import sign_unit
 from linnet.groups.ids import Device
 from linnet.places.channel.packet import Header, Modifier, encode_header, render
 from linnet.places.channel.reassembly import Began
-from linnet.places.multicast.cutting import Cutting, Piece
-from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Head, encode_head
-from linnet.places.multicast.numbering import Message, Numbering
+from linnet.places.multicast.fragmentation import (
+    FRAGMENT,
+    PIECE_BYTES,
+    Change,
+    Cutting,
+    Head,
+    Message,
+    Numbering,
+    Piece,
+    encode_head,
+)
 from linnet.places.parts import Parts
 
 NOTICE_ENTER = "_notice_place_enter"

@@ -25,7 +25,7 @@ from linnet.places.channel.reassembly import Began, Broken, Finished, Step
 from linnet.places.channel.retention import ORPHANS, forget_orphans
 from linnet.places.channel.state_order import Applied, Forked, NotTaken, Outcome, Rebuilt
 from linnet.places.items import Changed
-from linnet.places.multicast.head import KEYS, OPENING, Change, Head, head_of
+from linnet.places.multicast.fragmentation import KEYS, OPENING, Change, Head, head_of
 from linnet.places.multicast.terms import Shift, Where, opening_of
 from linnet.places.parts import Parts
 from linnet.places.watching import Watching

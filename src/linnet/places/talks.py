@@ -24,8 +24,7 @@ from linnet.machine.outbox import Outbox
 from linnet.places.channel.packet import Modifier, Packet, check_transient, parse, render
 from linnet.places.commands import Talked
 from linnet.places.messages import Heard, Talk, Unheard
-from linnet.places.multicast.hearing import Request
-from linnet.places.multicast.talking import Talking
+from linnet.places.multicast.sealed_requests import Request, Talking
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 

@@ -19,7 +19,7 @@ from linnet.machine.outbox import Outbox
 from linnet.places.channel.packet import Modifier, render
 from linnet.places.messages import Away, Decision, Enter
 from linnet.places.multicast.entering import make_enter
-from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.fragmentation import Head, head_of
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 

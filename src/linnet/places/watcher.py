@@ -16,7 +16,7 @@ from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piec
 from linnet.places.handing import TAKEN, Handing, request_mark
 from linnet.places.items import Body, Lost, PlaceItem, Said, TakenBack
 from linnet.places.looking_back import author_of
-from linnet.places.multicast.head import KEYS
+from linnet.places.multicast.fragmentation import KEYS
 from linnet.places.parts import Parts
 
 HOLES = 4096

@@ -1,7 +1,7 @@
 """Who watches a place at this node: what each is told, and how far a durable one has come.
 
-Several applications share a place by the methods that they name (`social.slicer`), and by the objects that
-they watch (`social.objects`).
+Several applications share a place by the methods that they name (`social.method_dispatch`), and by the
+objects that they watch (`social.objects`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from linnet.places.items import Changed, Knocked, PlaceItem
 from linnet.places.looking_back import LookingBack
 from linnet.places.parts import Parts
 from linnet.places.requests import Requests, items_of
+from linnet.places.social.method_dispatch import Slicer
 from linnet.places.social.objects import Objects
-from linnet.places.social.slicer import Slicer
 from linnet.places.watcher import Watcher
 from linnet.trace.records import Kind, Record
 

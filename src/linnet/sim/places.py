@@ -15,9 +15,9 @@ from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Eject, EnterPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import KEYS, SEALED
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.pieces import read_prefix
+from linnet.places.multicast.fragmentation import KEYS, SEALED
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.fragment_crypto import read_prefix
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import named_luck
 from linnet.sim.places_world import HOST, PlacesWorld

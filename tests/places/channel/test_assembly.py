@@ -26,7 +26,7 @@ from linnet.places.channel.reassembly import (
     Step,
 )
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.head import FRAGMENT, Flag, Head, encode_head
+from linnet.places.multicast.fragmentation import FRAGMENT, Flag, Head, encode_head
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 

@@ -18,8 +18,17 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.places.channel.fragment_store import Conflict, Fragments, Mark, New, Row, Same, Stored
-from linnet.places.multicast.head import FRAGMENT, SEALED_BYTES, Change, Cut, Flag, Head, encode_head, head_of
-from linnet.places.multicast.numbering import Standing
+from linnet.places.multicast.fragmentation import (
+    FRAGMENT,
+    SEALED_BYTES,
+    Change,
+    Cut,
+    Flag,
+    Head,
+    Standing,
+    encode_head,
+    head_of,
+)
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore

@@ -13,7 +13,7 @@ from linnet.places.channel.fragment_store import Fragments
 from linnet.places.channel.history import MOST_MESSAGES, History, HistoryStep, Told, Unheld, Wanted
 from linnet.places.channel.packet import Header, encode_header, render
 from linnet.places.channel.reassembly import Assembly, Began, Finished
-from linnet.places.multicast.head import FRAGMENT, Flag, Head, encode_head
+from linnet.places.multicast.fragmentation import FRAGMENT, Flag, Head, encode_head
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 

@@ -14,8 +14,17 @@ from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, EventId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.places.multicast.cutting import OPEN_MESSAGES, Cutting, Piece
-from linnet.places.multicast.head import PIECE_BYTES, Change, Cut, Flag, Head, encode_head
+from linnet.places.multicast.fragmentation import (
+    OPEN_MESSAGES,
+    PIECE_BYTES,
+    Change,
+    Cut,
+    Cutting,
+    Flag,
+    Head,
+    Piece,
+    encode_head,
+)
 
 
 def drained(cutting: Cutting) -> list[Piece]:

@@ -15,8 +15,17 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Heard, Talk
-from linnet.places.multicast.hearing import HEARD_EACH, OPEN_EACH, PATIENCE, Hearing, Request
-from linnet.places.multicast.talking import TALK_PIECE, Talking, check_heard, seal_piece
+from linnet.places.multicast.sealed_requests import (
+    HEARD_EACH,
+    OPEN_EACH,
+    PATIENCE,
+    TALK_PIECE,
+    Hearing,
+    Request,
+    Talking,
+    check_heard,
+    seal_piece,
+)
 from linnet.sim.clock import START
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore

@@ -15,8 +15,8 @@ from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Code, Replay
-from linnet.places.multicast.head import Flag, Head
-from linnet.places.multicast.missing import RANGES, WANTED, Missing
+from linnet.places.multicast.fragment_repair import RANGES, WANTED, Missing
+from linnet.places.multicast.fragmentation import Flag, Head
 from linnet.trace.records import Record
 
 PLACE = TopicId(b"t" * 32)

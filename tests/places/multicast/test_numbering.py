@@ -7,9 +7,7 @@ import pytest
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
-from linnet.places.multicast.cutting import Cutting, Piece
-from linnet.places.multicast.head import Change, Cut, Flag, Head
-from linnet.places.multicast.numbering import Numbering, Standing
+from linnet.places.multicast.fragmentation import Change, Cut, Cutting, Flag, Head, Numbering, Piece, Standing
 
 BOB = AuthorId(b"b" * 32)
 WHOLE = Piece(0, 0, b"", True, True)

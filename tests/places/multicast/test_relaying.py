@@ -8,8 +8,8 @@ from linnet.core.effects import AfterCommit
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.places.multicast.head import Change, Flag, Head
-from linnet.places.multicast.relaying import Relaying, Verdict
+from linnet.places.multicast.fragmentation import Change, Flag, Head
+from linnet.places.multicast.relay_filter import Relaying, Verdict
 from linnet.trace.records import Kind, Record
 
 PLACE = TopicId(b"t" * 32)

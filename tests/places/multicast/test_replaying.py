@@ -13,9 +13,9 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.machine.outbox import Outbox
 from linnet.places.messages import Code, Replay, Replayed
-from linnet.places.multicast.head import Change, Flag, Head
-from linnet.places.multicast.relaying import Verdict
-from linnet.places.multicast.replaying import ASKERS, Found, Replaying
+from linnet.places.multicast.fragment_repair import ASKERS, Found, Replaying
+from linnet.places.multicast.fragmentation import Change, Flag, Head
+from linnet.places.multicast.relay_filter import Verdict
 from linnet.trace.records import Kind, Record
 
 PLACE = TopicId(b"t" * 32)

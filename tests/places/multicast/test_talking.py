@@ -10,7 +10,7 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Talk
-from linnet.places.multicast.talking import (
+from linnet.places.multicast.sealed_requests import (
     TALK_PIECE,
     WAITING,
     Talking,

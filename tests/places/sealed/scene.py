@@ -11,10 +11,10 @@ from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit, verify_unit
 from linnet.groups.ids import Device
 from linnet.places.channel.fragment_store import Fragments, New, Row
-from linnet.places.multicast.head import FRAGMENT, Cut, Flag, Head, encode_head
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.opening import Opening
-from linnet.places.sealed.sealing import Sealing
+from linnet.places.multicast.fragmentation import FRAGMENT, Cut, Flag, Head, encode_head
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.guest_keys import Opening
+from linnet.places.sealed.host_keys import Sealing
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 

@@ -15,7 +15,8 @@ from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
 from linnet.groups.prekeys import LIFE, Prekeys, encode_bundle, make_prekeys
 from linnet.groups.primitives import key_pair
-from linnet.places.sealed.boxes import (
+from linnet.places.sealed.epoch_keys import EpochKey
+from linnet.places.sealed.key_boxes import (
     Box,
     Spoken,
     decode_boxes,
@@ -24,7 +25,6 @@ from linnet.places.sealed.boxes import (
     open_box,
     seal_box,
 )
-from linnet.places.sealed.epochs import EpochKey
 from linnet.testing.identities import known_identity
 
 NOW = 1_800_000_000.0

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from linnet.core.errors import MalformedMessage, RemoteError, StoreError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.places.sealed.epochs import STEPS, TOLD, EpochKey, Ring, at_step, pack_key, unpack_keys
+from linnet.places.sealed.epoch_keys import STEPS, TOLD, EpochKey, Ring, at_step, pack_key, unpack_keys
 from linnet.store.memory import MemoryStore
 
 PLACE = TopicId(bytes(32))

@@ -10,8 +10,8 @@ from linnet.core.errors import RemoteError, StoreError
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
 from linnet.groups.prekeys import DAY
-from linnet.places.sealed.boxes import Box, decode_boxes, encode_boxes
-from linnet.places.sealed.opening import LIFE
+from linnet.places.sealed.guest_keys import LIFE
+from linnet.places.sealed.key_boxes import Box, decode_boxes, encode_boxes
 
 
 def test_what_comes_before_its_key_waits_also_across_a_restart() -> None:
@@ -108,7 +108,7 @@ def test_a_piece_that_the_voice_sealed_wrongly_is_named() -> None:
 
 
 def test_more_than_can_wait_is_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linnet.places.sealed.opening.MOST_LOCKED", 1)
+    monkeypatch.setattr("linnet.places.sealed.guest_keys.MOST_LOCKED", 1)
     voice, ann = Voice(), Node("ann")
     voice.turn()
     for text in (b"one", b"two"):

@@ -12,9 +12,9 @@ from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Event, Tail
 from linnet.event.signing import sign_unit
-from linnet.places.multicast.head import FRAGMENT, SEALED_BYTES, Flag, Head, encode_head
-from linnet.places.sealed.epochs import EpochKey
-from linnet.places.sealed.pieces import Spot, open_piece, read_prefix, seal_piece
+from linnet.places.multicast.fragmentation import FRAGMENT, SEALED_BYTES, Flag, Head, encode_head
+from linnet.places.sealed.epoch_keys import EpochKey
+from linnet.places.sealed.fragment_crypto import Spot, open_piece, read_prefix, seal_piece
 from linnet.testing.identities import known_identity
 
 HOST = known_identity("host")

@@ -27,10 +27,10 @@ from linnet.places.commands import (
     Talked,
 )
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import Flag
-from linnet.places.sealed.boxes import find_box
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.pieces import read_prefix
+from linnet.places.multicast.fragmentation import Flag
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.fragment_crypto import read_prefix
+from linnet.places.sealed.key_boxes import find_box
 from linnet.sim.clock import START
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import SeededEntropy

@@ -7,10 +7,10 @@ from tests.places.sealed.scene import NOW, PLACE, Node, Voice
 
 from linnet.core.errors import Refused, StoreError
 from linnet.core.reasons import Reason
-from linnet.places.sealed import epochs
-from linnet.places.sealed.boxes import decode_boxes
-from linnet.places.sealed.opening import LIFE
-from linnet.places.sealed.sealing import Sealing
+from linnet.places.sealed import epoch_keys
+from linnet.places.sealed.guest_keys import LIFE
+from linnet.places.sealed.host_keys import Sealing
+from linnet.places.sealed.key_boxes import decode_boxes
 
 
 def test_an_epoch_begins_with_every_term_and_behind_every_removal() -> None:
@@ -27,7 +27,7 @@ def test_an_epoch_begins_with_every_term_and_behind_every_removal() -> None:
 
 
 def test_an_epoch_that_has_no_steps_left_is_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linnet.places.sealed.sealing.STEPS", 3)
+    monkeypatch.setattr("linnet.places.sealed.host_keys.STEPS", 3)
     voice = Voice()
     voice.turn()
     voice.sealing.step()
@@ -35,7 +35,7 @@ def test_an_epoch_that_has_no_steps_left_is_followed_by_another(monkeypatch: pyt
     assert not voice.sealing.is_due(1, 0)
     voice.sealing.step()
     assert voice.sealing.is_due(1, 0)
-    assert epochs.STEPS > 3
+    assert epoch_keys.STEPS > 3
 
 
 def test_a_newcomer_reads_from_its_entry_on_and_not_what_was_before() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.places.channel.packet import covers
-from linnet.places.social.slicer import GivenUp, Opened, Slicer
+from linnet.places.social.method_dispatch import GivenUp, Opened, Slicer
 
 _names = st.sampled_from(["", "_m", "_m_p", "_m_p_s", "_m_q", "_n", "_mp"])
 

@@ -31,8 +31,7 @@ from linnet.core.stores import Cells, Entry, EventLog
 from linnet.delivery.ranges import Range
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
-from linnet.places.multicast.head import FIRST, HASH, LAST, STATE, Head, head_of
-from linnet.places.multicast.numbering import Standing
+from linnet.places.multicast.fragmentation import FIRST, HASH, LAST, STATE, Head, Standing, head_of
 
 _FRAGMENTS = "place fragment"
 _MESSAGES = "place message"

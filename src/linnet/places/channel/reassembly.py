@@ -28,7 +28,7 @@ from linnet.places.channel.packet import (
     read_header,
 )
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.head import KEYS, SEALED
+from linnet.places.multicast.fragmentation import KEYS, SEALED
 
 MOST_OPEN = 4096
 """Messages that may be under way at once; each costs a few hundred bytes."""

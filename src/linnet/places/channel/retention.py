@@ -13,7 +13,7 @@ from linnet.core.stores import Entry, EventLog
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.places.channel.fragment_store import Fragments, Row
 from linnet.places.channel.membership import Membership
-from linnet.places.multicast.head import Flag, Head, head_of
+from linnet.places.multicast.fragmentation import Flag, Head, head_of
 from linnet.trace.records import Kind, Record
 
 EVICT_UNITS = 256

@@ -24,8 +24,8 @@ from linnet.places.channel.packet import Modifier, slices
 from linnet.places.channel.reassembly import Assembly, Began, Broken
 from linnet.places.channel.state_order import Applied, Forked, StateOrder
 from linnet.places.deed import Policy
-from linnet.places.multicast.gaps import Gaps
-from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.fragment_repair import Gaps
+from linnet.places.multicast.fragmentation import Head, head_of
 from linnet.store.memory import MemoryStore
 
 Answer = tuple[str, str, str]

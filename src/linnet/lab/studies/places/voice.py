@@ -19,7 +19,7 @@ from linnet.places.channel.packet import Modifier
 from linnet.places.channel.reassembly import Began
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
-from linnet.places.multicast.head import Head
+from linnet.places.multicast.fragmentation import Head
 from linnet.places.parts import Parts
 from linnet.places.speaking import Speaking
 from linnet.sim.clock import START

@@ -21,11 +21,10 @@ from linnet.event.event import Tail
 from linnet.groups.ids import Device
 from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, key_pair
 from linnet.places.channel.fragment_store import Fragments
-from linnet.places.multicast.head import Flag
-from linnet.places.sealed.boxes import LONGEST, Box, Spoken, encode_boxes, seal_box
-from linnet.places.sealed.epochs import EPOCH_BYTES, STEPS, EpochKey, Ring
-from linnet.places.sealed.pieces import Spot, read_prefix, seal_piece
-from linnet.places.sealed.readers import Readers
+from linnet.places.multicast.fragmentation import Flag
+from linnet.places.sealed.epoch_keys import EPOCH_BYTES, STEPS, EpochKey, Ring
+from linnet.places.sealed.fragment_crypto import Spot, read_prefix, seal_piece
+from linnet.places.sealed.key_boxes import LONGEST, Box, Readers, Spoken, encode_boxes, seal_box
 from linnet.trace.records import Kind, Record
 
 _PRESENT = "place sealing"

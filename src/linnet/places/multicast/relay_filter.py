@@ -14,7 +14,7 @@ from typing import Protocol
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.places.multicast.head import Head
+from linnet.places.multicast.fragmentation import Head
 from linnet.trace.records import Kind, Record
 
 

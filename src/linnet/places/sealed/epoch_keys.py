@@ -3,7 +3,7 @@
 An epoch begins with a key that nobody had before: behind every removal, and with every term. When
 somebody comes in the key takes a step, which everyone who has it computes alone: whoever is told the
 key of now cannot go back to what was said before (decision 0018). Keys are kept as long as the place
-is, since its history is.
+is, since its history is. Labels separate one use of a key or a hash from all others, of groups too.
 """
 
 from __future__ import annotations
@@ -21,8 +21,19 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.groups.labels import fields
 from linnet.groups.primitives import KEY_BYTES, Hidden, expand
-from linnet.places.sealed import labels
 
+_PREFIX = b"linnet/sealed-place/1/"
+
+PIECE_LABEL = _PREFIX + b"piece"
+"""Key and nonce of one fragment."""
+STEP_LABEL = _PREFIX + b"step"
+"""The key of the next step of an epoch."""
+BOX_LABEL = _PREFIX + b"box"
+"""Keys on their way from the voice to one device."""
+PARTY_LABEL = _PREFIX + b"party"
+"""The voice's device, where a guest's prekeys note who used them."""
+
+LABELS = (PIECE_LABEL, STEP_LABEL, BOX_LABEL, PARTY_LABEL)
 EPOCH_BYTES: Final = 8
 STEPS: Final = 65_536
 """Steps of one epoch; then another one begins. It bounds the work that a fragment can ask for."""
@@ -52,7 +63,7 @@ def at_step(known: EpochKey, step: int) -> EpochKey | None:
         return None
     key = known.key
     for _ in range(step - known.step):
-        key = expand(key, fields(labels.STEP, known.epoch), KEY_BYTES)
+        key = expand(key, fields(STEP_LABEL, known.epoch), KEY_BYTES)
     return replace(known, step=step, key=key)
 
 

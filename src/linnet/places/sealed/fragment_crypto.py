@@ -23,9 +23,8 @@ from linnet.event.binding import bound, bound_of
 from linnet.event.event import Event, Tail
 from linnet.groups.labels import fields
 from linnet.groups.primitives import KEY_BYTES, NONCE_BYTES, hkdf, open_sealed, seal
-from linnet.places.multicast.head import SEALED_BYTES
-from linnet.places.sealed import labels
-from linnet.places.sealed.epochs import EpochKey
+from linnet.places.multicast.fragmentation import SEALED_BYTES
+from linnet.places.sealed.epoch_keys import PIECE_LABEL, EpochKey
 
 _PREFIX = struct.Struct(">8sI8s")
 _GUARD_BYTES = 8
@@ -76,5 +75,5 @@ def _keys(
 ) -> tuple[bytes, bytes]:
     """Key and nonce of one fragment: of its place in its device's chain, which no other has."""
     spot = (place, author, device, key.epoch, _NUMBERS.pack(key.step, seq), guard)
-    made = hkdf(b"", key.key, fields(labels.PIECE, *spot), KEY_BYTES + NONCE_BYTES)
+    made = hkdf(b"", key.key, fields(PIECE_LABEL, *spot), KEY_BYTES + NONCE_BYTES)
     return made[:KEY_BYTES], made[KEY_BYTES:]

@@ -9,6 +9,7 @@ The body of a message with the flag ``KEYS``, over as many fragments as it takes
 message is always the first of a two-party channel (`linnet.groups.two_party`), made with the prekeys that the
 device gave: terms may be cut and voices change, so there is no order that a channel could rest on. The
 prekeys stand here when they are new, so that co-hosts have them when they begin an epoch of their own.
+Of the prekeys of a device the newest count.
 """
 
 from __future__ import annotations
@@ -19,19 +20,22 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from linnet.core.errors import MalformedMessage
+from linnet.core.errors import MalformedMessage, RemoteError
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.labels import fields
-from linnet.groups.prekeys import Bundle, Prekeys, check_bundle
+from linnet.groups.prekeys import Bundle, Prekeys, check_bundle, decode_bundle
 from linnet.groups.primitives import KeyPair
 from linnet.groups.reading import Reader
 from linnet.groups.two_party import EMPTY, direct_length, reach_by, receive, send
-from linnet.places.sealed import labels
-from linnet.places.sealed.epochs import TOLD, EpochKey, pack_key, unpack_keys
+from linnet.places.sealed.epoch_keys import BOX_LABEL, PARTY_LABEL, TOLD, EpochKey, pack_key, unpack_keys
 
+DEVICES_EACH = 16
+"""Devices of one person that are told keys; the one that gave its prekeys first has to ask again."""
+_PERSON_BYTES = 32
 MOST_BOXES = 65_536
 LONGEST = 16 * 1024 * 1024
 """Bytes of one such message."""
@@ -41,6 +45,74 @@ _BOX = struct.Struct(">32s8sHH")
 _NUMBERS = struct.Struct(">QQ")
 _EVEN = _BOX.size + direct_length(bytes(1), TOLD.size)
 """Bytes of a box with one key and no prekeys."""
+
+
+class Readers:
+    """The prekeys of guests' devices in one place."""
+
+    def __init__(self, place: TopicId, cells: Cells) -> None:
+        self._cells = cells
+        self._space = f"place reader {place.hex()}"
+        self._known: dict[AuthorId, dict[DeviceId, bytes]] = {}
+        for key, raw in cells.scan(self._space):
+            person, device = AuthorId(key[:_PERSON_BYTES]), DeviceId(key[_PERSON_BYTES:])
+            self._known.setdefault(person, {})[device] = raw
+
+    def learn(self, device: Device, prekeys: bytes) -> bool:
+        """Prekeys that a device gave; whether they are news. `RemoteError` if they are none.
+
+        Older ones than are known are no news: somebody plays an old message again.
+        """
+        bundle = decode_bundle(prekeys)
+        mine = self._known.setdefault(device.author, {})
+        known = mine.get(device.device)
+        if known is not None:
+            before = decode_bundle(known)
+            # Of one identity they are numbered; their dates may go back after a clock was ahead.
+            is_older = (
+                before.gen >= bundle.gen
+                if before.identity == bundle.identity
+                else before.not_before > bundle.not_before
+            )
+            if is_older:
+                return False
+        mine.pop(device.device, None)
+        mine[device.device] = prekeys
+        self._cells.put(self._space, device.author + device.device, prekeys)
+        for surplus in list(mine)[:-DEVICES_EACH]:
+            self._forget(Device(device.author, surplus))
+        return True
+
+    def forget(self, person: AuthorId) -> None:
+        """Somebody is no guest any more."""
+        for device in list(self._known.get(person, {})):
+            self._forget(Device(person, device))
+
+    def bundle(self, device: Device) -> Bundle:
+        """The newest prekeys of a device; `RemoteError` if it gave none."""
+        raw = self._known.get(device.author, {}).get(device.device)
+        if raw is None:
+            raise RemoteError(Reason.MISSING_PREKEYS, "a device that gave no prekeys")
+        return decode_bundle(raw)
+
+    def prekeys(self, device: Device) -> bytes:
+        """The same as they came; empty if there are none."""
+        return self._known.get(device.author, {}).get(device.device, b"")
+
+    def of(self, person: AuthorId) -> list[Device]:
+        """The devices of one person."""
+        return [Device(person, device) for device in self._known.get(person, {})]
+
+    def all(self) -> list[Device]:
+        """All devices, in the order of their names."""
+        return sorted(Device(person, device) for person, mine in self._known.items() for device in mine)
+
+    def _forget(self, device: Device) -> None:
+        mine = self._known.get(device.author, {})
+        mine.pop(device.device, None)
+        if not mine:
+            self._known.pop(device.author, None)
+        self._cells.delete(self._space, device.author + device.device)
 
 
 class Spoken(Struct, frozen=True, gc=False):
@@ -135,8 +207,8 @@ def _box(reader: Reader) -> Box:
 
 def _context(spoken: Spoken, to: Device) -> bytes:
     numbers = _NUMBERS.pack(spoken.term, spoken.message)
-    return fields(labels.BOX, spoken.place, *spoken.voice, *to, numbers)
+    return fields(BOX_LABEL, spoken.place, *spoken.voice, *to, numbers)
 
 
 def _party(spoken: Spoken) -> MemberId:
-    return MemberId(hashlib.sha256(fields(labels.PARTY, spoken.place, *spoken.voice)).digest()[:16])
+    return MemberId(hashlib.sha256(fields(PARTY_LABEL, spoken.place, *spoken.voice)).digest()[:16])

@@ -1,23 +1,31 @@
-"""Fragments that did not come: noticed by their numbers, asked for one by one (Toth 2013, section 3.8).
+"""Fragments that did not come: noticed by their numbers, asked for one by one, and given to whoever asks.
 
-A gap may close by itself, by another way, so a question waits a little, and is dropped when the fragment
-comes. Members are asked in turn. One that says that we may not see a fragment is not asked for it again;
-when all say so, and more than one where there is more than one way up, the fragment is closed to us and
-no longer missing.
+Toth 2013, section 3.8. A gap may close by itself, by another way, so a question waits a little, and is
+dropped when the fragment comes. Members are asked in turn. One that says that we may not see a fragment is
+not asked for it again; when all say so, and more than one where there is more than one way up, the fragment
+is closed to us and no longer missing. A range of missing numbers costs the same whether it holds one number
+or 10¹²: numbers come from others.
+
+Every answer has its own membership test, without the memory that relaying has. A test that cannot be decided
+here is our fault, not the asker's: it is told to ask another, never that it may not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
 
-from linnet.core.errors import RemoteError
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.errors import RemoteError, StoreError
+from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.event.event import Unverified
+from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
-from linnet.places.messages import Code, Replay
-from linnet.places.multicast.gaps import Gaps
-from linnet.places.multicast.head import Head
+from linnet.places.messages import Code, Replay, Replayed
+from linnet.places.multicast.fragmentation import Head
+from linnet.places.multicast.relay_filter import MembershipTest, Verdict, is_farewell
 from linnet.trace.records import Kind, Record
 
 RANGES = 16_384
@@ -33,6 +41,91 @@ WANTED = 4096
 
 Wish = tuple[int, int]
 """A message and an offset in it."""
+ASKERS = 4096
+"""Members whose rate is remembered; the one unheard of for longest is forgotten."""
+BURST_SECONDS = 0.5
+"""So many seconds of the rate may be asked at once."""
+
+
+class Gap(NamedTuple):
+    """A range of numbers, both ends included."""
+
+    first: int
+    last: int
+    since: float
+
+
+class Gaps:
+    """Disjoint ranges, lowest first."""
+
+    def __init__(self) -> None:
+        self._gaps: list[Gap] = []
+
+    def __len__(self) -> int:
+        return len(self._gaps)
+
+    def __iter__(self) -> Iterator[Gap]:
+        return iter(self._gaps)
+
+    def __contains__(self, number: int) -> bool:
+        return self._index(number) is not None
+
+    @property
+    def count(self) -> int:
+        """Numbers in all ranges."""
+        return sum(gap.last - gap.first + 1 for gap in self._gaps)
+
+    def open(self, first: int, last: int, since: float) -> None:
+        """Add a range; what of it is there already stays as it is."""
+        at = first
+        low = bisect_left(self._gaps, first, key=lambda gap: gap.last)
+        high = bisect_right(self._gaps, last, key=lambda gap: gap.first)
+        merged: list[Gap] = []
+        for gap in self._gaps[low:high]:
+            if gap.first > at:
+                merged.append(Gap(at, gap.first - 1, since))
+            merged.append(gap)
+            at = gap.last + 1
+        if at <= last:
+            merged.append(Gap(at, last, since))
+        self._gaps[low:high] = merged
+
+    def fill(self, number: int) -> bool:
+        """Take a number out; whether it was in."""
+        index = self._index(number)
+        if index is None:
+            return False
+        first, last, since = self._gaps[index]
+        rest = [Gap(first, number - 1, since), Gap(number + 1, last, since)]
+        self._gaps[index : index + 1] = [gap for gap in rest if gap.first <= gap.last]
+        return True
+
+    def splits(self, number: int) -> bool:
+        """Whether taking this number out would make two ranges of one."""
+        index = self._index(number)
+        return index is not None and self._gaps[index].first < number < self._gaps[index].last
+
+    def cut(self, number: int) -> None:
+        """Forget this number and all above it."""
+        kept = [gap for gap in self._gaps if gap.first < number]
+        self._gaps = [Gap(gap.first, min(gap.last, number - 1), gap.since) for gap in kept]
+
+    def begin(self, number: int) -> None:
+        """Forget all numbers below this one."""
+        kept = [gap for gap in self._gaps if gap.last >= number]
+        self._gaps = [Gap(max(gap.first, number), gap.last, gap.since) for gap in kept]
+
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: they were noticed as long ago as before."""
+        self._gaps = [Gap(gap.first, gap.last, gap.since - seconds) for gap in self._gaps]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._gaps.clear()
+
+    def _index(self, number: int) -> int | None:
+        index = bisect_left(self._gaps, number, key=lambda gap: gap.last)
+        return index if index < len(self._gaps) and self._gaps[index].first <= number else None
 
 
 class _Asking:
@@ -388,3 +481,107 @@ class Missing:
 
     def _unasked(self, number: int) -> bool:
         return number not in self._asking
+
+
+class Found(NamedTuple):
+    """A fragment as it came, with what was read of it."""
+
+    unit: Unverified
+    head: Head
+    card: Card | None
+
+
+class Fragments(Protocol):
+    """What is held of a place."""
+
+    def get(self, fragment: int) -> Found | None:
+        """By its number."""
+
+    def get_at(self, message: int, offset: int) -> Found | None:
+        """By its message, and the bytes of it that come before."""
+
+
+class _Rate:
+    __slots__ = ("at", "left", "told")
+
+    def __init__(self, left: float, at: float) -> None:
+        self.left = left
+        self.at = at
+        self.told = False
+
+
+class Replaying:
+    """Answers from what is held, each member at a bounded rate."""
+
+    def __init__(
+        self,
+        place: TopicId,
+        fragments: Fragments,
+        membership: MembershipTest,
+        out: Outbox,
+        rate: float = 2000.0,
+    ) -> None:
+        self._place = place
+        self._fragments = fragments
+        self._membership = membership
+        self._out = out
+        self._rate = rate
+        self._most = max(1.0, rate * BURST_SECONDS)
+        self._askers: dict[AuthorId, _Rate] = {}
+
+    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> None:
+        """Send the fragment, or why not; without a nym to a keeper, for which there is no test."""
+        self._out.committed.send(peer, self._answer(peer, nym, question, now))
+
+    def _answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Replayed:
+        asker = self._asker(AuthorId(peer) if nym is None else nym, now)
+        if asker.left < 1.0:
+            if not asker.told:
+                self._record(peer, Reason.FLOODING, "replays past the rate")
+            asker.told = True
+            self._out.blame(peer, Reason.FLOODING)
+            return self._code(question, Code.INTERNAL_ERROR)
+        asker.left -= 1.0
+        asker.told = False
+        try:
+            found = self._find(question)
+            return self._checked(peer, nym, question, found)
+        except StoreError as error:
+            self._record(peer, Reason.NO_STORAGE, str(error)[:100])
+            return self._code(question, Code.INTERNAL_ERROR)
+
+    def _find(self, question: Replay) -> Found | None:
+        if question.fragment is not None:
+            return self._fragments.get(question.fragment)
+        return self._fragments.get_at(question.message, question.offset)
+
+    def _checked(self, peer: PeerId, nym: AuthorId | None, question: Replay, found: Found | None) -> Replayed:
+        if found is None:
+            return self._code(question, Code.NOT_FOUND)
+        head = found.head
+        yes = Verdict.YES.name
+        verdict = yes if nym is None else self._membership.test(nym, head.message, head.generation).name
+        if verdict == yes or (nym is not None and is_farewell(head, nym)):
+            return Replayed(self._place, question.request, Code.OK, found.unit, found.card)
+        if verdict == Verdict.NO.name:
+            self._record(peer, Reason.NOT_A_MEMBER, f"replay of fragment {head.fragment}")
+            return self._code(question, Code.ACCESS_DENIED)
+        self._record(peer, Reason.MISSING_DEPENDENCY, f"generation {head.generation} is not known")
+        return self._code(question, Code.INTERNAL_ERROR)
+
+    def _asker(self, nym: AuthorId, now: float) -> _Rate:
+        asker = self._askers.pop(nym, None)
+        if asker is None:
+            if len(self._askers) >= ASKERS:
+                del self._askers[next(iter(self._askers))]
+            asker = _Rate(self._most, now)
+        self._askers[nym] = asker
+        asker.left = min(self._most, asker.left + max(0.0, now - asker.at) * self._rate)
+        asker.at = now  # also where the clock was put back
+        return asker
+
+    def _code(self, question: Replay, code: Code) -> Replayed:
+        return Replayed(self._place, question.request, code, None, None)
+
+    def _record(self, peer: PeerId, reason: Reason, note: str) -> None:
+        self._out.record(Record(Kind.REJECTED, self._place, peer=peer, reason=reason, note=note))

@@ -16,11 +16,10 @@ from linnet.event.event import Event
 from linnet.groups.ids import Device
 from linnet.groups.prekeys import DAY, Prekeys, due, encode_bundle, make_prekeys, prune, renew
 from linnet.places.channel.fragment_store import Fragments, Row
-from linnet.places.multicast.head import SEALED
-from linnet.places.sealed.boxes import LONGEST, Box, Spoken, decode_boxes, find_box, open_box
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.pieces import open_piece, read_prefix
-from linnet.places.sealed.readers import Readers
+from linnet.places.multicast.fragmentation import SEALED
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.fragment_crypto import open_piece, read_prefix
+from linnet.places.sealed.key_boxes import LONGEST, Box, Readers, Spoken, decode_boxes, find_box, open_box
 from linnet.trace.records import Kind, Record
 
 LIFE = 180 * DAY
