@@ -71,9 +71,13 @@ class Replaying:
         self._most = max(1.0, rate * BURST_SECONDS)
         self._askers: dict[AuthorId, _Rate] = {}
 
-    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> None:
-        """Send the fragment, or why not; without a nym to a keeper, for which there is no test."""
+    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> int:
+        """Send the fragment, or why not; without a nym to a keeper, for which there is no test.
+
+        The flags of the question, for whoever answers above us.
+        """
         self._out.committed.send(peer, self._answer(peer, nym, question, now))
+        return question.flags
 
     def _answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Replayed:
         asker = self._asker(AuthorId(peer) if nym is None else nym, now)
