@@ -13,6 +13,7 @@ from linnet.machine.outbox import Outbox
 from linnet.places.channel.state_order import NotTaken, Outcome
 from linnet.places.channel.state_sync import Delta, Full, Pages, Unknown
 from linnet.places.messages import AskState, Code, Replayed, StateIs
+from linnet.places.multicast.fragment_repair import Question
 from linnet.places.parts import Parts
 from linnet.trace.records import Kind, Record
 
@@ -40,30 +41,36 @@ class CatchingUp:
 
     def ask_due(self, now: float) -> None:
         """Ask the questions that are due, and look again in time."""
+        for question in self.take_due(now):
+            self._out.send(question.peer, question.message)
+
+    def take_due(self, now: float) -> list[Question]:
+        """Take the questions that are due, for a caller that asks them, and look again in time."""
         parts = self._parts
         self._mend(now)
         lacks_state = bool(parts.order.missing) or parts.order.is_lost
         if parts.missing.is_idle and self._asked is None and not lacks_state:
             self._again_at = None
-            return  # most often
-        parts.missing.ask_due(now)
+            return []  # most often
+        questions = parts.missing.take_due(now)
         for first, last in parts.missing.closed:
             parts.fragments.pass_over(first, last)
         if self._asked is not None and self._deadline <= now:
             note = "no answer about the state"
             self._record(Kind.DROPPED, self._asked, Reason.TIMEOUT, note)
             self._asked = None
-            self.ask_state(now)
+            questions += self._take_state_question(now)
         if self._again_at is not None and self._again_at <= now:
             self._again_at = None
             if lacks_state:
-                self.ask_state(now)
+                questions += self._take_state_question(now)
         if lacks_state and self._asked is None and self._again_at is None:
             self._again_at = now + parts.config.replay_timeout  # unless it comes by itself
         waits = (parts.missing.next_at(), self._deadline if self._asked else None, self._again_at)
         at = min((each for each in waits if each is not None), default=None)
         if at is not None:
             self._out.set_timer(max(0.0, at - now), QuestionsDue(parts.id))
+        return questions
 
     def handle_refusal(self, peer: PeerId, answer: Replayed, now: float) -> None:
         """Note an answer that brings nothing, or brought something false."""
@@ -92,15 +99,20 @@ class CatchingUp:
 
     def ask_state(self, now: float) -> None:
         """Ask an upstream for the state, each in turn."""
+        for question in self._take_state_question(now):
+            self._out.send(question.peer, question.message)
+
+    def _take_state_question(self, now: float) -> list[Question]:
         upstreams = self._parts.tree.upstreams
         if self._asked is not None or not upstreams:
-            return
+            return []
         self._again_at = None
         self._request += 1
         self._asked = upstreams[self._request % len(upstreams)]
         self._deadline = now + 2 * self._parts.config.replay_timeout
         self._pages = Pages(self._parts.config)
-        self._out.send(self._asked, AskState(self._parts.id, self._request, self._parts.order.applied))
+        ask = AskState(self._parts.id, self._request, self._parts.order.applied)
+        return [Question(self._asked, ask)]
 
     def handle_state(self, peer: PeerId, page: StateIs, now: float) -> tuple[list[Outcome], Reason | None]:
         """Take a page of a peer's answer; what it did to our state, and what the peer is to be blamed for."""

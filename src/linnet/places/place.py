@@ -447,11 +447,12 @@ class Place:
         if self.taking.lost_state:
             self.taking.lost_state = False
             self.catching_up.ask_state(now)
-        self.catching_up.ask_due(now)
-        self.roll_call.ask_due(now)
+        questions = [*self.catching_up.take_due(now), *self.roll_call.take_due(now)]
         self.receipts.schedule_receipt(now)
         self.watching.pump()
         self._follow_line(now)
+        for question in questions:  # behind what is said of the line: it may concern the same peers
+            self._out.send(question.peer, question.message)
         self.admission.tell_entered()
 
     def _follow_line(self, now: float) -> None:

@@ -18,6 +18,7 @@ from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.places.channel.roll import read_lines
 from linnet.places.messages import ROLL_PAGE_BYTES, AskRoll, RollIs
+from linnet.places.multicast.fragment_repair import Question
 from linnet.places.multicast.fragmentation import Head, head_of
 from linnet.places.multicast.terms import Where
 from linnet.places.parts import Parts
@@ -98,17 +99,17 @@ class RollCall:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
         self._next_at -= seconds
 
-    def ask_due(self, now: float) -> None:
-        """Ask one of those above us, each in turn, while the roll is not known."""
+    def take_due(self, now: float) -> list[Question]:
+        """Take the question to one of those above us, each in turn, while the roll is not known."""
         upstreams = self._parts.tree.upstreams
         if self._parts.membership.is_whole or not upstreams or now < self._next_at:
-            return
+            return []
         if self._asked is not None:
             note = "no answer about the roll"
             self._record(Kind.DROPPED, self._asked, Reason.TIMEOUT, note)
             self._begin_anew()
         self._asked = upstreams[self._request % len(upstreams)]
-        self._ask(self._asked, now)
+        return [Question(self._asked, self._next_question(now))]
 
     def handle_roll(self, peer: PeerId, page: RollIs, now: float) -> Reason | None:
         """Take a piece of the roll, and ask for the next; what the peer is to be blamed for."""
@@ -146,7 +147,7 @@ class RollCall:
             raise RemoteError(Reason.MALFORMED, f"a piece at {page.offset}")
         self._lines += page.lines
         if len(self._lines) < page.size:
-            self._ask(peer, now)
+            self._out.send(peer, self._next_question(now))
             return
         told = read_lines(bytes(self._lines))
         if head.change is None or told.digest() != head.change.roll:
@@ -172,12 +173,11 @@ class RollCall:
             raise RemoteError(Reason.STALE, f"the roll of message {head.message}")
         return verified, head
 
-    def _ask(self, peer: PeerId, now: float) -> None:
+    def _next_question(self, now: float) -> AskRoll:
         self._request += 1
         self._next_at = now + self._parts.config.replay_timeout
-        ask = AskRoll(self._parts.id, self._request, self._message, len(self._lines))
-        self._out.send(peer, ask)
         self._out.set_timer(self._parts.config.replay_timeout, RollDue(self._parts.id))
+        return AskRoll(self._parts.id, self._request, self._message, len(self._lines))
 
     def _record(self, kind: Kind, peer: PeerId, reason: Reason, note: str) -> None:
         self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))

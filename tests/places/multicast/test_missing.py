@@ -8,7 +8,6 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from linnet.core.effects import Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
@@ -30,6 +29,8 @@ def head(number: int, message: int = 0, offset: int = 0) -> Head:
 
 
 class Question(NamedTuple):
+    """With the type of its message."""
+
     peer: PeerId
     message: Replay
 
@@ -40,7 +41,7 @@ class Due(NamedTuple):
 
 
 class Lacking(Missing):
-    """What one node lacks, and its outbox: it asks for nothing but questions and records."""
+    """What one node lacks, and its outbox, which gets nothing but records."""
 
     def __init__(
         self, config: PlacesConfig = CONFIG, upto: int = 0, gaps: Iterable[tuple[int, int]] = ()
@@ -49,15 +50,13 @@ class Lacking(Missing):
         super().__init__(PLACE, config, self.out, upto, gaps)
 
     def due(self, now: float) -> Due:
-        self.ask_due(now)
         found = Due([], [])
+        for peer, message in self.take_due(now):
+            assert isinstance(message, Replay)
+            found.questions.append(Question(peer, message))
         for effect in self.out.take():
-            if isinstance(effect, Record):
-                found.records.append(effect)
-                continue
-            assert isinstance(effect, Send)
-            assert isinstance(effect.message, Replay)
-            found.questions.append(Question(effect.peer, effect.message))
+            assert isinstance(effect, Record)
+            found.records.append(effect)
         return found
 
     def answered(self, peer: PeerId, request: int, code: Code, now: float) -> Record | None:

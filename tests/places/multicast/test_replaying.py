@@ -1,4 +1,4 @@
-"""The four ways in which a replay ends, and the rate of one member."""
+"""The four ways in which a replay ends, what is handed on, and the rate of one member."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ class Answer(NamedTuple):
     """What goes back behind the commit, and what was noted before it."""
 
     message: Replayed
+    flags: int
     record: Record | None
     blame: Blame | None = None
 
@@ -81,7 +82,7 @@ class Server(Replaying):
         super().__init__(PLACE, Shelf(), members, self.out, rate)
 
     def answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Answer:
-        self.answer_replay(peer, nym, question, now)
+        flags = self.answer_replay(peer, nym, question, now)
         *noted, answer = self.out.take()
         assert isinstance(answer, AfterCommit)
         (send,) = answer.effects
@@ -93,7 +94,7 @@ class Server(Replaying):
         blame = noted.pop(0) if noted else None
         assert blame is None or isinstance(blame, Blame)
         assert noted == []
-        return Answer(send.message, record, blame)
+        return Answer(send.message, flags, record, blame)
 
 
 def replaying(rate: float = 2000.0) -> Server:
@@ -106,13 +107,13 @@ def ask(fragment: int | None, message: int = 0, offset: int = 0, flags: int = 0)
 
 def refusal(code: Code, reason: Reason | None, note: str = "") -> Answer:
     record = None if reason is None else Record(Kind.REJECTED, PLACE, peer=PEER, reason=reason, note=note)
-    return Answer(Replayed(PLACE, 7, code, None, None), record)
+    return Answer(Replayed(PLACE, 7, code, None, None), 0, record)
 
 
 @pytest.mark.parametrize(
     ("nym", "question", "answer"),
     [
-        (ANNA, ask(1), Answer(Replayed(PLACE, 7, Code.OK, STORED[1].unit, None), None)),
+        (ANNA, ask(1), Answer(Replayed(PLACE, 7, Code.OK, STORED[1].unit, None), 0, None)),
         (ANNA, ask(77), refusal(Code.NOT_FOUND, None)),
         (ANNA, ask(None, 2, 99), refusal(Code.NOT_FOUND, None)),
         (ANNA, ask(0), refusal(Code.ACCESS_DENIED, Reason.NOT_A_MEMBER, "replay of fragment 0")),
@@ -129,9 +130,10 @@ def test_every_code_is_reached(nym: AuthorId, question: Replay, answer: Answer) 
     assert replaying().answer(PEER, nym, question, 0.0) == answer
 
 
-def test_by_message_and_offset_the_very_bytes_are_given() -> None:
+def test_by_message_and_offset_and_the_flags_are_handed_on() -> None:
     answer = replaying().answer(PEER, ANNA, ask(None, 2, 100, flags=2**40 + 5), 0.0)
     assert answer.message.unit is STORED[2].unit  # the very bytes that came
+    assert answer.flags == 2**40 + 5
 
 
 def test_who_left_may_have_the_notice_of_it_and_nothing_else() -> None:

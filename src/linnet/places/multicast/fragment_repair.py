@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 from linnet.core.errors import RemoteError, StoreError
 from linnet.core.ids import AuthorId, PeerId, TopicId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
@@ -126,6 +127,13 @@ class Gaps:
     def _index(self, number: int) -> int | None:
         index = bisect_left(self._gaps, number, key=lambda gap: gap.last)
         return index if index < len(self._gaps) and self._gaps[index].first <= number else None
+
+
+class Question(NamedTuple):
+    """What is to be asked of whom."""
+
+    peer: PeerId
+    message: Message
 
 
 class _Asking:
@@ -338,20 +346,21 @@ class Missing:
         """Whether anybody is connected."""
         return bool(self._members)
 
-    def ask_due(self, now: float) -> None:
-        """Ask what is due now: late questions again, wanted pieces first, then the lowest numbers."""
+    def take_due(self, now: float) -> list[Question]:
+        """Take the questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
         for asking in [each for each in self._requests.values() if self._deadline(each) <= now]:
             note = f"no answer about {asking.what}"
             self._record(Reason.TIMEOUT, note, asking.peer)
             self._withdraw(asking)
         if not self._members:
-            return
+            return []
         self._admit(now)
-        for asking in [each for each in self._asking.values() if each.peer is None]:
-            self._ask(asking, now)
+        waiting = [each for each in self._asking.values() if each.peer is None]
+        questions = [self._next_question(each, now) for each in waiting]
+        return [each for each in questions if each is not None]
 
     def next_at(self) -> float | None:
-        """When `ask_due` should be called next; None: nothing is missing, or nobody is there to ask."""
+        """When `take_due` should be called next; None: nothing is missing, or nobody is there to ask."""
         if not self._members:
             return None
         times = [self._deadline(each) for each in self._requests.values()]
@@ -408,16 +417,17 @@ class Missing:
                     room -= 1
                 number += 1
 
-    def _ask(self, asking: _Asking, now: float) -> None:
+    def _next_question(self, asking: _Asking, now: float) -> Question | None:
+        """Choose whom to ask; None: it was given up, or has to wait."""
         able = [peer for peer in self._members if peer not in asking.denied]
         if asking.tries >= self._config.replay_tries or not able:
             if not self._close_if_denied(asking, now):
                 self._park(asking, now)
-            return
+            return None
         fresh = [peer for peer in able if peer not in asking.asked]
         if not fresh:
             if asking.busy_until > now:
-                return
+                return None
             asking.asked.clear()
             fresh = able
         peer = fresh[0]
@@ -428,7 +438,7 @@ class Missing:
         asking.tries += 1
         asking.deadline = now + self._config.replay_timeout
         self._requests[self._request] = asking
-        self._out.send(peer, self._replay(asking))
+        return Question(peer, self._replay(asking))
 
     def _deadline(self, asking: _Asking) -> float:
         """Until when its answer may come: who brings one after the other over a slow link is not late with
@@ -529,9 +539,13 @@ class Replaying:
         self._most = max(1.0, rate * BURST_SECONDS)
         self._askers: dict[AuthorId, _Rate] = {}
 
-    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> None:
-        """Send the fragment, or why not; without a nym to a keeper, for which there is no test."""
+    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> int:
+        """Send the fragment, or why not; without a nym to a keeper, for which there is no test.
+
+        The flags of the question, for whoever answers above us.
+        """
         self._out.committed.send(peer, self._answer(peer, nym, question, now))
+        return question.flags
 
     def _answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Replayed:
         asker = self._asker(AuthorId(peer) if nym is None else nym, now)
