@@ -17,7 +17,7 @@ from linnet.machine.router import Router
 from linnet.places.commands import Announce, Announced, HostPlace, PlaceCommand, PlaceIs, Watching, WatchPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.items import PlaceItem
-from linnet.places.places import Places
+from linnet.places.part import Places
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Record

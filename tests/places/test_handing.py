@@ -5,7 +5,7 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended
 from linnet.machine.outbox import Outbox
-from linnet.places.handing import Handing
+from linnet.places.delivery_window import Handing
 from linnet.places.items import Body, Changed
 
 PLACE = TopicId(bytes(32))

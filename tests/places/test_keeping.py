@@ -16,9 +16,9 @@ from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Effect, Outbox
 from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
-from linnet.places.keeping import Keeping
+from linnet.places.keepers import Keeping
 from linnet.places.messages import Keep, Kept
-from linnet.places.parts import Parts
+from linnet.places.place_setup import Parts
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 

@@ -7,9 +7,9 @@ import pytest
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
-from linnet.places import requests
+from linnet.places import guest_requests
 from linnet.places.channel.packet import Modifier, Packet
-from linnet.places.requests import Requests, items_of
+from linnet.places.guest_requests import Requests, items_of
 from linnet.store.memory import MemoryStore
 
 PLACE, OTHER = TopicId(b"place..." * 4), TopicId(b"another." * 4)
@@ -30,8 +30,8 @@ def test_they_outlive_a_restart_in_their_order_and_go_when_they_are_done() -> No
 
 
 def test_they_are_bounded_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "MOST", 2)
-    monkeypatch.setattr(requests, "MOST_BYTES", 1000)
+    monkeypatch.setattr(guest_requests, "MOST", 2)
+    monkeypatch.setattr(guest_requests, "MOST_BYTES", 1000)
     kept = Requests(PLACE, MemoryStore().cells)
     with pytest.raises(Refused) as too_large:
         kept.keep(ANN, 1, Packet((), "_request", bytes(2000)))

@@ -16,10 +16,10 @@ from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
+from linnet.places.guest_requests import Talks
 from linnet.places.messages import Heard, Talk, Unheard
 from linnet.places.multicast.sealed_requests import Talking, sign_heard
-from linnet.places.parts import Parts
-from linnet.places.talks import Talks
+from linnet.places.place_setup import Parts
 from linnet.sim.luck import SeededEntropy
 from linnet.testing.identities import known_identity
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.places.malice import Altering, AnySend, MaliciousWorld, Twist
 
 from linnet.core.reasons import Reason
-from linnet.places import roll_call
+from linnet.places import guest_list
 from linnet.places.channel.roll import LINE_BYTES
 from linnet.places.commands import Eject
 from linnet.places.config import PlacesConfig
@@ -35,7 +35,7 @@ def test_every_guest_knows_all_others_through_whom_it_came() -> None:
 
 
 def test_a_roll_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roll_call, "ROLL_PAGE_BYTES", LINE_BYTES + 1)
+    monkeypatch.setattr(guest_list, "ROLL_PAGE_BYTES", LINE_BYTES + 1)
     world = PlacesWorld(6, seed=22, config=PlacesConfig(fanout=2))
     full(world)
     assert guests_known(world) == [6] * 7

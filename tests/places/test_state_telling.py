@@ -10,12 +10,12 @@ from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
+from linnet.places.catch_up import tell_state
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.messages import AskState
 from linnet.places.multicast.fragmentation import Change
-from linnet.places.parts import Parts
-from linnet.places.state_telling import tell_state
+from linnet.places.place_setup import Parts
 from linnet.testing.identities import known_identity
 
 HOST, ANN, KEEPER = (known_identity(name) for name in ("host", "ann", "keeper"))

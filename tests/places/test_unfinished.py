@@ -10,7 +10,7 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.places.commands import Announce, Announced, AnnounceMore
-from linnet.places.unfinished import KEPT, Unfinished
+from linnet.places.host_terms import KEPT, Unfinished
 from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.store.memory import MemoryStore
 

@@ -8,7 +8,7 @@ from tests.places.stage import Stage
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended
-from linnet.places import watcher
+from linnet.places import subscriber
 from linnet.places.channel.packet import Modifier, Packet
 from linnet.places.items import Body, Changed, Knocked, Said
 from linnet.trace.records import Kind
@@ -91,7 +91,7 @@ def test_a_request_is_kept_until_somebody_has_handled_it() -> None:
 def test_one_who_takes_nothing_ends_when_too_much_waits_that_is_nowhere_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watcher, "ASIDE_BYTES", 1000)
+    monkeypatch.setattr(subscriber, "ASIDE_BYTES", 1000)
     stage = Stage()
     watching = stage.places._places[stage.place].watching
     stage.watch(1)
@@ -108,5 +108,5 @@ def test_a_number_is_used_once_and_watches_are_bounded(monkeypatch: pytest.Monke
     stage = Stage()
     stage.watch(1)
     assert stage.declined_watch(number=1).reason is Reason.IN_USE
-    monkeypatch.setattr("linnet.places.watching.WATCHERS", 1)
+    monkeypatch.setattr("linnet.places.subscriber.WATCHERS", 1)
     assert stage.declined_watch(number=2).reason is Reason.TOO_MANY

@@ -35,8 +35,8 @@ from linnet.node.place_types import (
 )
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announced, GuestsAre, ObjectsAre, PlaceIs, ReceiptsAre, Talked
+from linnet.places.host import NYM
 from linnet.places.items import Body, Changed, Knocked, Lost, Said, TakenBack
-from linnet.places.speaking import NYM
 
 
 def place_text(place: TopicId) -> str:

@@ -30,7 +30,7 @@ from linnet.peer.links import Links
 from linnet.peer.local_networks import LocalNetworks
 from linnet.peer.whereabouts import AddressBook, Company
 from linnet.places.config import KeeperConfig
-from linnet.places.places import Places
+from linnet.places.part import Places
 from linnet.rooms.config import RelayPolicy
 from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay

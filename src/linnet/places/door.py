@@ -20,7 +20,7 @@ from linnet.machine.outbox import Outbox
 from linnet.places.channel.packet import Modifier, Packet, parse, render
 from linnet.places.items import Knocked
 from linnet.places.messages import Away, Decision, Enter
-from linnet.places.parts import Parts
+from linnet.places.place_setup import Parts
 from linnet.trace.records import Kind, Record
 
 VISITORS = 4096

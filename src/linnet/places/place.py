@@ -8,16 +8,20 @@ from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.machine.outbox import Outbox
-from linnet.places.admission import Admission
-from linnet.places.catching_up import CatchingUp
+from linnet.places.catch_up import CatchingUp, tell_state
 from linnet.places.commands import PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
 from linnet.places.door import Ahead, Door, ToAdmit, ToLetIn, Waiting
+from linnet.places.entry import Admission, Visiting, refused_record
+from linnet.places.guest_list import RollCall
+from linnet.places.guest_requests import Asked, Talks
+from linnet.places.host import SILENCE, Voicing
+from linnet.places.host_terms import Lineage
+from linnet.places.ingest import DURABLE, Taking
 from linnet.places.items import Knocked
 from linnet.places.keepers import Keepers
-from linnet.places.keying import REQUEST_KEYS, Keying
-from linnet.places.lineage import Lineage
+from linnet.places.key_distribution import REQUEST_KEYS, Keying
 from linnet.places.messages import (
     AskRoll,
     AskState,
@@ -33,15 +37,9 @@ from linnet.places.messages import (
     Talk,
     TermsAre,
 )
-from linnet.places.parts import Parts
+from linnet.places.place_setup import Parts
 from linnet.places.receipts import GuestReceipts
-from linnet.places.roll_call import RollCall
-from linnet.places.state_telling import tell_state
-from linnet.places.taking import DURABLE, Taking
-from linnet.places.talks import Asked, Talks
-from linnet.places.visiting import Visiting, refused_record
-from linnet.places.voicing import SILENCE, Voicing
-from linnet.places.watching import Watching
+from linnet.places.subscriber import Watching
 from linnet.trace.records import Kind, Record
 
 REQUEST_LEAVE = "_request_place_leave"

@@ -10,8 +10,8 @@ from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.places.deed import Policy, sign_deed
+from linnet.places.host_terms import check_yield, sign_yield
 from linnet.places.messages import Yield
-from linnet.places.multicast.yielding import check_yield, sign_yield
 from linnet.sim.clock import START
 from linnet.testing.identities import known_identity
 

@@ -19,8 +19,8 @@ from linnet.lab.studies.places import script
 from linnet.lab.studies.places.columns import FRAGMENTS, arrow_of
 from linnet.lab.studies.places.script import COUNT, LONG, NOTICE, PLAIN, RESET, Act
 from linnet.places.channel.packet import Header, encode_header
+from linnet.places.host import NOTICE_ENTER, NOTICE_LEAVE
 from linnet.places.multicast.fragmentation import Flag
-from linnet.places.speaking import NOTICE_ENTER, NOTICE_LEAVE
 
 COPIES, LOSSES = 100, 20_000
 """One fragment of so many comes twice, one of so many never."""

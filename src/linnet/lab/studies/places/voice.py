@@ -19,9 +19,9 @@ from linnet.places.channel.packet import Modifier
 from linnet.places.channel.reassembly import Began
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
+from linnet.places.host import Speaking
 from linnet.places.multicast.fragmentation import Head
-from linnet.places.parts import Parts
-from linnet.places.speaking import Speaking
+from linnet.places.place_setup import Parts
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.sim.luck import SeededEntropy, named_luck

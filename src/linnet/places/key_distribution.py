@@ -15,8 +15,8 @@ from linnet.groups.ids import Device
 from linnet.identity.keys import device_id
 from linnet.machine.outbox import Outbox
 from linnet.places.door import Waiting
-from linnet.places.parts import Parts
-from linnet.places.talks import Asked, Talks
+from linnet.places.guest_requests import Asked, Talks
+from linnet.places.place_setup import Parts
 from linnet.trace.records import Kind, Record
 
 REQUEST_KEYS = "_request_place_keys"

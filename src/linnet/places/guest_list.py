@@ -21,7 +21,7 @@ from linnet.places.messages import ROLL_PAGE_BYTES, AskRoll, RollIs
 from linnet.places.multicast.fragment_repair import Question
 from linnet.places.multicast.fragmentation import Head, head_of
 from linnet.places.multicast.terms import Where
-from linnet.places.parts import Parts
+from linnet.places.place_setup import Parts
 from linnet.trace.records import Kind, Record
 
 _SHELF = 4

@@ -27,8 +27,8 @@ from linnet.places.channel.state_order import Applied, Forked, NotTaken, Outcome
 from linnet.places.items import Changed
 from linnet.places.multicast.fragmentation import KEYS, OPENING, Change, Head, head_of
 from linnet.places.multicast.terms import Shift, Where, opening_of
-from linnet.places.parts import Parts
-from linnet.places.watching import Watching
+from linnet.places.place_setup import Parts
+from linnet.places.subscriber import Watching
 from linnet.trace.records import Kind, Record
 
 WAITING = 1024

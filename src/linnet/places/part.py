@@ -16,7 +16,7 @@ from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
 from linnet.machine.part import Part, on_command, on_link, on_message, on_timer
-from linnet.places.catching_up import QuestionsDue
+from linnet.places.catch_up import QuestionsDue
 from linnet.places.channel.roll import Known
 from linnet.places.commands import (
     Admit,
@@ -42,7 +42,12 @@ from linnet.places.commands import (
 )
 from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
-from linnet.places.keeping import Keeping
+from linnet.places.entry import LookAroundDue
+from linnet.places.guest_list import RollDue
+from linnet.places.guest_requests import TalkDue
+from linnet.places.host import KeepAliveDue, VoiceCommand
+from linnet.places.host_terms import TurnDue
+from linnet.places.keepers import Keeping
 from linnet.places.messages import (
     AskRoll,
     AskState,
@@ -65,14 +70,9 @@ from linnet.places.messages import (
     Yield,
     Yielded,
 )
-from linnet.places.parts import DEEDS, Parts, kept_deed
 from linnet.places.place import REQUEST_LEAVE, Place
+from linnet.places.place_setup import DEEDS, Parts, kept_deed
 from linnet.places.receipts import ReceiptsDue
-from linnet.places.roll_call import RollDue
-from linnet.places.talks import TalkDue
-from linnet.places.turns import TurnDue
-from linnet.places.visiting import LookAroundDue
-from linnet.places.voicing import KeepAliveDue, VoiceCommand
 from linnet.trace.records import Kind, Record
 
 _KEYS = "place key"

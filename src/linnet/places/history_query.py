@@ -13,9 +13,9 @@ from linnet.core.reasons import Reason
 from linnet.places.channel.history import History, HistoryStep, Told, Unheld
 from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece
 from linnet.places.commands import WatchPlace
-from linnet.places.handing import Handing
+from linnet.places.delivery_window import Handing
 from linnet.places.items import Body, Lost, PlaceItem, Said
-from linnet.places.parts import Parts
+from linnet.places.place_setup import Parts
 
 ASKED = 16
 """Messages of one range that are asked for at the same time."""

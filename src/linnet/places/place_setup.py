@@ -18,7 +18,7 @@ from linnet.places.channel.reassembly import Assembly, Began
 from linnet.places.channel.state_order import Outcome, StateOrder
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, PastTerm, Policy, check_deed
-from linnet.places.multicast.entering import Entering
+from linnet.places.multicast.entry_check import Entering
 from linnet.places.multicast.fragment_repair import RANGES, Found, Missing, Replaying
 from linnet.places.multicast.fragmentation import KEYS, Head, head_of
 from linnet.places.multicast.relay_filter import Relaying
